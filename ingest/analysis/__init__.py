@@ -1,0 +1,1 @@
+"""From a `HeapGraph` to new columns; nothing here writes into the graph."""

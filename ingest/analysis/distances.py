@@ -1,0 +1,86 @@
+"""How far each object is from the roots, and a shortest way there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+from ingest.graph import RefKind, RootFlag
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.graph import HeapGraph
+
+ROOT = -1
+"""In a column of objects: the super-root above all strong roots."""
+
+UNREACHABLE = -2
+"""In a column of objects: no strong root reaches this one."""
+
+
+def strong_roots(graph: HeapGraph) -> NDArray[np.int32]:
+    """int32: objects that a root which is not weak holds, in the dump's order."""
+    strong = (graph.root_flags & RootFlag.WEAK) == 0
+    return np.ascontiguousarray(graph.root_object[strong])
+
+
+def weak_mask(graph: HeapGraph) -> NDArray[np.bool_]:
+    """bool (E,): which references are weak; empty where all are strong."""
+    if graph.ref_kind is None:
+        return np.empty(0, np.bool_)
+    return np.asarray(graph.ref_kind != RefKind.STRONG)
+
+
+@kernel
+def _search(  # type: ignore[no-untyped-def] # noqa: ANN202
+    ref_start: NDArray[np.int64],
+    ref_target: NDArray[np.int32],
+    weak: NDArray[np.bool_],
+    roots: NDArray[np.int32],
+    distance: NDArray[np.int32],
+    parent: NDArray[np.int32],
+):
+    queue = np.empty(len(distance), np.int32)
+    head = tail = 0
+    for root in roots:
+        if distance[root] < 0:
+            distance[root] = 1
+            parent[root] = ROOT
+            queue[tail] = root
+            tail += 1
+    some_weak = len(weak) > 0
+    while head < tail:
+        i = queue[head]
+        head += 1
+        for at in range(ref_start[i], ref_start[i + 1]):
+            j = ref_target[at]
+            if distance[j] < 0 and not (some_weak and weak[at]):
+                distance[j] = distance[i] + 1
+                parent[j] = i
+                queue[tail] = j
+                tail += 1
+
+
+def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Breadth-first search along strong references from the strong roots.
+
+    Returns:
+        int32 (N + M,): references on a shortest way from a root, 1 for an object
+        that a root holds itself, -1 where there is no way; and int32 (N + M,):
+        the object before it on that way, `ROOT`, or `UNREACHABLE`.
+    """
+    n = len(graph.object_id)
+    distance = np.full(n, -1, np.int32)
+    parent = np.full(n, UNREACHABLE, np.int32)
+    _search(
+        graph.ref_start,
+        graph.ref_target,
+        weak_mask(graph),
+        strong_roots(graph),
+        distance,
+        parent,
+    )
+    return distance, parent

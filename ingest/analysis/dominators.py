@@ -1,0 +1,269 @@
+"""The dominator tree: what must go through what.
+
+An object dominates another if every way from the roots leads through it; the
+nearest such object is the immediate dominator. What an object dominates is
+exactly what goes when it goes.
+
+Source: semi-NCA of L. Georgiadis, Linear-Time Algorithms for Dominators and
+Related Problems (2005), section 2.3, with path compression and without balance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.distances import ROOT, UNREACHABLE, strong_roots, weak_mask
+from ingest.compiled import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.graph import HeapGraph
+
+
+@kernel
+def _walk(  # type: ignore[no-untyped-def] # noqa: ANN202
+    ref_start: NDArray[np.int64],
+    ref_target: NDArray[np.int32],
+    weak: NDArray[np.bool_],
+    roots: NDArray[np.int32],
+    number: NDArray[np.int32],
+    vertex: NDArray[np.int32],
+    parent: NDArray[np.int32],
+    finished: NDArray[np.int32],
+):
+    """Depth-first search; fills the arrays, returns the vertices seen + 1."""
+    n = len(number)
+    some_weak = len(weak) > 0
+    stack = np.empty(n + 1, np.int32)
+    cursor = np.empty(n + 1, np.int64)
+    count = 1
+    done = 0
+    for root in roots:
+        if number[root] > 0:
+            continue
+        number[root] = count
+        vertex[count] = root
+        parent[count] = 0
+        count += 1
+        depth = 0
+        stack[0] = root
+        cursor[0] = ref_start[root]
+        while depth >= 0:
+            i = stack[depth]
+            at = cursor[depth]
+            end = ref_start[i + 1]
+            while at < end:
+                j = ref_target[at]
+                if number[j] == 0 and not (some_weak and weak[at]):
+                    break
+                at += 1
+            if at == end:
+                finished[done] = number[i]
+                done += 1
+                depth -= 1
+                continue
+            cursor[depth] = at + 1
+            number[j] = count
+            vertex[count] = j
+            parent[count] = number[i]
+            count += 1
+            depth += 1
+            stack[depth] = j
+            cursor[depth] = ref_start[j]
+    return count
+
+
+@kernel
+def _predecessors(  # type: ignore[no-untyped-def] # noqa: ANN202
+    ref_start: NDArray[np.int64],
+    ref_target: NDArray[np.int32],
+    weak: NDArray[np.bool_],
+    roots: NDArray[np.int32],
+    number: NDArray[np.int32],
+    vertex: NDArray[np.int32],
+    count: int,
+):
+    """The reached part turned round, in DFS numbers, sources ascending."""
+    some_weak = len(weak) > 0
+    start = np.zeros(count + 1, np.int64)
+    for root in roots:
+        start[number[root] + 1] += 1
+    for w in range(1, count):
+        i = vertex[w]
+        for at in range(ref_start[i], ref_start[i + 1]):
+            if not (some_weak and weak[at]):
+                start[number[ref_target[at]] + 1] += 1
+    for w in range(count):
+        start[w + 1] += start[w]
+    source = np.empty(start[count], np.int32)
+    for root in roots:
+        w = number[root]
+        source[start[w]] = 0
+        start[w] += 1
+    for v in range(1, count):
+        i = vertex[v]
+        for at in range(ref_start[i], ref_start[i + 1]):
+            if not (some_weak and weak[at]):
+                w = number[ref_target[at]]
+                source[start[w]] = v
+                start[w] += 1
+    for w in range(count, 0, -1):
+        start[w] = start[w - 1]
+    start[0] = 0
+    return start, source
+
+
+@kernel
+def _immediate(  # type: ignore[no-untyped-def] # noqa: ANN202
+    parent: NDArray[np.int32],
+    start: NDArray[np.int64],
+    source: NDArray[np.int32],
+):
+    """Immediate dominators in DFS numbers; entry 0 is 0."""
+    count = len(parent)
+    ancestor = parent.copy()
+    label = np.empty(count, np.int32)
+    semi = np.empty(count, np.int32)
+    path = np.empty(count, np.int32)
+    for w in range(count):
+        label[w] = w
+    semi[0] = 0
+    for w in range(count - 1, 0, -1):
+        best = parent[w]
+        for at in range(start[w], start[w + 1]):
+            v = source[at]
+            if v > w:
+                depth = 0
+                u = v
+                while ancestor[u] > w:
+                    path[depth] = u
+                    depth += 1
+                    u = ancestor[u]
+                while depth:
+                    depth -= 1
+                    u = path[depth]
+                    above = ancestor[u]
+                    if label[above] < label[u]:
+                        label[u] = label[above]
+                    ancestor[u] = ancestor[above]
+                v = label[v]
+            if v < best:
+                best = v
+        semi[w] = best
+        label[w] = best
+    idom = path
+    idom[0] = 0
+    for w in range(1, count):
+        d = parent[w]
+        while d > semi[w]:
+            d = idom[d]
+        idom[w] = d
+    return idom
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DominatorTree:
+    """Dominators of the reached objects, in the numbers of a depth-first search.
+
+    V vertices: 0 is the super-root, 1 to V - 1 the reached objects, each after its
+    immediate dominator.
+
+    Attributes:
+        vertex: int32 (V,). Object of each number; entry 0 means nothing.
+        number: int32 (N + M,). Number of each object, 0 where unreachable.
+        idom: int32 (V,). Number of the immediate dominator; 0 for entry 0.
+        pred_start: int64 (V + 1,). Vertex w is referred to by
+            ``pred_source[pred_start[w]:pred_start[w + 1]]``.
+        pred_source: int32. Numbers, ascending within one vertex; 0 is a root.
+        finished: int32 (V - 1,). Numbers in the order in which the search left
+            them for good.
+    """
+
+    vertex: NDArray[np.int32]
+    number: NDArray[np.int32]
+    idom: NDArray[np.int32]
+    pred_start: NDArray[np.int64]
+    pred_source: NDArray[np.int32]
+    finished: NDArray[np.int32]
+
+    def by_object(self) -> NDArray[np.int32]:
+        """int32 (N + M,): immediate dominator as object, `ROOT`, `UNREACHABLE`."""
+        above = self.vertex[self.idom]
+        above[self.idom == 0] = ROOT
+        column = np.full(len(self.number), UNREACHABLE, np.int32)
+        column[self.vertex[1:]] = above[1:]
+        return column
+
+
+def dominator_tree(graph: HeapGraph) -> DominatorTree:
+    """Dominators along strong references from the strong roots.
+
+    Memory: 40 bytes a reached object and 4 a reference at the peak.
+    """
+    n = len(graph.object_id)
+    roots, weak = strong_roots(graph), weak_mask(graph)
+    number = np.zeros(n, np.int32)
+    vertex = np.zeros(n + 1, np.int32)
+    parent = np.zeros(n + 1, np.int32)
+    finished = np.empty(n, np.int32)
+    count = _walk(
+        graph.ref_start, graph.ref_target, weak, roots, number, vertex, parent, finished
+    )
+    vertex, parent = vertex[:count].copy(), parent[:count].copy()
+    start, source = _predecessors(
+        graph.ref_start, graph.ref_target, weak, roots, number, vertex, count
+    )
+    idom = _immediate(parent, start, source)
+    return DominatorTree(vertex, number, idom, start, source, finished[: count - 1])
+
+
+@kernel
+def _accumulate(  # type: ignore[no-untyped-def] # noqa: ANN202
+    vertex: NDArray[np.int32],
+    idom: NDArray[np.int32],
+    shallow_bytes: NDArray[np.int64],
+    retained_bytes: NDArray[np.int64],
+    retained_count: NDArray[np.int64],
+    largest_child: NDArray[np.int32],
+):
+    for w in range(1, len(vertex)):
+        retained_bytes[vertex[w]] = shallow_bytes[vertex[w]]
+        retained_count[vertex[w]] = 1
+    # A vertex has a higher number than its dominator: one pass, children first.
+    for w in range(len(vertex) - 1, 0, -1):
+        if idom[w]:
+            i, above = vertex[w], vertex[idom[w]]
+            retained_bytes[above] += retained_bytes[i]
+            retained_count[above] += retained_count[i]
+            best = largest_child[above]
+            if best < 0 or retained_bytes[i] >= retained_bytes[best]:
+                largest_child[above] = i
+
+
+def retained(
+    graph: HeapGraph, tree: DominatorTree
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """What goes with each object.
+
+    Returns:
+        int64 (N + M,) bytes and int64 (N + M,) objects, the object itself
+        included, 0 where it is unreachable; and int32 (N + M,) the dominated child
+        that retains most (of equals the first found), -1 where there is none.
+    """
+    n = len(graph.object_id)
+    retained_bytes = np.zeros(n, np.int64)
+    retained_count = np.zeros(n, np.int64)
+    largest_child = np.full(n, -1, np.int32)
+    _accumulate(
+        tree.vertex,
+        tree.idom,
+        graph.shallow_bytes,
+        retained_bytes,
+        retained_count,
+        largest_child,
+    )
+    return retained_bytes, retained_count, largest_child

@@ -1,0 +1,121 @@
+"""All that the analysis knows of one heap."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.distances import ROOT, root_distances
+from ingest.analysis.dominators import dominator_tree, retained
+from ingest.analysis.types import count_by, sum_by, type_references
+from ingest.analysis.typesets import type_retained_bytes
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.graph import HeapGraph
+    from ingest.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeapMetrics:
+    """Columns beside those of a `HeapGraph`: N objects, M placeholders, T types.
+
+    Attributes:
+        root_distance: int32 (N + M,). References from the nearest strong root, 1
+            for an object that a root holds itself; -1 where unreachable.
+        path_parent: int32 (N + M,). The object before it on one shortest way;
+            `ROOT` or `UNREACHABLE` of `ingest.analysis.distances`.
+        dominator: int32 (N + M,). Immediate dominator; the same two marks.
+        retained_bytes: int64 (N + M,), bytes. What goes if the object goes; 0
+            where unreachable, for that goes anyway.
+        retained_count: int64 (N + M,). Objects that go with it, itself included.
+        largest_child: int32 (N + M,). Of the objects that it immediately
+            dominates, the one that retains most; -1 where there is none.
+        reachable_count: Objects of the dump (no placeholders) that are reached.
+        reachable_bytes: Their bytes.
+        instance_count, type_reachable_count: int64 (T,).
+        type_shallow_bytes, type_reachable_bytes: int64 (T,), bytes.
+        type_retained_bytes: int64 (T,), bytes that go if all instances go.
+        type_retained_exact: Whether those are exact, see `typesets`.
+        type_top_count: int64 (T,). Instances that only the roots dominate.
+        type_top_retained_bytes: int64 (T,). Retained bytes of those, summed.
+        pair_source, pair_target: int32 (P,). Types that refer to one another.
+        pair_count: int64 (P,). How many references.
+    """
+
+    root_distance: NDArray[np.int32]
+    path_parent: NDArray[np.int32]
+    dominator: NDArray[np.int32]
+    retained_bytes: NDArray[np.int64]
+    retained_count: NDArray[np.int64]
+    largest_child: NDArray[np.int32]
+    reachable_count: int
+    reachable_bytes: int
+    instance_count: NDArray[np.int64]
+    type_reachable_count: NDArray[np.int64]
+    type_shallow_bytes: NDArray[np.int64]
+    type_reachable_bytes: NDArray[np.int64]
+    type_retained_bytes: NDArray[np.int64]
+    type_retained_exact: bool
+    type_top_count: NDArray[np.int64]
+    type_top_retained_bytes: NDArray[np.int64]
+    pair_source: NDArray[np.int32]
+    pair_target: NDArray[np.int32]
+    pair_count: NDArray[np.int64]
+
+
+def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
+    """Measure ``graph``.
+
+    The searches run beside the dominators, on a thread of their own: kernels hold
+    no lock.
+    """
+    stage, steps = "analyse", 4
+    progress(stage, 0, steps)
+    types = len(graph.type_names)
+    kinds, shallow = graph.type_index, graph.shallow_bytes
+    with ThreadPoolExecutor(1) as beside:
+        searched = beside.submit(root_distances, graph)
+        paired = beside.submit(type_references, graph)
+        tree = dominator_tree(graph)
+        progress(stage, 1, steps)
+        retained_bytes, retained_count, largest_child = retained(graph, tree)
+        progress(stage, 2, steps)
+        of_types, exact = type_retained_bytes(graph, tree, retained_bytes)
+        progress(stage, 3, steps)
+        dominator = tree.by_object()
+        distance, path_parent = searched.result()
+        pair_source, pair_target, pair_count = paired.result()
+    live = kinds.copy()
+    live[distance < 0] = -1
+    top = kinds.copy()
+    top[dominator != ROOT] = -1
+    reached = distance[: graph.object_count] > 0
+    metrics = HeapMetrics(
+        root_distance=distance,
+        path_parent=path_parent,
+        dominator=dominator,
+        retained_bytes=retained_bytes,
+        retained_count=retained_count,
+        largest_child=largest_child,
+        reachable_count=int(np.count_nonzero(reached)),
+        reachable_bytes=int(shallow[: graph.object_count][reached].sum()),
+        instance_count=count_by(kinds, types),
+        type_reachable_count=count_by(live, types),
+        type_shallow_bytes=sum_by(kinds, shallow, types),
+        type_reachable_bytes=sum_by(live, shallow, types),
+        type_retained_bytes=of_types,
+        type_retained_exact=exact,
+        type_top_count=count_by(top, types),
+        type_top_retained_bytes=sum_by(top, retained_bytes, types),
+        pair_source=pair_source,
+        pair_target=pair_target,
+        pair_count=pair_count,
+    )
+    progress(stage, steps, steps)
+    return metrics

@@ -1,0 +1,238 @@
+"""The heap as columns: what every reader makes and every analysis reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.errors import InvalidGraph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NO_TYPE = -1
+NO_DOMAIN = -1
+
+
+class RefKind(IntEnum):
+    """What a reference does for its target's life."""
+
+    STRONG = 0
+    WEAK = 1
+
+
+class RootKind(IntEnum):
+    """Why the collector keeps a root, one vocabulary for all formats.
+
+    Every format numbers its kinds differently; a reader maps them to these.
+    """
+
+    INTERNAL = 0
+    LOCAL = 1
+    FINALIZER_QUEUE = 2
+    HANDLE = 3
+    STATIC = 4
+    RUNTIME = 5
+    OTHER = 6
+
+    @property
+    def label(self) -> str:
+        """The kind's name as it stands in the graph and in answers."""
+        return self.name.lower()
+
+
+class RootFlag(IntEnum):
+    """Bits of ``root_flags``; the numbers agree between the formats."""
+
+    PINNED = 1
+    WEAK = 2
+    INTERIOR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Irregularity:
+    """One kind of thing that a reader met and put up with.
+
+    Attributes:
+        kind: Short name, snake_case.
+        count: How often.
+        line: 1-based line of the first one (text formats), else ``None``.
+    """
+
+    kind: str
+    count: int
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One application domain (or isolate) of the dump.
+
+    Attributes:
+        name: As the dump spells it; empty for records outside any domain.
+        started_ms: Clock of the device at the start, milliseconds since it
+            booted (32 bits, so it wraps after 49.7 days), or ``None``.
+        ended_ms: The same at the end.
+        complete: Whether the dump closed the section.
+    """
+
+    name: str
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    complete: bool = True
+
+    @property
+    def duration_ms(self) -> int | None:
+        """How long the dump of this domain took; right across one wrap."""
+        if self.started_ms is None or self.ended_ms is None:
+            return None
+        return (self.ended_ms - self.started_ms) % 2**32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeapGraph:
+    """One heap dump as columns; an object is its row number, its *index*.
+
+    N objects of the dump, M placeholders for objects that are referenced but
+    not in the dump, E references, T types, R roots, D domains. Rows 0 to N - 1
+    are the dump's objects in its own order, rows N to N + M - 1 placeholders.
+    The constructor checks what is said here and makes the arrays read-only.
+
+    Attributes:
+        format_name: Name of the reader.
+        producer: What wrote the dump, as far as the format says.
+        object_count: N.
+        object_id: uint64 (N + M,). The dump's own identity of an object: an
+            address, or an opaque number. Unique within a domain in formats that
+            scope ids so (checked by readers), not sorted, not dense.
+        type_index: int32 (N + M,). Row of ``type_names``; `NO_TYPE` on
+            placeholders and only there.
+        shallow_bytes: int64 (N + M,), bytes, >= 0; 0 on placeholders. Their sum
+            fits int64, so that no sum over objects overflows.
+        ref_start: int64 (N + M + 1,). Object i refers to
+            ``ref_target[ref_start[i]:ref_start[i + 1]]``; rises, from 0 to E.
+            Placeholders refer to nothing.
+        ref_target: int32 (E,). Object indexes, in the order of the dump, which
+            is the order of the fields where the format has one. Two references
+            to one object stand here twice.
+        ref_kind: uint8 (E,), `RefKind` values; ``None`` when all are strong.
+        root_object: int32 (R,). Object indexes; one row a root, so an object
+            that two roots hold stands here twice.
+        root_kind: uint8 (R,). `RootKind` values.
+        root_flags: uint8 (R,). `RootFlag` bits.
+        root_type: int32 (R,). The type that contains the static field, or
+            `NO_TYPE`.
+        type_names: T names, as the runtime spells them.
+        type_domain: int32 (T,). Row of ``domains`` that declares the type.
+        domain_index: int32 (N + M,). Row of ``domains``; ``None`` when D is 1.
+        domains: D domains, at least one.
+        null_reference_count: References to nothing, which are not in E.
+        irregularities: What the reader put up with, in the order of first sight.
+
+    Raises:
+        InvalidGraph: a dtype, shape or range above does not hold. The message
+            names the column, the first row at fault and its value.
+
+    Source: compressed rows, as the columns of Davis, Direct Methods for
+    Sparse Linear Systems (2006), section 2.1.
+    """
+
+    format_name: str
+    object_count: int
+    object_id: NDArray[np.uint64]
+    type_index: NDArray[np.int32]
+    shallow_bytes: NDArray[np.int64]
+    ref_start: NDArray[np.int64]
+    ref_target: NDArray[np.int32]
+    root_object: NDArray[np.int32]
+    root_kind: NDArray[np.uint8]
+    root_flags: NDArray[np.uint8]
+    root_type: NDArray[np.int32]
+    type_names: tuple[str, ...]
+    type_domain: NDArray[np.int32]
+    domains: tuple[Domain, ...]
+    ref_kind: NDArray[np.uint8] | None = None
+    domain_index: NDArray[np.int32] | None = None
+    producer: str = ""
+    null_reference_count: int = 0
+    irregularities: tuple[Irregularity, ...] = ()
+
+    def __post_init__(self) -> None:
+        n, e, r = len(self.object_id), len(self.ref_target), len(self.root_object)
+        t, d = len(self.type_names), len(self.domains)
+        self._require("object_id", np.uint64, n)
+        self._require("type_index", np.int32, n, above=NO_TYPE, below=t)
+        self._require("shallow_bytes", np.int64, n, above=0)
+        self._require("ref_start", np.int64, n + 1, above=0, below=e + 1)
+        self._require("ref_target", np.int32, e, above=0, below=n)
+        self._require("root_object", np.int32, r, above=0, below=n)
+        self._require("root_kind", np.uint8, r, below=len(RootKind))
+        self._require("root_flags", np.uint8, r, below=2 * max(RootFlag))
+        self._require("root_type", np.int32, r, above=NO_TYPE, below=t)
+        self._require("type_domain", np.int32, t, above=0, below=d)
+        if self.ref_kind is not None:
+            self._require("ref_kind", np.uint8, e, below=len(RefKind))
+        if self.domain_index is not None:
+            self._require("domain_index", np.int32, n, above=0, below=d)
+        elif d != 1:
+            raise InvalidGraph(f"domain_index is missing with {d} domains")
+        if self.ref_start[0] != 0 or self.ref_start[-1] != e:
+            raise InvalidGraph(f"ref_start must run from 0 to {e}")
+        if (falls := np.flatnonzero(np.diff(self.ref_start) < 0)).size:
+            raise InvalidGraph(f"ref_start falls after row {falls[0]}")
+        if not 0 <= self.object_count <= n:
+            raise InvalidGraph(f"object_count is {self.object_count}, rows {n}")
+        untyped = self.type_index < 0
+        if untyped[: self.object_count].any() or not untyped[self.object_count :].all():
+            raise InvalidGraph("type_index must be -1 on placeholders and only there")
+        if self.ref_start[self.object_count] != e:
+            raise InvalidGraph("a placeholder refers to something")
+
+    def _require(
+        self,
+        column: str,
+        dtype: type[np.generic],
+        rows: int,
+        *,
+        above: int | None = None,
+        below: int | None = None,
+    ) -> None:
+        values: NDArray[Any] = getattr(self, column)
+        if values.dtype != dtype or values.shape != (rows,):
+            raise InvalidGraph(
+                f"{column} is {values.dtype}{values.shape}, "
+                f"not {np.dtype(dtype)}({rows},)"
+            )
+        # Two passes without a temporary: only a fault pays for finding itself.
+        if rows and above is not None and values.min() < above:
+            at = int(np.argmax(values < above))
+            raise InvalidGraph(f"{column}[{at}] is {values[at]}")
+        if rows and below is not None and values.max() >= below:
+            at = int(np.argmax(values >= below))
+            raise InvalidGraph(f"{column}[{at}] is {values[at]}")
+        values.flags.writeable = False
+
+    @property
+    def missing_count(self) -> int:
+        """M: placeholders for objects that are referenced but not in the dump."""
+        return len(self.object_id) - self.object_count
+
+    @property
+    def reference_count(self) -> int:
+        """E: references to objects, duplicates counted, nulls not."""
+        return len(self.ref_target)
+
+    def address(self, index: int) -> str:
+        """An object's identity as a debugger prints it, such as ``0x1c15d2``."""
+        return hex(int(self.object_id[index]))
+
+    def type_name(self, index: int) -> str:
+        """The name of an object's type; ``<missing>`` for a placeholder."""
+        row = int(self.type_index[index])
+        return MISSING_TYPE_NAME if row < 0 else self.type_names[row]
+
+
+MISSING_TYPE_NAME = "<missing>"

@@ -1,0 +1,1 @@
+"""Questions as values: what a ``.cypher`` file says, and what it answers."""

@@ -1,0 +1,271 @@
+"""The query library: one ``.cypher`` file a question, with a header that is held.
+
+A header is the run of ``//`` lines at the top of the file::
+
+    // name: retained-objects
+    // title: Objects that retain the most memory
+    // mode: read
+    // param: dump       INTEGER            number of the dump
+    // param: min_bytes  INTEGER = 1048576  smallest retained size to show, bytes
+    // column: address   STRING   hexadecimal, as a debugger prints it
+    //
+    // A paragraph on how to read the answer.
+
+A parameter without a default must be given, but for ``dump``, which the tool
+fills in. Values reach the server as parameters only, never as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import BadParameter, QueryError, UnknownQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Value = str | int | float | bool | None
+DUMP = "dump"
+_TYPES: dict[str, type] = {
+    "STRING": str,
+    "INTEGER": int,
+    "FLOAT": float,
+    "BOOLEAN": bool,
+}
+_KEYS = ("name", "title", "mode", "param", "column")
+_PARAM = re.compile(
+    r"(?P<name>\w+)\s+(?P<type>[A-Z]+)(?:\s+=\s+(?P<default>\"[^\"]*\"|\S+))?\s+(?P<text>.+)"
+)
+_COLUMN = re.compile(r"(?P<name>\w+)\s+(?P<type>[A-Z<>]+)\s+(?P<text>.+)")
+_USED = re.compile(r"\$(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a query."""
+
+    name: str
+    type: str
+    meaning: str
+    required: bool
+    default: Value = None
+
+    def parse(self, text: str) -> Value:
+        """``text`` as a value of this parameter's type.
+
+        Raises:
+            BadParameter: it is none.
+        """
+        try:
+            if self.type == "INTEGER":
+                value = int(text.replace("_", ""), 0)
+                if not -(2**63) <= value < 2**63:
+                    raise ValueError(text)
+                return value
+            if self.type == "FLOAT":
+                return float(text)
+            if self.type == "BOOLEAN":
+                return {"true": True, "false": False}[text.lower()]
+        except (ValueError, KeyError) as error:
+            raise BadParameter(
+                f"parameter {self.name}: {text!r} is not of type {self.type}"
+            ) from error
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a query's answer."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question.
+
+    Attributes:
+        name: As the command line takes it.
+        title: One line.
+        text: The Cypher, without its header.
+        parameters: In the order of the header.
+        columns: In the order of the answer; empty for a user's own query.
+        notes: How to read the answer.
+        place: The file, for messages.
+    """
+
+    name: str
+    title: str
+    text: str
+    parameters: tuple[Parameter, ...]
+    columns: tuple[Column, ...]
+    notes: str
+    place: str
+
+    def bind(self, given: Mapping[str, str], dump: int) -> dict[str, Value]:
+        """All parameters with their values.
+
+        Args:
+            given: Values as text, by name, from the command line.
+            dump: Number of the dump.
+
+        Raises:
+            BadParameter: one is missing, unknown or of the wrong type.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in given:
+            if name not in known:
+                names = ", ".join(p.name for p in self.parameters if p.name != DUMP)
+                raise BadParameter(
+                    f"{self.name} has no parameter {name}; it takes: {names or 'none'}"
+                )
+        values: dict[str, Value] = {}
+        for parameter in self.parameters:
+            if parameter.name in given:
+                values[parameter.name] = parameter.parse(given[parameter.name])
+            elif parameter.name == DUMP:
+                values[DUMP] = dump
+            elif parameter.required:
+                raise BadParameter(
+                    f"{self.name} needs parameter {parameter.name} "
+                    f"({parameter.meaning}): --param {parameter.name}=…"
+                )
+            else:
+                values[parameter.name] = parameter.default
+        return values
+
+    def with_values(self, values: Mapping[str, Value]) -> str:
+        """The query with ``:param`` lines in front, to paste into Neo4j Browser."""
+        lines = [
+            f":param {name} => {_literal(value)};" for name, value in values.items()
+        ]
+        return "\n".join([*lines, self.text])
+
+
+def _literal(value: Value) -> str:
+    """``value`` as Cypher; JSON's escapes are Cypher's too."""
+    return json.dumps(value)
+
+
+def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
+    """A query that a user wrote; values of ``given`` are typed by their looks."""
+    parameters = [Parameter(DUMP, "INTEGER", "number of the dump", required=False)]
+    for name, value in given.items():
+        parameters.append(Parameter(name, _looks_like(value), "given", required=True))
+    used = set(_USED.findall(text))
+    for name in sorted(used - {parameter.name for parameter in parameters}):
+        raise BadParameter(f"{place} uses ${name}: give it with --param {name}=…")
+    return Query(place, place, text, tuple(parameters), (), "", place)
+
+
+def _looks_like(text: str) -> str:
+    if re.fullmatch(r"[+-]?\d+", text):
+        return "INTEGER"
+    if re.fullmatch(r"[+-]?\d+\.\d*(?:[eE][+-]?\d+)?", text):
+        return "FLOAT"
+    return "BOOLEAN" if text.lower() in ("true", "false") else "STRING"
+
+
+def parse(text: str, place: str) -> Query:
+    """Read one ``.cypher`` file.
+
+    Raises:
+        QueryError: its header does not hold; the message has file and line.
+    """
+    entries: dict[str, list[tuple[int, str]]] = {key: [] for key in _KEYS}
+    notes: list[str] = []
+    lines = text.splitlines()
+    body = 0
+    for body, line in enumerate(lines):  # noqa: B007
+        if not line.startswith("//"):
+            break
+        content = line[2:].strip()
+        key, colon, rest = content.partition(":")
+        if colon and key in entries and not notes:
+            entries[key].append((body + 1, rest.strip()))
+        elif content or notes:
+            notes.append(content)
+
+    def one(key: str) -> str:
+        if len(entries[key]) != 1:
+            raise QueryError(f"{place}: the header needs one '{key}:' line")
+        return entries[key][0][1]
+
+    if one("mode") != "read":
+        raise QueryError(f"{place}: line {entries['mode'][0][0]}: mode must be 'read'")
+    parameters = tuple(
+        _parameter(value, f"{place}: line {number}")
+        for number, value in entries["param"]
+    )
+    columns = []
+    for number, value in entries["column"]:
+        if not (match := _COLUMN.fullmatch(value)):
+            raise QueryError(f"{place}: line {number}: not 'name TYPE meaning'")
+        columns.append(Column(match["name"], match["type"], match["text"]))
+    cypher = "\n".join(lines[body:]).strip() + "\n"
+    declared = {parameter.name for parameter in parameters}
+    if declared != (used := set(_USED.findall(cypher))):
+        odd = ", ".join(sorted(declared ^ used))
+        raise QueryError(f"{place}: declared and used parameters differ: {odd}")
+    return Query(
+        one("name"),
+        one("title"),
+        cypher,
+        parameters,
+        tuple(columns),
+        "\n".join(notes).strip(),
+        place,
+    )
+
+
+def _parameter(text: str, place: str) -> Parameter:
+    match = _PARAM.fullmatch(text)
+    if not match or match["type"] not in _TYPES:
+        raise QueryError(f"{place}: not 'name TYPE [= default] meaning'")
+    bare = Parameter(match["name"], match["type"], match["text"], required=True)
+    if (default := match["default"]) is None:
+        return bare
+    value = None if default == "null" else bare.parse(default.strip('"'))
+    return Parameter(bare.name, bare.type, bare.meaning, False, value)
+
+
+def library_folder() -> Path:
+    """Where the queries lie: in the wheel, or beside the package in a checkout."""
+    installed = Path(str(resources.files("ingest"))) / "cypher" / "reports"
+    if installed.is_dir():
+        return installed
+    return Path(__file__).parents[2] / "cypher" / "reports"
+
+
+@cache
+def library() -> dict[str, Query]:
+    """All queries by name, in order of name."""
+    queries = (
+        parse(path.read_text(encoding="utf-8"), path.name)
+        for path in library_folder().glob("*.cypher")
+    )
+    return {query.name: query for query in sorted(queries, key=lambda q: q.name)}
+
+
+def find(name: str) -> Query:
+    """The query of that name.
+
+    Raises:
+        UnknownQuery: none is; the message names those that come near.
+    """
+    from difflib import get_close_matches
+
+    queries = library()
+    if name in queries:
+        return queries[name]
+    near = get_close_matches(name, queries, n=3, cutoff=0.5)
+    hint = f"; did you mean {', '.join(near)}" if near else ""
+    raise UnknownQuery(f"no query is named {name!r}{hint} (all: ingest queries)")

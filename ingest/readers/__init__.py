@@ -1,0 +1,41 @@
+"""Every dump format we read. To add one: write its module, name it in `readers`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ingest.errors import UnknownFormat
+from ingest.readers.source import open_source
+
+if TYPE_CHECKING:
+    from ingest.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.readers.base import Reader
+    from ingest.readers.source import Source
+
+__all__ = ["open_source", "read", "reader_for", "readers"]
+
+
+def readers() -> tuple[Reader, ...]:
+    """All readers, in the order in which they are asked; imported on first use."""
+    from ingest.readers import gclog
+
+    return (cast("Reader", gclog),)
+
+
+def reader_for(source: Source) -> Reader:
+    """The reader that claims the first bytes of ``source``; names do not count.
+
+    Raises:
+        UnknownFormat: none does.
+    """
+    for reader in readers():
+        if reader.sniff(source.head):
+            return reader
+    known = ", ".join(f"{reader.NAME} ({reader.TITLE})" for reader in readers())
+    raise UnknownFormat(f"not a dump that we read; known: {known}", path=source.name)
+
+
+def read(source: Source, *, strict: bool, progress: Progress) -> HeapGraph:
+    """Read ``source`` with the reader that claims it."""
+    return reader_for(source).read(source, strict=strict, progress=progress)

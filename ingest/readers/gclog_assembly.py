@@ -1,0 +1,362 @@
+"""From a gclog's own ids to one graph: sections, types, missing objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.errors import MalformedDump, TruncatedDump
+from ingest.graph import NO_TYPE, HeapGraph, Irregularity, RootKind
+from ingest.readers.idtable import IdTable
+from ingest.readers.lines import decode
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ingest.graph import Domain
+    from ingest.readers.gclog_scan import Piece, Scanner
+
+    Rows = NDArray[np.int32]
+    Ids = NDArray[np.uint64]
+    Lines = NDArray[np.integer[Any]]
+
+_ROOT_KIND = np.array(
+    [
+        RootKind.INTERNAL,
+        RootKind.LOCAL,
+        RootKind.FINALIZER_QUEUE,
+        RootKind.HANDLE,
+        RootKind.STATIC,
+        RootKind.RUNTIME,
+        RootKind.OTHER,
+    ],
+    np.uint8,
+)
+"""What the format's root kinds 0 to 5, and any other (6), mean."""
+
+
+class Report:
+    """Irregularities by kind; with ``strict``, `check` refuses the first."""
+
+    def __init__(self, *, strict: bool, name: str) -> None:
+        self._strict = strict
+        self._name = name
+        self._found: dict[str, tuple[int, int, int | None]] = {}
+
+    def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
+        if not count:
+            return
+        before = self._found.get(kind)
+        if before:
+            first = min(before, (0, line, offset), key=lambda entry: entry[1])
+            self._found[kind] = (before[0] + count, first[1], first[2])
+        else:
+            self._found[kind] = (count, line, offset)
+
+    def add_lines(self, kind: str, lines: NDArray[np.integer]) -> None:
+        if len(lines):
+            self.add(kind, len(lines), int(lines.min()), None)
+
+    def finish(self) -> tuple[Irregularity, ...]:
+        """All irregularities, the earliest first.
+
+        Raises:
+            MalformedDump, TruncatedDump: with ``strict``, for the earliest.
+        """
+        found = sorted(self._found.items(), key=lambda item: (item[1][1], item[0]))
+        if self._strict and found:
+            kind, (_, line, offset) = found[0]
+            error = TruncatedDump if kind in _TRUNCATIONS else MalformedDump
+            raise error(
+                f"{kind.replace('_', ' ')}; without --strict it is counted instead",
+                path=self._name,
+                line=line,
+                offset=offset,
+            )
+        return tuple(
+            Irregularity(kind, count, line) for kind, (count, line, _) in found
+        )
+
+
+_TRUNCATIONS = ("truncated_compression", "truncated_line", "unclosed_domain")
+
+
+_TRUNCATIONS = ("truncated_compression", "truncated_line", "unclosed_domain")
+
+
+class Columns:
+    """The pieces of a file put together, and freed while that is done.
+
+    Attributes:
+        references: uint64 arrays, one a piece: they are looked up piece by piece.
+    """
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        self.object_id = _taken(pieces, "object_id")
+        self.object_type_id = _taken(pieces, "object_type_id")
+        self.size_bytes = _taken(pieces, "object_size_bytes")
+        self.section = _taken(pieces, "object_section")
+        self.ref_count = _taken(pieces, "object_ref_count")
+        self.line = _taken(pieces, "object_line")
+        self.root = _taken(pieces, "root")
+        self.root_line = _taken(pieces, "root_line")
+        self.references = [piece.reference_id for piece in pieces]
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Drop the objects, and their references, that ``kept`` says not to."""
+        references = np.concatenate(self.references)
+        self.references = [references[np.repeat(kept, self.ref_count)]]
+        for name in (
+            "object_id",
+            "object_type_id",
+            "size_bytes",
+            "section",
+            "ref_count",
+            "line",
+        ):
+            setattr(self, name, getattr(self, name)[kept])
+
+    def differs(self, row: int, other: int, starts: NDArray[np.int64]) -> bool:
+        """Whether two ``o`` records of one id say different things."""
+        if (
+            self.object_type_id[row] != self.object_type_id[other]
+            or self.size_bytes[row] != self.size_bytes[other]
+            or self.ref_count[row] != self.ref_count[other]
+        ):
+            return True
+        one, two = (
+            self.references[0][starts[i] : starts[i] + self.ref_count[i]]
+            for i in (row, other)
+        )
+        return not np.array_equal(one, two)
+
+
+def _taken(pieces: list[Piece], column: str) -> NDArray[Any]:
+    arrays = [getattr(piece, column) for piece in pieces]
+    for piece in pieces:
+        setattr(piece, column, None)
+    return np.concatenate(arrays)
+
+
+def assemble(
+    columns: Columns, scanner: Scanner, domains: tuple[Domain, ...], report: Report
+) -> HeapGraph:
+    """Resolve all ids and make the graph.
+
+    Raises:
+        MalformedDump: the sizes overflow any memory; or, with ``--strict``,
+            anything irregular.
+    """
+    scoped = len(domains) > 1
+    table = _object_table(columns, scoped=scoped, report=report)
+    # Sizes are below 2^47: only absurdly many absurd sizes overflow.
+    if float(columns.size_bytes.sum(dtype=np.float64)) >= 2.0**62:
+        raise MalformedDump("the sizes add up to more than any memory")
+    types = _Types(scanner.types, scoped=scoped, report=report)
+    type_index = types.rows(columns.object_type_id, columns.section, columns.line)
+    del columns.object_type_id
+
+    root_id = columns.root[:, 0].astype(np.uint64)
+    root_section = columns.root[:, 5].astype(np.int32)
+    contained = np.flatnonzero(columns.root[:, 3])
+    root_type = np.full(len(root_id), NO_TYPE, np.int32)
+    root_type[contained] = types.rows(
+        columns.root[contained, 4].astype(np.uint64),
+        root_section[contained],
+        columns.root_line[contained],
+    )
+    root_object, crossed = table.find(root_id, root_section if scoped else None)
+    report.add_lines("cross_domain_root", columns.root_line[crossed])
+
+    n = len(columns.object_id)
+    placeholders = _Placeholders(n)
+    placeholders.want(root_id, root_section, np.flatnonzero(root_object < 0))
+    ref_target = _resolve(columns, table, placeholders, scoped=scoped, report=report)
+    del table
+    ids, sections = placeholders.settle()
+    placeholders.fill(root_object, root_id, root_section)
+    if (ref_target < 0).any():
+        owner = np.repeat(columns.section, columns.ref_count)
+        placeholders.fill(ref_target, np.concatenate(columns.references), owner)
+    columns.references.clear()
+
+    m = len(ids)
+    ref_start = np.zeros(n + m + 1, np.int64)
+    np.cumsum(columns.ref_count, out=ref_start[1 : n + 1])
+    ref_start[n + 1 :] = ref_start[n]
+    return HeapGraph(
+        format_name="gclog",
+        producer="Remote Performance Monitor",
+        object_count=n,
+        object_id=_extended(columns.object_id, ids),
+        type_index=_extended(type_index, np.full(m, NO_TYPE, np.int32)),
+        shallow_bytes=_extended(columns.size_bytes, np.zeros(m, np.int64)),
+        ref_start=ref_start,
+        ref_target=ref_target,
+        root_object=root_object,
+        root_kind=_ROOT_KIND[columns.root[:, 1]],
+        root_flags=columns.root[:, 2].astype(np.uint8),
+        root_type=root_type,
+        type_names=tuple(types.names),
+        type_domain=np.array(types.sections, np.int32),
+        domain_index=_extended(columns.section, sections) if scoped else None,
+        domains=domains,
+        null_reference_count=scanner.null_reference_count,
+        irregularities=report.finish(),
+    )
+
+
+def _extended(column: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([column, more]) if len(more) else column
+
+
+def _object_table(columns: Columns, *, scoped: bool, report: Report) -> IdTable:
+    """Rows by object id; of two records of one id the first is kept."""
+    table = IdTable(columns.object_id, columns.section if scoped else None)
+    if not len(table.twin):
+        return table
+    columns.references = [np.concatenate(columns.references)]
+    starts = np.cumsum(columns.ref_count, dtype=np.int64) - columns.ref_count
+    repeated = np.flatnonzero(table.twin >= 0)
+    conflicting = [
+        row for row in repeated if columns.differs(row, table.twin[row], starts)
+    ]
+    report.add_lines("conflicting_object", columns.line[conflicting])
+    columns.keep(table.twin < 0)
+    return IdTable(columns.object_id, columns.section if scoped else None)
+
+
+def _resolve(
+    columns: Columns,
+    table: IdTable,
+    placeholders: _Placeholders,
+    *,
+    scoped: bool,
+    report: Report,
+) -> Rows:
+    """Row of each reference's target, -1 where it is not in the dump."""
+    total = int(columns.ref_count.sum(dtype=np.int64))
+    target = np.empty(total, np.int32)
+    ends = np.cumsum(columns.ref_count, dtype=np.int64)
+    done = 0
+    for ids in columns.references:
+        here = slice(done, done + len(ids))
+        done = here.stop
+        scopes = None
+        if scoped:
+            owner = np.searchsorted(ends, np.arange(here.start, here.stop), "right")
+            scopes = columns.section[owner]
+        rows, crossed = table.find(ids, scopes)
+        target[here] = rows
+        absent = np.flatnonzero(rows < 0)
+        for kind, at in (
+            ("cross_domain_reference", crossed),
+            ("missing_object", absent),
+        ):
+            if len(at):
+                owner = np.searchsorted(ends, at + here.start, "right")
+                report.add_lines(kind, columns.line[owner])
+                if kind == "missing_object":
+                    placeholders.want(ids[at], columns.section[owner])
+    return target
+
+
+class _Placeholders:
+    """Objects that are referenced but not in the dump, one for each id and section."""
+
+    def __init__(self, first_row: int) -> None:
+        self._first_row = first_row
+        self._wanted: list[tuple[Ids, Rows]] = []
+        self._table: IdTable | None = None
+
+    def want(self, ids: Ids, sections: Rows, at: NDArray[Any] | None = None) -> None:
+        """Ask for a row for each of ``ids`` (those ``at`` the positions)."""
+        if at is not None:
+            ids, sections = ids[at], sections[at]
+        if len(ids):
+            self._wanted.append((ids, sections))
+
+    def settle(self) -> tuple[Ids, Rows]:
+        """The placeholders' ids and sections, ordered by section, then id."""
+        if not self._wanted:
+            return np.empty(0, np.uint64), np.empty(0, np.int32)
+        ids = np.concatenate([ids for ids, _ in self._wanted])
+        sections = np.concatenate([sections for _, sections in self._wanted])
+        order = np.lexsort((ids, sections))
+        ids, sections = ids[order], sections[order]
+        fresh = np.ones(len(ids), np.bool_)
+        fresh[1:] = (ids[1:] != ids[:-1]) | (sections[1:] != sections[:-1])
+        ids, sections = ids[fresh], sections[fresh]
+        self._table = IdTable(ids, sections)
+        return ids, sections
+
+    def fill(self, rows: Rows, ids: Ids, sections: Rows) -> None:
+        """Put the placeholders' rows where ``rows`` is -1."""
+        at = np.flatnonzero(rows < 0)
+        if len(at) and self._table is not None:
+            found, _ = self._table.find(ids[at], sections[at])
+            rows[at] = found + self._first_row
+
+
+class _Types:
+    """Types by id and section, declared or synthesised when an object needs one.
+
+    Attributes:
+        names: Type names, row by row.
+        sections: The section that declares, or first needs, each.
+    """
+
+    def __init__(
+        self,
+        records: list[tuple[int, int, bytes, int]],
+        *,
+        scoped: bool,
+        report: Report,
+    ) -> None:
+        self._scoped = scoped
+        self._report = report
+        self.names: list[str] = []
+        self.sections: list[int] = []
+        self._ids: list[int] = []
+        seen: dict[tuple[int, int], bytes] = {}
+        for type_id, section, name, line in records:
+            key = (section if scoped else 0, type_id)
+            if key in seen:
+                if seen[key] != name:
+                    report.add("conflicting_type", 1, line, None)
+                continue
+            seen[key] = name
+            self._add(type_id, section, decode(name) or f"<unnamed {type_id:#x}>")
+
+    def _add(self, type_id: int, section: int, name: str) -> None:
+        self._ids.append(type_id)
+        self.names.append(name)
+        self.sections.append(section if self._scoped else 0)
+
+    def _table(self) -> IdTable:
+        scopes = np.array(self.sections, np.int32) if self._scoped else None
+        return IdTable(np.array(self._ids, np.uint64), scopes)
+
+    def rows(self, ids: Ids, sections: Rows, lines: Lines) -> Rows:
+        """Row of each type id as used in its section; makes the missing ones."""
+        scopes = sections if self._scoped else None
+        rows, crossed = self._table().find(ids, scopes)
+        self._report.add_lines("cross_domain_type", lines[crossed])
+        absent = np.flatnonzero(rows < 0)
+        if not len(absent):
+            return rows
+        self._report.add_lines("undeclared_type", lines[absent])
+        made: dict[tuple[int, int], None] = {}
+        for type_id, section in zip(
+            ids[absent].tolist(), sections[absent].tolist(), strict=True
+        ):
+            made.setdefault((section if self._scoped else 0, type_id))
+        for section, type_id in made:
+            self._add(type_id, section, f"<type {type_id:#x}>")
+        rows[absent], _ = self._table().find(
+            ids[absent], None if scopes is None else scopes[absent]
+        )
+        return rows

@@ -1,0 +1,64 @@
+"""Text dumps in pieces that end at a line end, whatever their encoding."""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING
+
+from ingest.errors import MalformedDump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LONGEST_LINE_BYTES = 1 << 30
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def to_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same text without a byte order mark; UTF-16 (told by its mark) as UTF-8.
+
+    Bytes of other encodings pass as they are: see `decode`.
+    """
+    pieces = iter(chunks)
+    first = next(pieces, b"")
+    if not first.startswith(_UTF16):
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from pieces
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+    yield decoder.decode(first).encode("utf-8", "replace")
+    for piece in pieces:
+        yield decoder.decode(piece).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def whole_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """The same bytes, cut only behind a line end; the last piece as it comes.
+
+    Raises:
+        MalformedDump: a line of more than `LONGEST_LINE_BYTES`.
+    """
+    carry: list[bytes] = []
+    carried = 0
+    for chunk in chunks:
+        cut = chunk.rfind(b"\n") + 1
+        if not cut and len(chunk) > 1:
+            # Old Macintosh line ends; the last byte may be half of a CR LF.
+            cut = chunk.rfind(b"\r", 0, len(chunk) - 1) + 1
+        if cut:
+            yield b"".join([*carry, chunk[:cut]]) if carry else chunk[:cut]
+            carry, carried = [], 0
+        carry.append(chunk[cut:])
+        carried += len(chunk) - cut
+        if carried > LONGEST_LINE_BYTES:
+            raise MalformedDump("a line of more than 1 GiB", path=name)
+    if carried:
+        yield b"".join(carry)
+
+
+def decode(name: bytes) -> str:
+    """A name as text: UTF-8, or else cp1252 as an old Windows program writes it."""
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return name.decode("cp1252", "replace")

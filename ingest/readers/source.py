@@ -1,0 +1,167 @@
+"""Where a dump's bytes come from: a file or standard input, compressed or not.
+
+Compression is known by its first bytes, not by the file's name.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import sys
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import zstandard
+
+from ingest.errors import DumpError, MalformedDump
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ingest.progress import Progress
+
+SNIFF_BYTES = 65536
+CHUNK_BYTES = 8 << 20
+STDIN = "-"
+
+_DAMAGED = (zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
+
+
+def _open_zstd(raw: BinaryIO) -> BinaryIO:
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+        raw, read_across_frames=True
+    )
+    return cast("BinaryIO", reader)
+
+
+_COMPRESSIONS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
+    ("gz", b"\x1f\x8b", lambda raw: cast("BinaryIO", gzip.GzipFile(fileobj=raw))),
+    ("xz", b"\xfd7zXZ\x00", lambda raw: cast("BinaryIO", lzma.LZMAFile(raw))),
+    ("zst", b"\x28\xb5\x2f\xfd", _open_zstd),
+    ("bz2", b"BZh", lambda raw: cast("BinaryIO", bz2.BZ2File(raw))),
+)
+
+
+class _Rest(io.RawIOBase):
+    """What is left of a stream, with the bytes already taken put back in front."""
+
+    def __init__(self, taken: bytes, stream: BinaryIO) -> None:
+        self._taken = memoryview(taken)
+        self._stream = stream
+        self.position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        if self._taken:
+            count = min(len(view), len(self._taken))
+            view[:count] = self._taken[:count]
+            self._taken = self._taken[count:]
+        else:
+            data = self._stream.read(len(view))
+            count = len(data)
+            view[:count] = data
+        self.position += count
+        return count
+
+
+class Source:
+    """The decompressed bytes of one dump, read once from front to back.
+
+    Attributes:
+        name: The path as the user gave it, ``<stdin>`` for standard input.
+        head: The first `SNIFF_BYTES` bytes, or all where there are fewer.
+        compression: ``gz``, ``xz``, ``zst``, ``bz2``, or empty.
+        truncated: Whether the compressed stream ended before its own end; known
+            once all chunks are read.
+    """
+
+    def __init__(self, name: str, raw: BinaryIO, size_bytes: int | None) -> None:
+        self.name = name
+        self._size_bytes = size_bytes
+        magic = raw.read(8)
+        self._raw = _Rest(magic, raw)
+        stream = cast("BinaryIO", io.BufferedReader(self._raw, 1 << 20))
+        self.compression = ""
+        for compression, mark, opener in _COMPRESSIONS:
+            if magic.startswith(mark):
+                self.compression = compression
+                stream = opener(stream)
+        self._stream = stream
+        self._digest = hashlib.sha256()
+        self._offset = 0
+        self.truncated = False
+        self.head = self._read(SNIFF_BYTES)
+        if not self.head and not self.truncated:
+            raise DumpError("the file is empty", path=name)
+
+    def _read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; fewer only at the end."""
+        parts = []
+        while size > 0 and not self.truncated:
+            try:
+                part = self._stream.read(size)
+            except EOFError:
+                self.truncated = True
+                break
+            except (*_DAMAGED, OSError) as error:
+                raise MalformedDump(
+                    f"the {self.compression or 'file'} data cannot be read ({error}); "
+                    "get the file again",
+                    path=self.name,
+                    offset=self._offset + sum(map(len, parts)),
+                ) from error
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        data = b"".join(parts)
+        self._offset += len(data)
+        return data
+
+    def chunks(
+        self, progress: Progress = silent, size: int = CHUNK_BYTES
+    ) -> Iterator[bytes]:
+        """All bytes from the first on, in pieces of about ``size``; once only."""
+        piece = self.head
+        while piece:
+            self._digest.update(piece)
+            yield piece
+            progress("read", self._raw.position, self._size_bytes)
+            piece = self._read(size)
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the decompressed bytes that `chunks` has yielded so far."""
+        return self._digest.hexdigest()
+
+
+@contextmanager
+def open_source(dump: str) -> Iterator[Source]:
+    """Open ``dump``: a path, or ``-`` for standard input.
+
+    Raises:
+        DumpError: it is no file, cannot be opened, or is empty.
+    """
+    if dump == STDIN:
+        yield Source("<stdin>", sys.stdin.buffer, None)
+        return
+    path = Path(dump)
+    try:
+        if path.is_dir():
+            raise DumpError("is a folder; name a dump in it", path=dump)
+        with path.open("rb") as file:
+            size = path.stat().st_size if path.is_file() else None
+            yield Source(dump, cast("BinaryIO", file), size)
+    except FileNotFoundError as error:
+        raise DumpError("no such file", path=dump) from error
+    except PermissionError as error:
+        raise DumpError("may not be read; check its permissions", path=dump) from error

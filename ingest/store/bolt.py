@@ -1,0 +1,258 @@
+"""Writing a dump over Bolt: any server, while it is in use.
+
+Nodes first, in batches of rows as lists; the server answers with its own ids of
+the new nodes, and relationships find their ends by those: twice as fast as by the
+unique key. Those ids are good within one load only and are never stored.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ingest import __version__
+from ingest.analysis.distances import ROOT
+from ingest.errors import StoreError
+from ingest.graph import RefKind, RootFlag
+from ingest.progress import silent
+from ingest.store.dumps import beat, claim, clean_up, delete, publish
+from ingest.store.rows import Columns, Rows
+from ingest.store.schema import constraint_statements, label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.store.connection import Database
+
+    Ids = NDArray[np.int64]
+
+BATCH_ROWS = 20_000
+_HEARTBEAT_SECONDS = 15.0
+_STAGE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a load has written.
+
+    Attributes:
+        number: The dump's number.
+        node_count, relationship_count: As the server counted them.
+    """
+
+    number: int
+    node_count: int
+    relationship_count: int
+
+
+def ensure_schema(database: Database) -> None:
+    """Make constraints and indexes; what is there already stays."""
+    for statement in constraint_statements():
+        database.run(statement)
+    database.run("CALL db.awaitIndexes()")
+
+
+def write(
+    database: Database,
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    *,
+    name: str,
+    source: str,
+    sha256: str,
+    replaces: Sequence[int] = (),
+    progress: Progress = silent,
+) -> Written:
+    """Write one dump; readers see nothing of it until all is there.
+
+    Args:
+        database: Where to.
+        graph: What was read.
+        metrics: What was measured.
+        name: What the dump is called once it is ready.
+        source: File name, for the reader of the graph.
+        sha256: Digest of the decompressed file.
+        replaces: Numbers of dumps that go when this one is ready.
+        progress: Told of nodes and relationships written.
+
+    Raises:
+        StoreError: the server refused, was lost, or counted something else. What
+            was written stays invisible, and the next load removes it.
+    """
+    clean_up(database, progress)
+    number, node = claim(
+        database,
+        name,
+        sha256,
+        {"source": source, "tool_version": __version__},
+    )
+    writer = _Writer(database, Rows(graph, metrics, number), node, progress)
+    writer.write()
+    publish(database, number, name, list(replaces))
+    for old in replaces:
+        delete(database, old, progress)
+    return Written(number, writer.nodes, writer.relationships)
+
+
+class _Writer:
+    """One dump on its way, counted against what there should be."""
+
+    def __init__(
+        self, database: Database, rows: Rows, dump_node: int, progress: Progress
+    ) -> None:
+        self._database = database
+        self._rows = rows
+        self._dump_node = dump_node
+        self._progress = progress
+        self._beaten = time.monotonic()
+        self.nodes = 1
+        self.relationships = 0
+        self._total = self._expected()
+
+    def _expected(self) -> int:
+        """Nodes and relationships of the whole dump, but the Dump node."""
+        graph, metrics = self._rows.graph, self._rows.metrics
+        objects, roots = len(graph.object_id), len(graph.root_object)
+        domains, types = len(graph.domains), len(graph.type_names)
+        dominated = int(np.count_nonzero(metrics.dominator >= ROOT))
+        statics = int(np.count_nonzero(graph.root_type >= 0))
+        return (
+            (objects + roots + domains + types)
+            + (domains + 2 * roots + statics + graph.object_count)
+            + (dominated + graph.reference_count + len(metrics.pair_count))
+        )
+
+    def write(self) -> None:
+        graph, metrics, rows = self._rows.graph, self._rows.metrics, self._rows
+        self._database.write(
+            "CYPHER 5 MATCH (d:Dump) WHERE id(d) = $node SET d += $properties",
+            {"node": self._dump_node, "properties": rows.dump()},
+        )
+        dump = np.array([self._dump_node])
+        domains = self._create("Domain", rows.domains())
+        self._relate("HAS_DOMAIN", np.repeat(dump, len(domains)), domains)
+        types = self._create("Type", rows.types())
+        self._relate(
+            "REFERENCES_TYPE",
+            types[metrics.pair_source],
+            types[metrics.pair_target],
+            reference_count=metrics.pair_count,
+        )
+        objects = self._create_objects(types)
+        roots = self._create_many("Root", len(graph.root_object))
+        self._relate("HAS_ROOT", np.repeat(dump, len(roots)), roots)
+        weak = (graph.root_flags & RootFlag.WEAK) != 0
+        held = objects[graph.root_object]
+        self._relate("REFERENCES", roots[~weak], held[~weak])
+        self._relate("WEAKLY_REFERENCES", roots[weak], held[weak])
+        static = np.flatnonzero(graph.root_type >= 0)
+        self._relate("STATIC_IN", roots[static], types[graph.root_type[static]])
+
+        top = np.flatnonzero(metrics.dominator == ROOT)
+        self._relate("DOMINATES", np.repeat(dump, len(top)), objects[top])
+        below = np.flatnonzero(metrics.dominator >= 0)
+        self._relate("DOMINATES", objects[metrics.dominator[below]], objects[below])
+        self._references(objects)
+        if self.nodes + self.relationships != self._total + 1:
+            raise StoreError(
+                f"the server counted {self.nodes + self.relationships} nodes and "
+                f"relationships instead of {self._total + 1}; load the dump again"
+            )
+
+    def _references(self, objects: Ids) -> None:
+        """References in the order of their sources, batch by batch."""
+        graph = self._rows.graph
+        for begin in range(0, graph.reference_count, BATCH_ROWS):
+            end = min(begin + BATCH_ROWS, graph.reference_count)
+            at = np.arange(begin, end)
+            source = np.searchsorted(graph.ref_start, at, "right") - 1
+            sources, targets = objects[source], objects[graph.ref_target[begin:end]]
+            if graph.ref_kind is None:
+                self._relate("REFERENCES", sources, targets)
+                continue
+            weak = graph.ref_kind[begin:end] != RefKind.STRONG
+            self._relate("REFERENCES", sources[~weak], targets[~weak])
+            self._relate("WEAKLY_REFERENCES", sources[weak], targets[weak])
+
+    def _tell(self) -> None:
+        self._progress(_STAGE, self.nodes - 1 + self.relationships, self._total)
+        if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
+            beat(self._database, self._rows.number)
+            self._beaten = time.monotonic()
+
+    def _create(self, name: str, columns: Columns, tail: str = "") -> Ids:
+        """Create nodes of one label; returns the server's ids, row by row."""
+        names = [column.name for column in label(name).properties]
+        if list(columns)[: len(names)] != names:
+            raise StoreError(f"columns of {name} differ from the schema: {names}")
+        pairs = ", ".join(f"{column}: r[{i}]" for i, column in enumerate(names))
+        rows = list(zip(*columns.values(), strict=True))
+        if not rows:
+            return np.empty(0, np.int64)
+        ids: list[int] = []
+        for begin in range(0, len(rows), BATCH_ROWS):
+            answer, summary = self._database.write(
+                f"CYPHER 5 UNWIND $rows AS r CREATE (n:{name} {{{pairs}}}) {tail} "
+                "RETURN collect(id(n)) AS ids",
+                {"rows": rows[begin : begin + BATCH_ROWS]},
+            )
+            ids += cast("list[int]", answer[0][0])
+            self.nodes += summary.counters.nodes_created
+            self.relationships += summary.counters.relationships_created
+            self._tell()
+        return np.array(ids, np.int64)
+
+    def _create_many(self, name: str, count: int) -> Ids:
+        parts = [
+            self._create(name, self._rows.roots(begin, min(begin + BATCH_ROWS, count)))
+            for begin in range(0, count, BATCH_ROWS)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _create_objects(self, types: Ids) -> Ids:
+        """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
+        graph = self._rows.graph
+        place = len(label("Object").properties)
+        tail = (
+            f"WITH n, r MATCH (t) WHERE id(t) = r[{place}] "
+            "CREATE (n)-[:INSTANCE_OF]->(t)"
+        )
+        parts = []
+        real, all_rows = graph.object_count, len(graph.object_id)
+        for first, last in ((0, real), (real, all_rows)):
+            for begin in range(first, last, BATCH_ROWS):
+                end = min(begin + BATCH_ROWS, last)
+                columns = self._rows.objects(begin, end)
+                if first < real:
+                    columns["type"] = types[graph.type_index[begin:end]].tolist()
+                    parts.append(self._create("Object", columns, tail))
+                else:
+                    parts.append(self._create("Object", columns))
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _relate(
+        self, name: str, sources: Ids, targets: Ids, **properties: NDArray[np.int64]
+    ) -> None:
+        """Create relationships between nodes given by the server's ids."""
+        pairs = ", ".join(f"{key}: r[{i}]" for i, key in enumerate(properties, start=2))
+        inner = f" {{{pairs}}}" if pairs else ""
+        text = (
+            "CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] "
+            f"MATCH (b) WHERE id(b) = r[1] CREATE (a)-[:{name}{inner}]->(b)"
+        )
+        for begin in range(0, len(sources), BATCH_ROWS):
+            part = slice(begin, begin + BATCH_ROWS)
+            columns = [sources[part], targets[part]]
+            columns += [values[part] for values in properties.values()]
+            rows = np.stack(columns, axis=1).tolist()
+            _, summary = self._database.write(text, {"rows": rows})
+            self.relationships += summary.counters.relationships_created
+            self._tell()

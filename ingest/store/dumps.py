@@ -1,0 +1,256 @@
+"""The dumps of a database: which there are, claiming one, dropping one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from ingest.errors import StoreError, UnknownDump
+from ingest.progress import silent
+from ingest.store.schema import KEY_BITS, LABELS
+
+if TYPE_CHECKING:
+    from ingest.progress import Progress
+    from ingest.store.connection import Database
+
+STALE_SECONDS = 600
+"""A load on another machine that gave no sign of life for so long is dead."""
+
+_WINDOW = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class DumpInfo:
+    """One ready dump."""
+
+    number: int
+    name: str
+    format: str
+    source: str
+    sha256: str
+    object_count: int
+    type_count: int
+    reference_count: int
+    root_count: int
+    shallow_bytes: int
+    reachable_bytes: int
+    warning_count: int
+    loaded_at: str
+
+
+def list_dumps(database: Database) -> list[DumpInfo]:
+    """All ready dumps, the newest first."""
+    columns, rows = database.read(
+        """
+        MATCH (d:Dump {state: 'ready'})
+        RETURN d.number AS number, d.name AS name, d.format AS format,
+          d.source AS source, d.sha256 AS sha256, d.object_count AS object_count,
+          d.type_count AS type_count, d.reference_count AS reference_count,
+          d.root_count AS root_count, d.shallow_bytes AS shallow_bytes,
+          d.reachable_bytes AS reachable_bytes, d.warning_count AS warning_count,
+          toString(d.loaded_at) AS loaded_at
+        ORDER BY d.loaded_at DESC, number DESC
+        """,
+        {},
+    )
+    return [DumpInfo(**dict(zip(columns, row, strict=True))) for row in rows]  # type: ignore[arg-type]
+
+
+def find_dump(database: Database, name: str | None) -> DumpInfo:
+    """The ready dump of that name; the newest where none is given.
+
+    Raises:
+        UnknownDump: there is none.
+    """
+    dumps = list_dumps(database)
+    if not dumps:
+        raise UnknownDump("no dump is loaded; load one: ingest load DUMP")
+    if name is None:
+        return dumps[0]
+    for dump in dumps:
+        if dump.name == name:
+            return dump
+    known = ", ".join(dump.name for dump in dumps[:10])
+    raise UnknownDump(f"no dump is named {name!r}; loaded: {known}")
+
+
+def this_process() -> str:
+    """Who loads: host, process and its start, so that a dead one can be told."""
+    import psutil
+
+    pid = os.getpid()
+    return f"{socket.gethostname()}:{pid}:{int(psutil.Process(pid).create_time())}"
+
+
+def _is_alive(loader: str) -> bool | None:
+    """Whether that process runs; ``None`` where this machine cannot know."""
+    import psutil
+
+    host, _, rest = loader.rpartition(":")
+    host, _, pid = host.rpartition(":")
+    if host != socket.gethostname():
+        return None
+    try:
+        return int(psutil.Process(int(pid)).create_time()) == int(rest)
+    except (psutil.Error, ValueError):
+        return False
+
+
+def clean_up(database: Database, progress: Progress = silent) -> int:
+    """Remove what killed loads and drops have left; returns how many they were."""
+    _, rows = database.read(
+        """
+        MATCH (d:Dump) WHERE d.state <> 'ready'
+        RETURN d.number, coalesce(d.loader, ''),
+          duration.inSeconds(coalesce(d.heartbeat, d.loading_since), datetime()).seconds
+        ORDER BY d.number
+        """,
+        {},
+    )
+    removed = 0
+    for number, loader, silent_seconds in rows:
+        alive = _is_alive(cast("str", loader))
+        if alive or (alive is None and cast("int", silent_seconds) < STALE_SECONDS):
+            continue
+        delete(database, cast("int", number), progress)
+        removed += 1
+    return removed
+
+
+def claim(
+    database: Database, name: str, sha256: str, properties: dict[str, object]
+) -> tuple[int, int]:
+    """Make a Dump node in state ``loading``, under a number of its own.
+
+    Until it is ready it goes by a name that cannot be taken.
+
+    Returns:
+        Its number, and its internal id.
+
+    Raises:
+        StoreError: the same dump is just being loaded by another process.
+    """
+    rows, _ = database.write(
+        """
+        CYPHER 5
+        OPTIONAL MATCH (busy:Dump {state: 'loading'})
+        WHERE busy.sha256 = $sha256
+        WITH count(busy) AS busy
+        OPTIONAL MATCH (last:Dump)
+        WITH busy, coalesce(max(last.number), 0) + 1 AS number
+        CALL (busy, number) {
+          WITH busy, number WHERE busy = 0
+          CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
+            state: 'loading', sha256: $sha256, loading_since: datetime(),
+            heartbeat: datetime(), loader: $loader})
+          SET d += $properties
+          RETURN id(d) AS node
+        }
+        RETURN number, node
+        """,
+        {
+            "name": name,
+            "sha256": sha256,
+            "loader": this_process(),
+            "properties": properties,
+        },
+    )
+    if not rows:
+        raise StoreError(
+            f"{name} is just being loaded by another process; wait for it, "
+            "see: ingest list"
+        )
+    number, node = cast("tuple[int, int]", rows[0])
+    return number, node
+
+
+def beat(database: Database, number: int) -> None:
+    """Tell others that this load or drop still lives."""
+    database.write(
+        "MATCH (d:Dump {number: $number}) SET d.heartbeat = datetime()",
+        {"number": number},
+    )
+
+
+def publish(database: Database, number: int, name: str, replaces: list[int]) -> None:
+    """Make the dump ready under its name, and unpublish what it replaces, at once."""
+    database.write(
+        """
+        MATCH (d:Dump {number: $number})
+        OPTIONAL MATCH (old:Dump) WHERE old.number IN $replaces
+        SET old.state = 'dropping', old.loader = d.loader, old.heartbeat = datetime(),
+          old.name = old.name + ' dropping as ' + old.number
+        WITH DISTINCT d
+        SET d.name = $name, d.state = 'ready', d.loaded_at = datetime()
+        REMOVE d.loader, d.heartbeat
+        """,
+        {"number": number, "name": name, "replaces": replaces},
+    )
+
+
+def unpublish(database: Database, number: int) -> None:
+    """Hide a dump from every reader, as the first step of dropping it."""
+    database.write(
+        """
+        MATCH (d:Dump {number: $number})
+        SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
+          d.name = d.name + ' dropping as ' + d.number
+        """,
+        {"number": number, "loader": this_process()},
+    )
+
+
+def delete(database: Database, number: int, progress: Progress = silent) -> None:
+    """Delete all of a dump, in bounded transactions, the Dump node last.
+
+    Relationships go before nodes, so that a hub is no large transaction. Time is
+    proportional to the dump.
+    """
+    first = number << KEY_BITS
+    _, rows = database.read(
+        """
+        OPTIONAL MATCH (o:Object) WHERE $first <= o.key < $last
+        RETURN coalesce(max(o.key) - $first + 1, 0)
+        """,
+        {"first": first, "last": first + (1 << KEY_BITS)},
+    )
+    total = max(cast("int", rows[0][0]), 1)
+    stage = "drop"
+    for begin in range(0, total, _WINDOW):
+        progress(stage, begin, 2 * total)
+        _delete_window(
+            database,
+            "MATCH (o:Object) WHERE $first <= o.key < $last MATCH (o)-[x]->()",
+            first + begin,
+        )
+        beat(database, number)
+    for begin in range(0, total, _WINDOW):
+        progress(stage, total + begin, 2 * total)
+        _delete_window(
+            database,
+            "MATCH (x:Object) WHERE $first <= x.key < $last",
+            first + begin,
+        )
+        beat(database, number)
+    for label in LABELS:
+        if "key" in label.unique and label.name != "Object":
+            _delete_window(
+                database,
+                f"MATCH (x:{label.name}) WHERE $first <= x.key < $last",
+                first,
+                1 << KEY_BITS,
+            )
+    database.run("MATCH (d:Dump {number: $number}) DETACH DELETE d", {"number": number})
+    progress(stage, 2 * total, 2 * total)
+
+
+def _delete_window(
+    database: Database, match: str, first: int, size: int = _WINDOW
+) -> None:
+    detach = "" if match.endswith("->()") else "DETACH "
+    database.run(
+        f"{match} CALL (x) {{ {detach}DELETE x }} IN TRANSACTIONS OF 20000 ROWS",
+        {"first": first, "last": first + size},
+    )

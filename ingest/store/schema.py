@@ -1,0 +1,249 @@
+"""The graph, as one table: labels, relationships, properties, types and units.
+
+Constraints, indexes, the rows that are written, the README's tables and the
+query linter all follow from here. To add a property: a row here, and its
+column in `ingest.store.rows`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KEY_BITS = 40
+"""A node's key is dump number x 2^40 + its index within the dump and label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One property.
+
+    Attributes:
+        name: With its unit, snake_case.
+        type: Cypher's name of the type.
+        meaning: One line for the reader of the schema.
+        optional: Whether it can be absent.
+    """
+
+    name: str
+    type: str
+    meaning: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One node label.
+
+    Attributes:
+        unique: Properties that are unique each for itself.
+        indexes: Range indexes, each a tuple of properties.
+    """
+
+    name: str
+    meaning: str
+    properties: tuple[Property, ...]
+    unique: tuple[str, ...] = ("key",)
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """One relationship type between two labels."""
+
+    name: str
+    start: str
+    end: str
+    meaning: str
+    properties: tuple[Property, ...] = ()
+
+
+_KEY = Property("key", "INTEGER", "dump number × 2^40 + index; unique in its label")
+_DUMP = Property("dump", "INTEGER", "number of the dump it belongs to")
+_INT, _STR, _BOOL = "INTEGER", "STRING", "BOOLEAN"
+
+LABELS: tuple[Label, ...] = (
+    Label(
+        "Dump",
+        "one loaded dump, and the super-root above all its roots",
+        (
+            Property("number", _INT, "what queries find in `$dump`"),
+            Property("name", _STR, "what `--dump` takes"),
+            Property("state", _STR, "`loading`, `ready` or `dropping`"),
+            Property("format", _STR, "name of the reader"),
+            Property("source", _STR, "file name as it was given"),
+            Property("sha256", _STR, "digest of the decompressed file"),
+            Property("producer", _STR, "what wrote the dump"),
+            Property("object_count", _INT, "objects in the dump"),
+            Property("missing_count", _INT, "placeholders for objects not in it"),
+            Property("type_count", _INT, "types, declared or synthesised"),
+            Property("root_count", _INT, "roots, weak ones included"),
+            Property("weak_root_count", _INT, "roots that keep nothing alive"),
+            Property("reference_count", _INT, "references, nulls left out"),
+            Property("null_reference_count", _INT, "references to nothing"),
+            Property("shallow_bytes", _INT, "bytes of all objects"),
+            Property("reachable_count", _INT, "objects a strong root reaches"),
+            Property("reachable_bytes", _INT, "bytes of those"),
+            Property("warning_count", _INT, "irregularities the reader met"),
+            Property("warnings", "LIST<STRING>", "each kind, its count, first line"),
+            Property("loaded_at", "ZONED DATETIME", "when the load ended", True),
+            Property("loading_since", "ZONED DATETIME", "when the load began"),
+            Property("loader", _STR, "host and process of the load", True),
+            Property(
+                "heartbeat", "ZONED DATETIME", "the load's last sign of life", True
+            ),
+            Property("tool_version", _STR, "version of heaproots"),
+        ),
+        unique=("number", "name"),
+        indexes=(("sha256",),),
+    ),
+    Label(
+        "Domain",
+        "an application domain of the dump",
+        (
+            _KEY,
+            _DUMP,
+            Property("ordinal", _INT, "its place in the dump, from 0"),
+            Property("name", _STR, "empty for records outside any domain"),
+            Property("started_ms", _INT, "device's clock, ms since boot", True),
+            Property("ended_ms", _INT, "the same at the end", True),
+            Property("duration_ms", _INT, "from start to end, ms", True),
+            Property("complete", _BOOL, "whether the dump closed it"),
+            Property("object_count", _INT, "objects in it"),
+            Property("shallow_bytes", _INT, "bytes of those"),
+            Property("reachable_bytes", _INT, "bytes that a strong root reaches"),
+        ),
+    ),
+    Label(
+        "Type",
+        "a type of one dump",
+        (
+            _KEY,
+            _DUMP,
+            Property("name", _STR, "as the runtime spells it"),
+            Property("namespace", _STR, "its namespace or library"),
+            Property("domain", _INT, "ordinal of the domain that declares it"),
+            Property("instance_count", _INT, "objects of it"),
+            Property("reachable_count", _INT, "of those, reached by a strong root"),
+            Property("shallow_bytes", _INT, "bytes of its instances"),
+            Property("reachable_bytes", _INT, "bytes of the reached ones"),
+            Property("retained_bytes", _INT, "bytes that go if all its instances go"),
+            Property(
+                "top_count", _INT, "instances that nothing but the roots dominates"
+            ),
+            Property("top_retained_bytes", _INT, "retained bytes of those, summed"),
+        ),
+        indexes=(("dump", "name"),),
+    ),
+    Label(
+        "Object",
+        "an object of the dump, or a placeholder for one that is missing",
+        (
+            _KEY,
+            _DUMP,
+            Property("address", _STR, "hexadecimal, as a debugger prints it"),
+            Property("type_name", _STR, "short name of its type, for captions"),
+            Property("shallow_bytes", _INT, "its own bytes"),
+            Property(
+                "retained_bytes",
+                _INT,
+                "bytes that go if it goes; 0 where no strong root reaches it",
+            ),
+            Property("retained_count", _INT, "objects that go with it, itself too"),
+            Property(
+                "root_distance",
+                _INT,
+                "references from the nearest strong root, 1 if a root itself; "
+                "absent where no strong root reaches it",
+                True,
+            ),
+            Property("missing", _BOOL, "true on placeholders, else absent", True),
+            Property(
+                "domain", _INT, "ordinal of its domain; absent where there is one", True
+            ),
+        ),
+        indexes=(("dump",), ("dump", "retained_bytes"), ("dump", "address")),
+    ),
+    Label(
+        "Root",
+        "one reason of the collector to keep an object",
+        (
+            _KEY,
+            _DUMP,
+            Property(
+                "kind",
+                _STR,
+                "`internal`, `local`, `finalizer_queue`, `handle`, `static`, "
+                "`runtime`, `other`",
+            ),
+            Property("pinned", _BOOL, "the object may not be moved"),
+            Property("weak", _BOOL, "does not keep alive"),
+            Property("interior", _BOOL, "points into the object"),
+            Property("name", _STR, "static field, where the format knows it", True),
+        ),
+        indexes=(("dump",),),
+    ),
+)
+
+RELATIONSHIPS: tuple[Relationship, ...] = (
+    Relationship("HAS_DOMAIN", "Dump", "Domain", "the dump's domains"),
+    Relationship("HAS_ROOT", "Dump", "Root", "the dump's roots, weak ones too"),
+    Relationship("REFERENCES", "Root", "Object", "a strong root keeps its object"),
+    Relationship("WEAKLY_REFERENCES", "Root", "Object", "a weak root only sees it"),
+    Relationship("STATIC_IN", "Root", "Type", "the type with the static field"),
+    Relationship("REFERENCES", "Object", "Object", "a strong reference; one each"),
+    Relationship("WEAKLY_REFERENCES", "Object", "Object", "a weak reference"),
+    Relationship("INSTANCE_OF", "Object", "Type", "the object's type"),
+    Relationship("DOMINATES", "Object", "Object", "immediate dominator"),
+    Relationship(
+        "DOMINATES", "Dump", "Object", "the top of the tree: nothing but the roots"
+    ),
+    Relationship(
+        "REFERENCES_TYPE",
+        "Type",
+        "Type",
+        "references between their instances, counted",
+        (Property("reference_count", _INT, "how many"),),
+    ),
+)
+
+
+def label(name: str) -> Label:
+    """The label of that name."""
+    return next(entry for entry in LABELS if entry.name == name)
+
+
+def constraint_statements() -> tuple[str, ...]:
+    """Cypher that makes every constraint and index, each safe to run again."""
+    statements = []
+    for entry in LABELS:
+        for name in entry.unique:
+            statements.append(
+                f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
+                f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
+            )
+        for names in entry.indexes:
+            columns = ", ".join(f"n.{name}" for name in names)
+            statements.append(
+                f"CREATE INDEX {entry.name.lower()}_{'_'.join(names)} IF NOT EXISTS "
+                f"FOR (n:{entry.name}) ON ({columns})"
+            )
+    return tuple(statements)
+
+
+def markdown() -> str:
+    """The schema as the README's tables."""
+    lines = ["| label | property | type | meaning |", "| --- | --- | --- | --- |"]
+    for entry in LABELS:
+        lines.append(f"| **`{entry.name}`** | | | {entry.meaning} |")
+        for column in entry.properties:
+            kind = column.type + (", may be absent" if column.optional else "")
+            lines.append(f"| | `{column.name}` | {kind} | {column.meaning} |")
+    lines += ["", "| relationship | meaning |", "| --- | --- |"]
+    for relation in RELATIONSHIPS:
+        inner = ", ".join(f"{column.name}" for column in relation.properties)
+        inner = f" {{{inner}}}" if inner else ""
+        lines.append(
+            f"| `(:{relation.start})-[:{relation.name}{inner}]->(:{relation.end})` "
+            f"| {relation.meaning} |"
+        )
+    return "\n".join(lines) + "\n"

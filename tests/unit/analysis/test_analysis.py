@@ -1,0 +1,215 @@
+"""The analysis against its definition: delete objects, see what is lost."""
+
+from __future__ import annotations
+
+import igraph
+import numpy as np
+from hypothesis import given, settings
+
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.dominators import dominator_tree, retained
+from ingest.analysis.metrics import analyse
+from ingest.analysis.suspects import (
+    accumulation_point,
+    leak_suspects,
+    shortest_path,
+)
+from ingest.analysis.types import type_references
+from ingest.analysis.typesets import type_retained_bytes
+from ingest.graph import HeapGraph
+from tests.unit.graphs import alive, bytes_of, graph_of, small_graphs
+
+
+def test_a_diamond_is_dominated_by_its_top() -> None:
+    #  0 -> 1 -> 3
+    #   `-> 2 --^
+    graph = graph_of([1, 2], [3], [3], [], roots=[0])
+
+    assert dominator_tree(graph).by_object().tolist() == [ROOT, 0, 0, 0]
+
+
+def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:
+    graph = graph_of([], [0, 2], [1], roots=[0])
+
+    metrics = analyse(graph)
+
+    assert metrics.dominator.tolist() == [ROOT, UNREACHABLE, UNREACHABLE]
+    assert metrics.root_distance.tolist() == [1, -1, -1]
+    assert metrics.retained_bytes.tolist() == [1, 0, 0]
+    assert (metrics.reachable_count, metrics.reachable_bytes) == (1, 1)
+
+
+def test_a_weak_root_keeps_nothing_alive() -> None:
+    metrics = analyse(graph_of([1], [], roots=[], weak_roots=[0]))
+
+    assert metrics.root_distance.tolist() == [-1, -1]
+
+
+def test_a_heap_without_objects() -> None:
+    metrics = analyse(graph_of(roots=[]))
+
+    assert metrics.reachable_bytes == 0
+    assert metrics.dominator.tolist() == []
+
+
+@given(small_graphs())
+@settings(max_examples=300, deadline=None)
+def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
+    """An object dominates exactly what is lost, itself included, without it."""
+    live = alive(graph)
+    above = {v: {d for d in live if v not in alive(graph, {d})} for v in live}
+
+    for v, idom in enumerate(dominator_tree(graph).by_object().tolist()):
+        if v not in live:
+            assert idom == UNREACHABLE
+        else:
+            assert above[v] - {v} == (above[idom] if idom != ROOT else set())
+
+
+@given(small_graphs())
+@settings(max_examples=300, deadline=None)
+def test_retained_is_what_is_lost(graph: HeapGraph) -> None:
+    live = alive(graph)
+    metrics = analyse(graph)
+
+    for v in range(len(graph.object_id)):
+        lost = live - alive(graph, {v})
+        assert metrics.retained_bytes[v] == bytes_of(graph, lost)
+        assert metrics.retained_count[v] == len(lost)
+
+
+@given(small_graphs(most=12))
+@settings(max_examples=600, deadline=None)
+def test_a_type_retains_what_is_lost_without_its_instances(graph: HeapGraph) -> None:
+    live = alive(graph)
+    metrics = analyse(graph)
+
+    assert metrics.type_retained_exact
+    for t in range(len(graph.type_names)):
+        instances = set(np.flatnonzero(graph.type_index == t).tolist())
+        lost = live - alive(graph, instances)
+        assert metrics.type_retained_bytes[t] == bytes_of(graph, lost)
+
+
+def test_two_holders_of_one_type_retain_together_what_neither_does_alone() -> None:
+    #  0 -> 1 (A) -> 3 <-> 4      1 and 2 are of type 1, and 3 and 4 hold each other
+    #   `-> 2 (A) -> 4
+    graph = graph_of(
+        [1, 2], [3], [4], [4], [3], roots=[0], types=[0, 1, 1, 2, 3], sizes=[1] * 5
+    )
+
+    metrics = analyse(graph)
+
+    assert metrics.retained_bytes.tolist() == [5, 1, 1, 1, 1]
+    assert metrics.type_retained_bytes[1] == 4
+
+
+@given(small_graphs(most=12))
+@settings(max_examples=100, deadline=None)
+def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
+    tree = dominator_tree(graph)
+    held, _, _ = retained(graph, tree)
+
+    exact, _ = type_retained_bytes(graph, tree, held)
+    bound, is_exact = type_retained_bytes(graph, tree, held, capacity=4)
+
+    assert (bound <= exact).all()
+    if is_exact:
+        assert bound.tolist() == exact.tolist()
+
+
+def test_more_distinct_sets_than_room_is_said() -> None:
+    chain = [[i + 1] for i in range(19)] + [[]]
+    graph = graph_of(*chain, roots=[0], types=[i % 10 for i in range(20)])
+    tree = dominator_tree(graph)
+    held, _, _ = retained(graph, tree)
+
+    bound, is_exact = type_retained_bytes(graph, tree, held, capacity=4)
+
+    assert not is_exact
+    assert bound.tolist() == [held[i] for i in range(10)]
+
+
+@given(small_graphs())
+@settings(max_examples=200, deadline=None)
+def test_distances_and_paths_agree_with_igraph(graph: HeapGraph) -> None:
+    n = len(graph.object_id)
+    metrics = analyse(graph)
+    edges = [
+        (n, r)
+        for r, f in zip(graph.root_object, graph.root_flags, strict=True)
+        if not f & 2
+    ]
+    for i in range(n):
+        for at in range(graph.ref_start[i], graph.ref_start[i + 1]):
+            if graph.ref_kind is None or not graph.ref_kind[at]:
+                edges.append((i, int(graph.ref_target[at])))
+    oracle = igraph.Graph(n + 1, edges, directed=True).distances(n)[0]
+
+    for v in range(n):
+        far = oracle[v]
+        assert metrics.root_distance[v] == (-1 if far == float("inf") else far)
+        path = shortest_path(metrics, v)
+        assert len(path) == max(metrics.root_distance[v], 0)
+        for a, b in zip(path, path[1:], strict=False):
+            assert (a, b) in edges
+
+
+@given(small_graphs())
+@settings(max_examples=100, deadline=None)
+def test_type_references_count_every_reference_to_an_object(graph: HeapGraph) -> None:
+    expected: dict[tuple[int, int], int] = {}
+    for i in range(len(graph.object_id)):
+        for at in range(graph.ref_start[i], graph.ref_start[i + 1]):
+            j = int(graph.ref_target[at])
+            if graph.type_index[j] >= 0:
+                pair = (int(graph.type_index[i]), int(graph.type_index[j]))
+                expected[pair] = expected.get(pair, 0) + 1
+
+    source, target, count = type_references(graph)
+
+    found = dict(
+        zip(
+            zip(source.tolist(), target.tolist(), strict=True),
+            count.tolist(),
+            strict=True,
+        )
+    )
+    assert found == expected
+
+
+def test_suspects_are_single_and_grouped_and_say_why() -> None:
+    #  0 (60) -> 1 (50): one large holder; 2, 3 (20 each, one type): a group
+    graph = graph_of(
+        [1],
+        [],
+        [],
+        [],
+        [],
+        roots=[0, 2, 3, 4],
+        types=[0, 1, 2, 2, 3],
+        sizes=[10, 50, 9, 8, 2],
+    )
+    metrics = analyse(graph)
+
+    single, group = leak_suspects(graph, metrics, share=0.15)
+
+    assert (single.kind, single.object_index, single.retained_bytes) == (
+        "single",
+        0,
+        60,
+    )
+    assert single.pile_index == 1
+    assert single.path == (0,)
+    assert single.why == (
+        "One T0 keeps 76% of the reachable heap alive; it piles up in a T1 below it."
+    )
+    assert (group.kind, group.type_name, group.object_count) == ("group", "T2", 2)
+    assert group.retained_bytes == 17
+    assert group.why.startswith("2 instances of T2 together keep 22%")
+
+
+def test_the_accumulation_point_stops_where_no_child_holds_most() -> None:
+    graph = graph_of([1], [2, 3], [], [], roots=[0], sizes=[1, 1, 50, 48])
+
+    assert accumulation_point(analyse(graph), 0) == 1
