@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
+from ingest.text import caption_of
 
 if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
@@ -35,7 +36,7 @@ class Suspect:
         share: Of the reachable bytes, 0 to 1.
         pile_index: The accumulation point below ``object_index``.
         path: Objects on a shortest way from a root to ``object_index``.
-        why: One sentence.
+        why: One sentence, with short type names.
     """
 
     kind: str
@@ -105,9 +106,9 @@ def _single(graph: HeapGraph, metrics: HeapMetrics, index: int) -> Suspect:
     share = retained / metrics.reachable_bytes
     pile = accumulation_point(metrics, index)
     name = graph.type_name(index)
-    why = f"One {name} keeps {share:.0%} of the reachable heap alive"
+    why = f"One {caption_of(name)} keeps {share:.0%} of the reachable heap alive"
     if pile != index:
-        why += f"; it piles up in a {graph.type_name(pile)} below it"
+        why += f"; it piles up in one {caption_of(graph.type_name(pile))} below it"
     return Suspect(
         "single",
         index,
@@ -135,6 +136,6 @@ def _group(
         share,
         accumulation_point(metrics, largest),
         shortest_path(metrics, largest),
-        f"{count} instances of {name} together keep {share:.0%} of the reachable "
+        f"{count} instances of {caption_of(name)} together keep {share:.0%} of the reachable "
         "heap alive.",
     )

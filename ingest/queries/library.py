@@ -142,6 +142,12 @@ class Query:
                 values[parameter.name] = parameter.default
         return values
 
+    def with_defaults(self, dump: int) -> str:
+        """The same as `with_values`, a required parameter left for the user."""
+        return self.with_values(
+            {p.name: dump if p.name == DUMP else p.default for p in self.parameters}
+        )
+
     def with_values(self, values: Mapping[str, Value]) -> str:
         """The query with ``:param`` lines in front, to paste into Neo4j Browser."""
         lines = [

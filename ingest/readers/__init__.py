@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.errors import UnknownFormat
-from ingest.readers.source import open_source
+from ingest.readers.source import STDIN, open_source
 
 if TYPE_CHECKING:
     from ingest.graph import HeapGraph
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ingest.readers.base import Reader
     from ingest.readers.source import Source
 
-__all__ = ["open_source", "read", "reader_for", "readers"]
+__all__ = ["open_source", "probe", "read", "reader_for", "readers"]
 
 
 def readers() -> tuple[Reader, ...]:
@@ -39,3 +39,14 @@ def reader_for(source: Source) -> Reader:
 def read(source: Source, *, strict: bool, progress: Progress) -> HeapGraph:
     """Read ``source`` with the reader that claims it."""
     return reader_for(source).read(source, strict=strict, progress=progress)
+
+
+def probe(dump: str) -> None:
+    """Make sure that ``dump`` is of a format that we read; not standard input.
+
+    Raises:
+        DumpError: it is not, or cannot be opened.
+    """
+    if dump != STDIN:
+        with open_source(dump) as source:
+            reader_for(source)

@@ -57,7 +57,7 @@ class Relationship:
     properties: tuple[Property, ...] = ()
 
 
-_KEY = Property("key", "INTEGER", "dump number × 2^40 + index; unique in its label")
+_KEY = Property("key", "INTEGER", "dump number x 2^40 + index; unique in its label")
 _DUMP = Property("dump", "INTEGER", "number of the dump it belongs to")
 _INT, _STR, _BOOL = "INTEGER", "STRING", "BOOLEAN"
 
@@ -216,11 +216,11 @@ def constraint_statements() -> tuple[str, ...]:
     """Cypher that makes every constraint and index, each safe to run again."""
     statements = []
     for entry in LABELS:
-        for name in entry.unique:
-            statements.append(
-                f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
-                f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
-            )
+        statements += [
+            f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
+            f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
+            for name in entry.unique
+        ]
         for names in entry.indexes:
             columns = ", ".join(f"n.{name}" for name in names)
             statements.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import igraph
 import numpy as np
 from hypothesis import given, settings
@@ -140,10 +142,12 @@ def test_distances_and_paths_agree_with_igraph(graph: HeapGraph) -> None:
         for r, f in zip(graph.root_object, graph.root_flags, strict=True)
         if not f & 2
     ]
-    for i in range(n):
-        for at in range(graph.ref_start[i], graph.ref_start[i + 1]):
-            if graph.ref_kind is None or not graph.ref_kind[at]:
-                edges.append((i, int(graph.ref_target[at])))
+    edges += [
+        (i, int(graph.ref_target[at]))
+        for i in range(n)
+        for at in range(graph.ref_start[i], graph.ref_start[i + 1])
+        if graph.ref_kind is None or not graph.ref_kind[at]
+    ]
     oracle = igraph.Graph(n + 1, edges, directed=True).distances(n)[0]
 
     for v in range(n):
@@ -151,7 +155,7 @@ def test_distances_and_paths_agree_with_igraph(graph: HeapGraph) -> None:
         assert metrics.root_distance[v] == (-1 if far == float("inf") else far)
         path = shortest_path(metrics, v)
         assert len(path) == max(metrics.root_distance[v], 0)
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             assert (a, b) in edges
 
 
@@ -202,7 +206,7 @@ def test_suspects_are_single_and_grouped_and_say_why() -> None:
     assert single.pile_index == 1
     assert single.path == (0,)
     assert single.why == (
-        "One T0 keeps 76% of the reachable heap alive; it piles up in a T1 below it."
+        "One T0 keeps 76% of the reachable heap alive; it piles up in one T1 below it."
     )
     assert (group.kind, group.type_name, group.object_count) == ("group", "T2", 2)
     assert group.retained_bytes == 17

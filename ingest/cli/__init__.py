@@ -1,0 +1,84 @@
+"""The command line: parse, call, render."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest import __version__
+from ingest.cli import ask, browse, dumps, example, info, report, server, why
+from ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+app = typer.Typer(
+    name="ingest",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Heap dumps into Neo4j: what keeps an object alive, who owns the memory.",
+    epilog="Start with: ingest example, then ingest load example.gclog, ingest report.",
+)
+
+
+class Interrupted(IngestError):
+    """The user pressed Ctrl-C."""
+
+    exit_code = 130
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"heaproots {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Say the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("load")(dumps.load)
+app.command("info")(info.info)
+app.command("list")(dumps.list_)
+app.command("drop")(dumps.drop)
+app.command("queries")(ask.queries)
+app.command("query")(ask.query)
+app.command("why")(why.why)
+app.command("report")(report.report)
+app.command("browse")(browse.browse)
+app.command("example")(example.example)
+app.add_typer(server.app, name="server")
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise Interrupted("interrupted; what was not finished is not visible to any query")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program: the one place where an error meets its user."""
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        app(arguments)
+    except IngestError as error:
+        from ingest.text import printable
+
+        typer.echo(f"error: {printable(str(error))}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except MemoryError:
+        typer.echo("error: not enough memory for this dump on this machine", err=True)
+        raise SystemExit(1) from None
+    finally:
+        sys.stderr.flush()

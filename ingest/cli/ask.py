@@ -1,0 +1,142 @@
+"""``queries`` and ``query``: the library, and any Cypher of one's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import (
+    AsJson,
+    DatabaseName,
+    DumpName,
+    Format,
+    OutputFormat,
+    Password,
+    QueryName,
+    Uri,
+    Username,
+    open_database,
+)
+from ingest.errors import BadParameter, QueryError
+
+if TYPE_CHECKING:
+    from ingest.queries.library import Query
+
+
+def queries(
+    name: Annotated[
+        str | None, typer.Argument(help="Say all of one query.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the query library, or tell all of one query."""
+    from ingest.queries.library import find, library
+    from ingest.reports.render import describe, list_queries
+
+    if name is not None:
+        query = find(name)
+        typer.echo(json.dumps(_facts(query), indent=2) if as_json else describe(query))
+        return
+    found = list(library().values())
+    if as_json:
+        typer.echo(json.dumps([_facts(query) for query in found], indent=2))
+    else:
+        typer.echo(list_queries(found))
+
+
+def _facts(query: Query) -> dict[str, object]:
+    return {
+        "name": query.name,
+        "title": query.title,
+        "parameters": [
+            {
+                "name": parameter.name,
+                "type": parameter.type,
+                "required": parameter.required,
+                "default": parameter.default,
+                "meaning": parameter.meaning,
+            }
+            for parameter in query.parameters
+        ],
+        "columns": [
+            {"name": column.name, "type": column.type, "meaning": column.meaning}
+            for column in query.columns
+        ],
+        "notes": query.notes,
+        "cypher": query.text,
+    }
+
+
+def query(
+    name: QueryName,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter."),
+    ] = None,
+    dump: DumpName = None,
+    form: Format = OutputFormat.TABLE,
+    as_json: AsJson = False,
+    show: Annotated[
+        bool,
+        typer.Option("--show", help="Print the Cypher, ready to paste into Browser."),
+    ] = False,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """Run a query of the library, or Cypher of your own, for reading.
+
+    $dump is the dump's number. Exit 5: the query or a parameter is wrong.
+    Exit 9: no such dump.
+    """
+    from ingest.reports.render import write_answer, write_rows
+    from ingest.store.ask import ask, ask_rows
+    from ingest.store.dumps import find_dump
+
+    given = _pairs(param or [])
+    chosen = _query(name, given)
+    chosen.bind(given, 0)  # a wrong parameter needs no server
+    with (
+        Bars() as progress,
+        open_database(uri, username, password, database, progress) as opened,
+    ):
+        number = find_dump(opened, dump).number
+        progress.close()
+        if show:
+            typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
+        elif form is OutputFormat.JSONL and not as_json:
+            write_rows(ask_rows(opened, chosen, given, number))
+        else:
+            answer = ask(opened, chosen, given, number)
+            write_answer(answer, OutputFormat.JSON if as_json else form)
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    values = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise BadParameter(f"--param takes NAME=VALUE, not {pair!r}")
+        values[name] = value
+    return values
+
+
+def _query(name: str, given: dict[str, str]) -> Query:
+    """The library's query, or the user's own from a file or standard input."""
+    from ingest.queries.library import find, own_query
+
+    if name == "-":
+        return own_query(sys.stdin.read(), "<stdin>", given)
+    if not name.endswith(".cypher"):
+        return find(name)
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise QueryError(f"{name}: cannot be read ({error})") from error
+    return own_query(text, name, given)

@@ -1,0 +1,155 @@
+"""``load``, ``list``, ``drop``: the dumps of a database."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import (
+    AsJson,
+    DatabaseName,
+    DumpFiles,
+    LoadedDump,
+    Password,
+    Strict,
+    Uri,
+    Username,
+    open_database,
+    warn_of_compilation,
+)
+from ingest.text import printable
+
+if TYPE_CHECKING:
+    from ingest.pipeline import Receipt
+
+
+def load(
+    dumps: DumpFiles,
+    name: Annotated[
+        str | None, typer.Option(help="What to call the dump (one DUMP only).")
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Load again what is there under that name."),
+    ] = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """Load heap dumps into Neo4j.
+
+    The same file twice is one dump: the second time nothing happens, exit 0.
+    Exit 3: not a dump that we read. Exit 6, 7: the server. Exit 8: our own server.
+    """
+    if name is not None and len(dumps) > 1:
+        raise typer.BadParameter("--name goes with one DUMP")
+    if name is not None and not name.strip():
+        raise typer.BadParameter("--name must not be empty")
+    from ingest.compiled import mark_warm
+    from ingest.pipeline import load as load_one
+    from ingest.readers import probe
+
+    for dump in dumps:
+        probe(dump)  # before a server is started for something that is no dump
+    warn_of_compilation()
+    receipts = []
+    with (
+        Bars() as progress,
+        open_database(uri, username, password, database, progress) as opened,
+    ):
+        for dump in dumps:
+            receipt = load_one(
+                dump,
+                opened,
+                name=name,
+                replace=replace,
+                strict=strict,
+                progress=progress,
+            )
+            progress.close()
+            mark_warm()
+            receipts.append(receipt)
+            if not as_json:
+                _tell(dump, receipt)
+    if as_json:
+        typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
+
+
+def _tell(dump: str, receipt: Receipt) -> None:
+    if not receipt.loaded:
+        typer.echo(
+            f"{printable(dump)} is loaded already, as {printable(receipt.name)}; "
+            "--replace loads it again"
+        )
+        return
+    typer.echo(
+        f"{printable(receipt.name)}: {receipt.object_count:,} objects, "
+        f"{receipt.reference_count:,} references"
+    )
+    for kind, count in receipt.warnings.items():
+        typer.echo(f"  warning: {kind.replace('_', ' ')}: {count:,}", err=True)
+
+
+def list_(
+    as_json: AsJson = False,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """List the loaded dumps, the newest first."""
+    from ingest.queries.answer import Answer
+    from ingest.reports.render import write_table
+    from ingest.store.bolt import ensure_schema
+    from ingest.store.dumps import list_dumps
+
+    with (
+        Bars() as progress,
+        open_database(uri, username, password, database, progress) as opened,
+    ):
+        ensure_schema(opened)
+        found = [asdict(dump) for dump in list_dumps(opened)]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    if not found:
+        typer.echo("no dump is loaded; load one: ingest load DUMP")
+        return
+    shown = ("name", "number", "object_count", "reference_count", "shallow_bytes")
+    rows = tuple(
+        (*(dump[column] for column in shown), str(dump["loaded_at"])[:16])
+        for dump in found
+    )
+    heads = ("name", "number", "objects", "references", "bytes", "loaded")
+    write_table(Answer(heads, rows))
+
+
+def drop(
+    name: LoadedDump,
+    as_json: AsJson = False,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """Drop a loaded dump. Exit 9: there is none of that name."""
+    from ingest.store.dumps import delete, find_dump, unpublish
+
+    with (
+        Bars() as progress,
+        open_database(uri, username, password, database, progress) as opened,
+    ):
+        found = find_dump(opened, name)
+        unpublish(opened, found.number)
+        delete(opened, found.number, progress)
+    if as_json:
+        typer.echo(json.dumps({"dropped": found.name, "number": found.number}))
+    else:
+        typer.echo(f"dropped {printable(found.name)}")

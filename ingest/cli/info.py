@@ -1,0 +1,39 @@
+"""``info``: what a dump holds, without a database."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import AsJson, DumpFile, Strict, warn_of_compilation
+
+
+def info(
+    dump: DumpFile,
+    strict: Strict = False,
+    top: Annotated[
+        int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Say what DUMP holds and who owns its memory; needs no database.
+
+    Exit 3: not a dump that we read.
+    """
+    from ingest.compiled import mark_warm
+    from ingest.pipeline import measure
+    from ingest.reports.summary import facts, write_facts
+
+    warn_of_compilation()
+    with Bars() as progress:
+        graph, metrics, sha256 = measure(dump, strict=strict, progress=progress)
+    mark_warm()
+    found = facts(graph, metrics, dump, sha256, top)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        write_facts(found)

@@ -1,0 +1,192 @@
+"""Options that several commands share, and what they open."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.progress import Progress
+    from ingest.settings import Settings
+    from ingest.store.connection import Database, Target
+
+
+class OutputFormat(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+def _complete_query(incomplete: str) -> list[tuple[str, str]]:
+    from ingest.queries.library import library
+
+    return [
+        (query.name, query.title)
+        for query in library().values()
+        if query.name.startswith(incomplete)
+    ]
+
+
+def _complete_dump(incomplete: str) -> list[str]:
+    """Names of loaded dumps; none where that would start a server."""
+    from ingest.errors import IngestError
+    from ingest.settings import settings
+    from ingest.store.connection import connect
+    from ingest.store.dumps import list_dumps
+
+    try:
+        target = running_target(settings())
+        if target is None:
+            return []
+        with connect(target) as database:
+            names = [dump.name for dump in list_dumps(database)]
+    except IngestError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+DumpFile = Annotated[
+    str, typer.Argument(metavar="DUMP", help="A heap dump; - reads standard input.")
+]
+DumpFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="DUMP...", help="Heap dumps; - reads standard input."),
+]
+DumpName = Annotated[
+    str | None,
+    typer.Option(
+        "--dump",
+        metavar="NAME",
+        help="A loaded dump; the newest without it.",
+        autocompletion=_complete_dump,
+    ),
+]
+LoadedDump = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A loaded dump.", autocompletion=_complete_dump
+    ),
+]
+QueryName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|FILE.cypher|-",
+        help="A query of the library, a file, or - for standard input.",
+        autocompletion=_complete_query,
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a dump at its first irregularity.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+Format = Annotated[
+    OutputFormat,
+    typer.Option("--format", "-f", help="How to write the answer."),
+]
+Uri = Annotated[
+    str | None,
+    typer.Option(
+        help="A Neo4j of yours, such as neo4j+s://HOST (NEO4J_URI); "
+        "without it the tool starts its own."
+    ),
+]
+Username = Annotated[str | None, typer.Option(help="Its user (NEO4J_USERNAME).")]
+Password = Annotated[
+    str | None,
+    typer.Option(help="Its password; better NEO4J_PASSWORD, which no one can list."),
+]
+DatabaseName = Annotated[
+    str | None, typer.Option("--database", help="Its database (NEO4J_DATABASE).")
+]
+
+
+def _own_target(
+    settings: Settings,
+    uri: str | None,
+    username: str | None,
+    password: str | None,
+    database: str | None,
+) -> Target | None:
+    """The user's own server, if they named one."""
+    from ingest.store.connection import Target
+
+    address = uri or settings.uri
+    if not address:
+        return None
+    return Target(
+        address,
+        username or settings.username,
+        password if password is not None else settings.password,
+        database or settings.database,
+    )
+
+
+def running_target(settings: Settings) -> Target | None:
+    """The user's own server, or the embedded one if it runs already."""
+    from ingest.store.connection import Target
+    from ingest.store.embedded import EmbeddedServer
+
+    if own := _own_target(settings, None, None, None, None):
+        return own
+    endpoint = EmbeddedServer(settings).running()
+    if endpoint is None:
+        return None
+    return Target(
+        endpoint.bolt_uri,
+        endpoint.username,
+        endpoint.password,
+        settings.database,
+        endpoint.http_url,
+    )
+
+
+@contextmanager
+def open_database(
+    uri: str | None,
+    username: str | None,
+    password: str | None,
+    database: str | None,
+    progress: Progress,
+) -> Iterator[Database]:
+    """The database the options name; without any, the embedded one, started.
+
+    Raises:
+        StoreError: it cannot be opened.
+        EmbeddedError: the embedded one cannot be fetched or started.
+    """
+    from ingest.settings import settings
+    from ingest.store.connection import Target, connect
+    from ingest.store.embedded import EmbeddedServer
+
+    known = settings()
+    target = _own_target(known, uri, username, password, database)
+    if target is None:
+        endpoint = EmbeddedServer(known).start(progress)
+        target = Target(
+            endpoint.bolt_uri,
+            endpoint.username,
+            endpoint.password,
+            database or "neo4j",
+            endpoint.http_url,
+        )
+    with connect(target) as opened:
+        yield opened
+
+
+def warn_of_compilation() -> None:
+    """Say that kernels are compiled, where they are not yet."""
+    from ingest.compiled import is_cold
+
+    if is_cold():
+        typer.echo(
+            "compiling the analysis, once for this version (about 20 seconds)", err=True
+        )

@@ -1,0 +1,1 @@
+"""Values to text; nothing here reads a dump or asks a database."""

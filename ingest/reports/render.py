@@ -1,0 +1,199 @@
+"""Answers as text: one function a form.
+
+Text out of a dump is escaped here, for a terminal, for CSV and for Markdown: no
+type name can move a cursor, open a tag or break a table.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+from ingest.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ingest.cli.options import OutputFormat
+    from ingest.queries.answer import Answer
+    from ingest.queries.library import Query
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~])")
+
+
+def cell(value: object) -> str:
+    """One value as a person reads it, fit for a terminal."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    if isinstance(value, list):
+        return " → ".join(cell(entry) for entry in value)
+    if isinstance(value, dict):
+        return printable(json.dumps(value, ensure_ascii=False))
+    return printable(str(value))
+
+
+def markdown_text(text: str) -> str:
+    """``text`` so that Markdown shows it as it is, in a table too."""
+    return _MARKUP.sub(r"\\\1", printable(text)).replace("&", "&amp;")
+
+
+def width() -> int:
+    """Columns of the terminal, 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
+def folded(text: str, indent: str = "  ") -> str:
+    """``text`` in lines that fit the terminal, each with ``indent`` in front."""
+    return (
+        textwrap.fill(
+            text, width(), initial_indent=indent, subsequent_indent=indent
+        )
+        + "\n"
+    )
+
+
+def write_table(answer: Answer, title: str = "") -> None:
+    """A table that fits the terminal; long names fold."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not answer.rows:
+        sys.stdout.write("no rows\n")
+        return
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=Text(title) if title else None,
+        pad_edge=False,
+        show_edge=False,
+    )
+    for at, column in enumerate(answer.columns):
+        numeric = all(
+            isinstance(row[at], int | float | None) and not isinstance(row[at], bool)
+            for row in answer.rows
+        )
+        table.add_column(
+            Text(column.replace("_", " ")),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=numeric,
+        )
+    for row in answer.rows:
+        table.add_row(*(Text(cell(value)) for value in row))
+    Console(width=width(), highlight=False).print(table)
+
+
+def write_json(answer: Answer) -> None:
+    """One array of objects; control characters are escaped as JSON does."""
+    json.dump(answer.dicts(), sys.stdout, indent=2)
+    sys.stdout.write("\n")
+
+
+def write_jsonl(answer: Answer) -> None:
+    """One object a line."""
+    write_rows(answer.dicts())
+
+
+def write_rows(rows: Iterable[dict[str, object]]) -> None:
+    """One object a line, as rows come."""
+    for row in rows:
+        sys.stdout.write(json.dumps(row) + "\n")
+
+
+def write_csv(answer: Answer) -> None:
+    """A header and one line a row; lists and maps as JSON."""
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(answer.columns)
+    for row in answer.rows:
+        out.writerow([_csv_cell(value) for value in row])
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return printable(value) if isinstance(value, str) else value
+
+
+def write_markdown(answer: Answer) -> None:
+    """A table; numbers to the right."""
+    sys.stdout.write(markdown_table(answer))
+
+
+def markdown_table(answer: Answer) -> str:
+    """The same as text."""
+    heads = [markdown_text(column.replace("_", " ")) for column in answer.columns]
+    lines = ["| " + " | ".join(heads) + " |"]
+    marks = [
+        "---:"
+        if answer.rows and all(isinstance(row[at], int | float) for row in answer.rows)
+        else "---"
+        for at in range(len(heads))
+    ]
+    lines.append("| " + " | ".join(marks) + " |")
+    for row in answer.rows:
+        cells = [
+            cell(value) if isinstance(value, int | float) else markdown_text(cell(value))
+            for value in row
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+_WRITERS = {
+    "table": write_table,
+    "json": write_json,
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+    "markdown": write_markdown,
+}
+
+
+def write_answer(answer: Answer, form: OutputFormat) -> None:
+    """Write ``answer`` to standard output."""
+    _WRITERS[form.value](answer)
+
+
+def list_queries(queries: Sequence[Query]) -> str:
+    """Names and titles, and the parameters that must be given."""
+    widest = max(len(query.name) for query in queries)
+    lines = []
+    for query in queries:
+        needed = [p.name for p in query.parameters if p.required and p.name != "dump"]
+        tail = f" ({', '.join(needed)})" if needed else ""
+        room = max(width() - widest - 2, 20)
+        folded = textwrap.wrap(query.title + tail, room)
+        lines.append(f"{query.name:<{widest}}  {folded[0]}")
+        lines += [" " * (widest + 2) + line for line in folded[1:]]
+    lines += ["", "ingest queries NAME tells all of one; ingest query NAME runs it."]
+    return "\n".join(lines)
+
+
+def describe(query: Query) -> str:
+    """All that a query's file says."""
+    lines = [f"{query.name}: {query.title}", ""]
+    lines += [f"  {line}" if line else "" for line in query.notes.splitlines()]
+    lines += ["", "Parameters"]
+    for parameter in query.parameters:
+        if parameter.name == "dump":
+            continue
+        default = "required" if parameter.required else json.dumps(parameter.default)
+        lines.append(f"  {parameter.name} ({parameter.type}, {default})")
+        lines.append(f"      {parameter.meaning}")
+    lines += ["", "Columns"]
+    for column in query.columns:
+        lines.append(f"  {column.name} ({column.type})")
+        lines.append(f"      {column.meaning}")
+    lines += ["", "Cypher", textwrap.indent(query.text.rstrip(), "  ")]
+    return "\n".join(lines)

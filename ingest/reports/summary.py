@@ -1,0 +1,175 @@
+"""A dump in a few numbers, straight from its columns."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ingest.analysis.suspects import leak_suspects
+from ingest.graph import RootFlag, RootKind
+from ingest.queries.answer import Answer
+from ingest.reports.render import cell, folded, write_table
+from ingest.text import caption_of, printable
+
+if TYPE_CHECKING:
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.graph import HeapGraph
+
+POLICY = "Weak references keep nothing alive; every other root does."
+
+
+def facts(
+    graph: HeapGraph, metrics: HeapMetrics, source: str, sha256: str, top: int
+) -> dict[str, object]:
+    """What ``info`` tells, as JSON can have it.
+
+    Args:
+        graph: The heap.
+        metrics: Its measures.
+        source: The file.
+        sha256: Its digest, decompressed.
+        top: How many objects and types to list.
+    """
+    kinds = Counter(RootKind(kind).label for kind in graph.root_kind.tolist())
+    weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
+    return {
+        "source": source,
+        "sha256": sha256,
+        "format": graph.format_name,
+        "objects": graph.object_count,
+        "types": len(graph.type_names),
+        "references": graph.reference_count,
+        "null_references": graph.null_reference_count,
+        "missing_objects": graph.missing_count,
+        "roots": len(graph.root_object),
+        "weak_roots": weak,
+        "root_kinds": dict(sorted(kinds.items())),
+        "shallow_bytes": int(graph.shallow_bytes.sum()),
+        "reachable_objects": metrics.reachable_count,
+        "reachable_bytes": metrics.reachable_bytes,
+        "domains": [
+            {
+                "name": domain.name,
+                "started_ms": domain.started_ms,
+                "ended_ms": domain.ended_ms,
+                "duration_ms": domain.duration_ms,
+                "complete": domain.complete,
+            }
+            for domain in graph.domains
+        ],
+        "warnings": {i.kind: i.count for i in graph.irregularities},
+        "warning_lines": {i.kind: i.line for i in graph.irregularities},
+        "type_retained_exact": metrics.type_retained_exact,
+        "top_retained": [
+            {
+                "address": graph.address(index),
+                "type": graph.type_name(index),
+                "retained_bytes": int(metrics.retained_bytes[index]),
+            }
+            for index in _largest(metrics.retained_bytes, graph, top)
+        ],
+        "top_types": _top_types(graph, metrics, top),
+        "suspects": [
+            {
+                "kind": suspect.kind,
+                "type": suspect.type_name,
+                "address": graph.address(suspect.object_index),
+                "objects": suspect.object_count,
+                "retained_bytes": suspect.retained_bytes,
+                "share": round(suspect.share, 4),
+                "accumulation_point": graph.address(suspect.pile_index),
+                "path": [
+                    f"{caption_of(graph.type_name(i))} {graph.address(i)}"
+                    for i in suspect.path
+                ],
+                "why": suspect.why,
+            }
+            for suspect in leak_suspects(graph, metrics)
+        ],
+    }
+
+
+def _largest(values: np.ndarray, graph: HeapGraph, top: int) -> list[int]:  # type: ignore[type-arg]
+    """Rows of the largest values that are not 0; of equals the lower id first."""
+    top = min(top, len(values))
+    if not top:
+        return []
+    limit = np.partition(values, len(values) - top)[len(values) - top]
+    rows = np.flatnonzero(values >= max(int(limit), 1))
+    order = np.lexsort((rows, graph.object_id[rows], -values[rows]))
+    return [int(row) for row in rows[order[:top]]]
+
+
+def _top_types(
+    graph: HeapGraph, metrics: HeapMetrics, top: int
+) -> list[dict[str, object]]:
+    order = np.argsort(-metrics.type_retained_bytes, kind="stable")[:top]
+    return [
+        {
+            "type": graph.type_names[t],
+            "instances": int(metrics.instance_count[t]),
+            "shallow_bytes": int(metrics.type_shallow_bytes[t]),
+            "retained_bytes": int(metrics.type_retained_bytes[t]),
+        }
+        for t in order
+        if metrics.instance_count[t]
+    ]
+
+
+def write_facts(found: dict[str, object]) -> None:
+    """The same for a person."""
+    say = sys.stdout.write
+    say(f"{printable(str(found['source']))}: {found['format']}\n\n")
+    for name in (
+        "objects",
+        "reachable_objects",
+        "missing_objects",
+        "references",
+        "null_references",
+        "types",
+        "roots",
+        "weak_roots",
+        "shallow_bytes",
+        "reachable_bytes",
+    ):
+        say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
+    kinds = cast("dict[str, int]", found["root_kinds"])
+    if kinds:
+        listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+        say("\n" + folded(f"roots by kind: {listed}"))
+    for domain in cast("list[dict[str, object]]", found["domains"]):
+        name = printable(str(domain["name"])) or "(records outside any domain)"
+        ended = "" if domain["complete"] else ", not closed"
+        took = domain["duration_ms"]
+        took_text = "" if took is None else f", dumped in {took:,} ms"
+        say(f"  domain: {name}{took_text}{ended}\n")
+    _write_warnings(found)
+    _write_rows("Types that retain most", found["top_types"])
+    _write_rows("Objects that retain most", found["top_retained"])
+    suspects = cast("list[dict[str, object]]", found["suspects"])
+    if suspects:
+        say("\nLeak suspects\n")
+    for suspect in suspects:
+        say("\n" + folded(printable(str(suspect["why"]))))
+        for depth, step in enumerate(cast("list[str]", suspect["path"])):
+            say(f"  {'  ' * depth}└ {printable(step)}\n")
+    say(f"\n{POLICY}\n")
+
+
+def _write_warnings(found: dict[str, object]) -> None:
+    lines = cast("dict[str, int | None]", found["warning_lines"])
+    for kind, count in cast("dict[str, int]", found["warnings"]).items():
+        place = f", first in line {lines[kind]:,}" if lines[kind] else ""
+        sys.stdout.write(f"  warning: {kind.replace('_', ' ')}: {count:,}{place}\n")
+
+
+def _write_rows(title: str, rows: object) -> None:
+    found = cast("list[dict[str, object]]", rows)
+    if found:
+        columns = tuple(found[0])
+        shown = [row | {"type": caption_of(str(row["type"]))} for row in found]
+        sys.stdout.write(f"\n{title}\n")
+        write_table(Answer(columns, tuple(tuple(row.values()) for row in shown)))

@@ -1,0 +1,140 @@
+"""Where tests keep their files, and where their Neo4j comes from.
+
+``INGEST_TEST_NEO4J`` chooses one of three providers by name; none is guessed:
+
+- ``embedded`` (the default): the tool's own server, with a fresh state;
+- ``testcontainers``: a container of ``INGEST_TEST_IMAGE``;
+- ``uri``: the server at ``NEO4J_TEST_URI`` (with ``NEO4J_TEST_USERNAME`` and
+  ``NEO4J_TEST_PASSWORD``). It is emptied.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.places import places
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.store.connection import Database, Target
+
+_CHECKOUT = Path(__file__).parents[1]
+_USERS_CACHE = places().cache
+TEST_CACHE = _CHECKOUT / ".test-cache"
+"""Jars and kernels outlive a run; the user's own cache is never written to."""
+
+for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
+    os.environ.pop(_name, None)
+os.environ["INGEST_HOME"] = str(TEST_CACHE / "home")
+# Kernels are compiled into a folder that every test's own home shares.
+os.environ["NUMBA_CACHE_DIR"] = str(TEST_CACHE / "kernels")
+
+
+def share_jars(home: Path) -> None:
+    """Give ``home`` the jars of the tests' cache, and that those of the user."""
+    jars = TEST_CACHE / "maven"
+    jars.mkdir(parents=True, exist_ok=True)
+    for jar in (_USERS_CACHE / "maven").rglob("*.jar"):
+        mine = jars / jar.relative_to(_USERS_CACHE / "maven")
+        if not mine.exists():
+            mine.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(jar, mine.with_suffix(".copy"))
+            mine.with_suffix(".copy").replace(mine)
+    (home / "cache").mkdir(parents=True, exist_ok=True)
+    link = home / "cache" / "maven"
+    if not link.exists():
+        link.symlink_to(jars, target_is_directory=True)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, so that it never touches the user's."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("INGEST_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def neo4j_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A real Neo4j for the whole session, from the provider that was asked for."""
+    provider = os.environ.get("INGEST_TEST_NEO4J", "embedded")
+    if provider == "embedded":
+        yield from _embedded(tmp_path_factory.mktemp("server"))
+    elif provider == "testcontainers":
+        yield from _container()
+    elif provider == "uri":
+        yield _given()
+    else:
+        pytest.fail(f"INGEST_TEST_NEO4J={provider}: not embedded, testcontainers, uri")
+
+
+def _embedded(folder: Path) -> Iterator[Target]:
+    from ingest.settings import settings
+    from ingest.store.connection import Target
+    from ingest.store.embedded import EmbeddedServer
+
+    share_jars(folder)
+    before = os.environ["INGEST_HOME"]
+    os.environ["INGEST_HOME"] = str(folder)
+    try:
+        server = EmbeddedServer(settings())
+        endpoint = server.start(silent)
+    finally:
+        os.environ["INGEST_HOME"] = before
+    yield Target(
+        endpoint.bolt_uri,
+        endpoint.username,
+        endpoint.password,
+        "neo4j",
+        endpoint.http_url,
+    )
+    server.stop(silent)
+
+
+def _container() -> Iterator[Target]:
+    from testcontainers.community.neo4j import Neo4jContainer
+
+    from ingest.store.connection import Target
+
+    image = os.environ.get("INGEST_TEST_IMAGE", "neo4j:5.26.29")
+    password = "only-for-tests"
+    with Neo4jContainer(image, password=password) as container:
+        yield Target(container.get_connection_url(), "neo4j", password, "neo4j")
+
+
+def _given() -> Target:
+    from ingest.store.connection import Target
+
+    return Target(
+        os.environ["NEO4J_TEST_URI"],
+        os.environ.get("NEO4J_TEST_USERNAME", "neo4j"),
+        os.environ.get("NEO4J_TEST_PASSWORD"),
+        "neo4j",
+    )
+
+
+@pytest.fixture(scope="session")
+def database(neo4j_target: Target) -> Iterator[Database]:
+    """The server's database, open, with the schema in place."""
+    from ingest.store.bolt import ensure_schema
+    from ingest.store.connection import connect
+
+    with connect(neo4j_target) as opened:
+        ensure_schema(opened)
+        yield opened
+
+
+@pytest.fixture
+def empty_database(database: Database) -> Database:
+    """The same with nothing in it."""
+    database.run(
+        "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS"
+    )
+    return database
