@@ -11,7 +11,7 @@ import unicodedata
 
 _CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _ASSEMBLY = re.compile(r",[^\[\]]*(?=\])")
-_QUALIFIER = re.compile(r"(?:[^\s.:,+<>()\[\]`*&]+(?:\.|::))+(?=[^\s.:,\[\]])")
+_QUALIFIER = re.compile(r"(?:[^\s.:,+<>()\[\]`*&]+(?:\.|::?))+(?=[^\s.:,\[\]])")
 CAPTION_LENGTH = 120
 
 

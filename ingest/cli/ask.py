@@ -15,7 +15,6 @@ from ingest.cli.options import (
     DatabaseName,
     DumpName,
     Format,
-    OutputFormat,
     Password,
     QueryName,
     Uri,
@@ -23,6 +22,7 @@ from ingest.cli.options import (
     open_database,
 )
 from ingest.errors import BadParameter, QueryError
+from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
     from ingest.queries.library import Query
@@ -95,7 +95,7 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
-    from ingest.reports.render import write_answer, write_rows
+    from ingest.reports.render import OutputFormat, write_answer, write_rows
     from ingest.store.ask import ask, ask_rows
     from ingest.store.dumps import find_dump
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,16 +15,6 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.settings import Settings
     from ingest.store.connection import Database, Target
-
-
-class OutputFormat(StrEnum):
-    """How an answer is written."""
-
-    TABLE = "table"
-    JSON = "json"
-    JSONL = "jsonl"
-    CSV = "csv"
-    MARKDOWN = "markdown"
 
 
 def _complete_query(incomplete: str) -> list[tuple[str, str]]:

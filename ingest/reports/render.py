@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from ingest.text import printable
@@ -19,11 +20,20 @@ from ingest.text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ingest.cli.options import OutputFormat
     from ingest.queries.answer import Answer
     from ingest.queries.library import Query
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~])")
+
+
+class OutputFormat(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    MARKDOWN = "markdown"
 
 
 def cell(value: object) -> str:

@@ -1,0 +1,152 @@
+"""``ingest server``: the embedded Neo4j, started, stopped and looked at by hand.
+
+Other commands start it by themselves; these are for looking and for tidying up.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ingest.store.embedded import EmbeddedServer
+
+app = typer.Typer(
+    name="server",
+    help="Start, stop and look at the embedded Neo4j.",
+    no_args_is_help=True,
+)
+
+_FOLLOW_S = 0.5
+_TAIL_BYTES = 8 << 20
+
+
+def _server(**overrides: int | None) -> EmbeddedServer:
+    from dataclasses import replace
+
+    from ingest.settings import settings
+    from ingest.store.embedded import EmbeddedServer
+
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return EmbeddedServer(replace(settings(), **given))  # type: ignore[arg-type]
+
+
+@app.command()
+def start(
+    heap_mib: Annotated[
+        int | None,
+        typer.Option(min=1, help="Java heap in MiB; else what fits the machine."),
+    ] = None,
+    page_cache_mib: Annotated[
+        int | None,
+        typer.Option(min=1, help="Page cache in MiB; else what fits the machine."),
+    ] = None,
+) -> None:
+    """Start the embedded Neo4j, if it does not run yet, and print its addresses."""
+    from ingest.cli.bars import Bars
+
+    server = _server(heap_mib=heap_mib, page_cache_mib=page_cache_mib)
+    with Bars() as progress:
+        endpoint = server.start(progress)
+    typer.echo(f"Bolt     {endpoint.bolt_uri}")
+    typer.echo(f"Browser  {endpoint.http_url}/browser/")
+
+
+@app.command()
+def stop() -> None:
+    """Stop the embedded Neo4j; its database stays."""
+    from ingest.cli.bars import Bars
+
+    server = _server()
+    with Bars() as progress:
+        stopped = server.stop(progress)
+    typer.echo("stopped" if stopped else "was not running")
+
+
+@app.command()
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    show_password: Annotated[
+        bool, typer.Option("--show-password", help="Say the password too.")
+    ] = False,
+) -> None:
+    """Say whether the embedded Neo4j runs, and where."""
+    server = _server()
+    facts = _facts(server, show_password=show_password)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    for name, value in facts.items():
+        if value is not None:
+            text = {True: "yes", False: "no"}[value] if name == "running" else value
+            typer.echo(f"{name:<9} {text}")
+
+
+@app.command()
+def logs(
+    lines: Annotated[
+        int, typer.Option("-n", "--lines", min=0, help="How many of the last lines.")
+    ] = 50,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Print what the embedded Neo4j has logged since its last start."""
+    for line in _log_lines(_server().log_path, lines, follow=follow):
+        typer.echo(line)
+
+
+def _facts(server: EmbeddedServer, *, show_password: bool) -> dict[str, Any]:
+    import psutil
+
+    endpoint = server.running()
+    facts: dict[str, Any] = {
+        "running": endpoint is not None,
+        "version": server.version if endpoint is None else endpoint.version,
+        "uri": endpoint and endpoint.bolt_uri,
+        "http": endpoint and endpoint.http_url,
+        "pid": endpoint and endpoint.pid,
+        "uptime_s": None,
+        "data": str(server.home / "data"),
+        "log": str(server.log_path),
+    }
+    if endpoint is not None:
+        try:
+            begun = psutil.Process(endpoint.pid).create_time()
+            facts["uptime_s"] = max(0, round(time.time() - begun))
+        except psutil.Error:  # ended since we looked
+            facts["running"] = False
+        if show_password:
+            facts["username"] = endpoint.username
+            facts["password"] = endpoint.password
+    return facts
+
+
+def _log_lines(path: Path, count: int, *, follow: bool) -> Iterator[str]:
+    from ingest.errors import EmbeddedError
+
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise EmbeddedError(
+            f"{path}: no log yet: start the server with `ingest server start`"
+        ) from None
+    with path.open("rb") as log:
+        log.seek(max(0, size - _TAIL_BYTES))
+        tail = log.read(size).decode("utf-8", "replace").splitlines()
+        yield from tail[len(tail) - min(count, len(tail)) :]
+        rest = b""
+        while follow:
+            if path.stat().st_size < log.tell():  # a new start began it anew
+                log.seek(0)
+                rest = b""
+            *whole, rest = (rest + log.read()).split(b"\n")
+            for line in whole:
+                yield line.decode("utf-8", "replace")
+            time.sleep(_FOLLOW_S)

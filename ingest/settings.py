@@ -1,0 +1,133 @@
+"""What the user can set: the environment first, then ``config.toml``, then a default.
+
+An environment variable that is set but empty counts as not set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from ingest.errors import IngestError
+from ingest.places import places
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
+
+
+def _from(variable: str) -> dict[str, str]:
+    return {"variable": variable}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One user's choices.
+
+    Attributes:
+        neo4j_version: Of the embedded server, three numbers.
+        heap_mib: Java heap of the embedded server; ``None`` fits the machine.
+        page_cache_mib: Its page cache; ``None`` fits the machine.
+        maven_url: The Maven repository its jars come from.
+        uri: A server of the user's own; ``None`` means the embedded one.
+        username: At that server.
+        password: At that server.
+        database: At that server.
+
+    Raises:
+        IngestError: If a value cannot be meant.
+    """
+
+    neo4j_version: str = field(
+        default="5.26.29", metadata=_from("INGEST_NEO4J_VERSION")
+    )
+    heap_mib: int | None = field(default=None, metadata=_from("INGEST_NEO4J_HEAP_MIB"))
+    page_cache_mib: int | None = field(
+        default=None, metadata=_from("INGEST_NEO4J_PAGECACHE_MIB")
+    )
+    maven_url: str = field(
+        default="https://repo1.maven.org/maven2", metadata=_from("INGEST_MAVEN_URL")
+    )
+    uri: str | None = field(default=None, metadata=_from("NEO4J_URI"))
+    username: str = field(default="neo4j", metadata=_from("NEO4J_USERNAME"))
+    password: str | None = field(
+        default=None, metadata=_from("NEO4J_PASSWORD"), repr=False
+    )
+    database: str = field(default="neo4j", metadata=_from("NEO4J_DATABASE"))
+
+    def __post_init__(self) -> None:
+        # The version becomes part of folder names and of URLs.
+        if not _VERSION.fullmatch(self.neo4j_version):
+            raise IngestError(
+                f"neo4j_version {self.neo4j_version!r} is not a version such as "
+                "5.26.29: correct INGEST_NEO4J_VERSION or config.toml"
+            )
+        if not self.maven_url.startswith(("https://", "http://")):
+            raise IngestError(
+                f"maven_url {self.maven_url!r} is not an http(s) address: "
+                "correct INGEST_MAVEN_URL or config.toml"
+            )
+        for name, value in (
+            ("heap_mib", self.heap_mib),
+            ("page_cache_mib", self.page_cache_mib),
+        ):
+            if value is not None and value < 1:
+                raise IngestError(f"{name} is {value}; it must be at least 1 MiB")
+
+
+_WHOLE_NUMBERS = ("heap_mib", "page_cache_mib")
+
+
+def settings() -> Settings:
+    """The settings as the environment and ``config.toml`` have them now.
+
+    Raises:
+        IngestError: If ``config.toml`` cannot be read or has an unknown key, or a
+            value is of the wrong kind.
+    """
+    chosen: dict[str, object] = _from_file(places().config / "config.toml")
+    for entry in fields(Settings):
+        variable = entry.metadata["variable"]
+        if value := os.environ.get(variable):
+            chosen[entry.name] = (
+                _whole_number(value, variable)
+                if entry.name in _WHOLE_NUMBERS
+                else value
+            )
+    return Settings(**chosen)  # type: ignore[arg-type]
+
+
+def _from_file(path: Path) -> dict[str, object]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise IngestError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise IngestError(f"{path}: not a TOML file: {error}") from error
+    known = [entry.name for entry in fields(Settings)]
+    for key, value in table.items():
+        if key not in known:
+            raise IngestError(
+                f"{path}: unknown key {key!r}; known are {', '.join(known)}"
+            )
+        if key in _WHOLE_NUMBERS:
+            if type(value) is not int:  # a bool is an int to isinstance
+                raise IngestError(f"{path}: {key} must be a whole number of MiB")
+        elif not isinstance(value, str):
+            raise IngestError(f"{path}: {key} must be a string")
+    return table
+
+
+def _whole_number(text: str, variable: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise IngestError(
+            f"{variable} is {text!r}; it must be a whole number of MiB"
+        ) from None

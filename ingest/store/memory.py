@@ -1,0 +1,106 @@
+"""How much memory the embedded Neo4j may have.
+
+About a fifth of the machine each for the Java heap and the page cache, never
+more than half together: the machine is the user's, and the analysis runs beside
+the server. A container's limit counts as the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import psutil
+
+from ingest.errors import EmbeddedError
+
+_MIB = 1 << 20
+_HEAP_MIB = (256, 8 << 10)
+_PAGE_CACHE_MIB = (64, 16 << 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the server is given."""
+
+    heap_mib: int
+    page_cache_mib: int
+
+
+def fit(heap_mib: int | None, page_cache_mib: int | None, *, total_mib: int) -> Memory:
+    """Divide ``total_mib``; what the user has set stays as it is.
+
+    Raises:
+        EmbeddedError: If it cannot fit.
+    """
+    least = _HEAP_MIB[0] + _PAGE_CACHE_MIB[0]
+    if heap_mib is None and page_cache_mib is None and total_mib < 2 * least:
+        raise EmbeddedError(
+            f"{total_mib} MiB of memory is too little for a Neo4j of our own, which "
+            f"takes {least} MiB and leaves as much: set INGEST_NEO4J_HEAP_MIB and "
+            "INGEST_NEO4J_PAGECACHE_MIB to try all the same, or use a server by "
+            "NEO4J_URI"
+        )
+    half = total_mib // 2
+    heap = heap_mib
+    if heap is None:
+        rest = half - (page_cache_mib or _PAGE_CACHE_MIB[0])
+        heap = _between(_HEAP_MIB, min(total_mib // 5, rest))
+    cache = page_cache_mib
+    if cache is None:
+        cache = _between(_PAGE_CACHE_MIB, min(total_mib // 5, half - heap))
+    if heap + cache > total_mib:
+        raise EmbeddedError(
+            f"a heap of {heap} MiB and a page cache of {cache} MiB are more than the "
+            f"{total_mib} MiB of memory: lower INGEST_NEO4J_HEAP_MIB or "
+            "INGEST_NEO4J_PAGECACHE_MIB"
+        )
+    return Memory(heap, cache)
+
+
+def _between(bounds: tuple[int, int], value: int) -> int:
+    return max(bounds[0], min(bounds[1], value))
+
+
+def total_mib() -> int:
+    """Memory of the machine, or of the container we run in if that is less."""
+    total = psutil.virtual_memory().total
+    limit = cgroup_limit()
+    return (total if limit is None else min(total, limit)) // _MIB
+
+
+def cgroup_limit(
+    root: Path = Path("/sys/fs/cgroup"),
+    membership: Path = Path("/proc/self/cgroup"),
+) -> int | None:
+    """The smallest memory limit above this process in bytes; ``None`` if none.
+
+    Source: Linux kernel, Documentation/admin-guide/cgroup-v2.rst (``memory.max``)
+    and cgroup-v1/memory.rst (``memory.limit_in_bytes``).
+    """
+    try:
+        lines = membership.read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        return None
+    limits = []
+    for line in lines:
+        hierarchy, controllers, path = line.split(":", 2)
+        if hierarchy == "0" and not controllers:
+            base, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # Inside a container the path may be the host's, which is not to be seen
+        # here; then only the root, which is the container's own, answers.
+        inner = PurePosixPath(path.lstrip("/"))
+        for folder in (inner, *inner.parents):
+            if ".." in folder.parts:
+                continue
+            try:
+                text = (base / folder / name).read_text(encoding="utf-8").strip()
+            except OSError:
+                continue
+            if text.isdecimal():  # v2 says "max" where there is no limit
+                limits.append(int(text))
+    return min(limits, default=None)

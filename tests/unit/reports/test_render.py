@@ -1,0 +1,82 @@
+"""Answers as text, with their golden form beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.queries.answer import Answer
+from ingest.reports.render import OutputFormat, write_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ANSWER = Answer(
+    ("type", "retained_bytes", "path"),
+    (
+        ("System.String", 1234567, ["A", "B"]),
+        ("evil | \x1b[31m <b>`x`</b>", None, []),
+    ),
+)
+
+
+@pytest.fixture
+def written(capsys: pytest.CaptureFixture[str]) -> Callable[[OutputFormat], str]:
+    def write(form: OutputFormat) -> str:
+        write_answer(ANSWER, form)
+        return capsys.readouterr().out
+
+    return write
+
+
+def test_a_table(written: Callable[[OutputFormat], str]) -> None:
+    lines = [line.rstrip() for line in written(OutputFormat.TABLE).splitlines()]
+
+    assert lines == [
+        "type                         retained bytes   path",
+        "────────────────────────────────────────────────────",
+        "System.String                     1,234,567   A → B",
+        "evil | \\x1b[31m <b>`x`</b>",
+    ]
+
+
+def test_markdown(written: Callable[[OutputFormat], str]) -> None:
+    assert written(OutputFormat.MARKDOWN) == (
+        "| type | retained bytes | path |\n"
+        "| --- | --- | --- |\n"
+        "| System.String | 1,234,567 | A → B |\n"
+        "| evil \\| \\\\x1b\\[31m \\<b\\>\\`x\\`\\</b\\> |  |  |\n"
+    )
+
+
+def test_json_and_jsonl(written: Callable[[OutputFormat], str]) -> None:
+    whole = json.loads(written(OutputFormat.JSON))
+    lines = [json.loads(line) for line in written(OutputFormat.JSONL).splitlines()]
+
+    assert whole == lines == ANSWER.dicts()
+
+
+def test_json_has_no_raw_control_characters(
+    written: Callable[[OutputFormat], str],
+) -> None:
+    assert "\x1b" not in written(OutputFormat.JSON)
+
+
+def test_csv(written: Callable[[OutputFormat], str]) -> None:
+    rows = list(csv.reader(io.StringIO(written(OutputFormat.CSV))))
+
+    assert rows == [
+        ["type", "retained_bytes", "path"],
+        ["System.String", "1234567", '["A", "B"]'],
+        ["evil | \\x1b[31m <b>`x`</b>", "", "[]"],
+    ]
+
+
+def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    write_answer(Answer(("a",), ()), OutputFormat.TABLE)
+
+    assert capsys.readouterr().out == "no rows\n"
