@@ -74,9 +74,7 @@ def _level(out: _Writer, chance: random.Random, game: int, font: int) -> int:
     """A level's screen with its texture, sprites and particles."""
     screen = out.reserve()
     pixels = out.object("System.Byte[]", chance.randrange(24, 40) * 1024)
-    texture = out.object(
-        "Microsoft.Xna.Framework.Graphics.Texture2D", 0x40, pixels, 0
-    )
+    texture = out.object("Microsoft.Xna.Framework.Graphics.Texture2D", 0x40, pixels, 0)
     sprites = []
     for _ in range(chance.randrange(30, 60)):
         place = out.object("StarMiner.Placement", 0x1C)

@@ -134,7 +134,5 @@ def database(neo4j_target: Target) -> Iterator[Database]:
 @pytest.fixture
 def empty_database(database: Database) -> Database:
     """The same with nothing in it."""
-    database.run(
-        "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS"
-    )
+    database.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
     return database

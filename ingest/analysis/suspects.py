@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
+from ingest.analysis.types import sum_by
 from ingest.text import caption_of
 
 if TYPE_CHECKING:
@@ -89,15 +90,16 @@ def leak_suspects(
     held = metrics.retained_bytes[top]
     large = held >= share * total
     found = [_single(graph, metrics, int(index)) for index in top[large]]
-    top, held = top[~large], held[~large]
-    kinds = graph.type_index[top]
-    for kind in np.unique(kinds):
-        members = kinds == kind
-        together = int(held[members].sum())
-        if np.count_nonzero(members) > 1 and together >= share * total:
-            largest = int(top[members][np.argmax(held[members])])
-            count = int(np.count_nonzero(members))
-            found.append(_group(graph, metrics, largest, count, together))
+    singles = graph.type_index[top[large]]
+    types = len(graph.type_names)
+    count = metrics.type_top_count - np.bincount(singles, minlength=types)
+    together = metrics.type_top_retained_bytes - sum_by(singles, held[large], types)
+    for kind in np.flatnonzero((count > 1) & (together >= share * total)):
+        members = top[(graph.type_index[top] == kind) & ~large]
+        largest = int(members[np.argmax(metrics.retained_bytes[members])])
+        found.append(
+            _group(graph, metrics, largest, int(count[kind]), int(together[kind]))
+        )
     return sorted(found, key=lambda s: (-s.retained_bytes, s.object_index))
 
 
@@ -108,7 +110,7 @@ def _single(graph: HeapGraph, metrics: HeapMetrics, index: int) -> Suspect:
     name = graph.type_name(index)
     why = f"One {caption_of(name)} keeps {share:.0%} of the reachable heap alive"
     if pile != index:
-        why += f"; it piles up in one {caption_of(graph.type_name(pile))} below it"
+        why += f"; it piles up in a {caption_of(graph.type_name(pile))} below it"
     return Suspect(
         "single",
         index,

@@ -7,6 +7,7 @@ type name can move a cursor, open a tag or break a table.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import shutil
@@ -66,33 +67,26 @@ def width() -> int:
 def folded(text: str, indent: str = "  ") -> str:
     """``text`` in lines that fit the terminal, each with ``indent`` in front."""
     return (
-        textwrap.fill(
-            text, width(), initial_indent=indent, subsequent_indent=indent
-        )
+        textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=indent)
         + "\n"
     )
 
 
-def write_table(answer: Answer, title: str = "") -> None:
-    """A table that fits the terminal; long names fold."""
+def table_text(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], indent: str = ""
+) -> str:
+    """A table that fits the terminal, as text; long names fold."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    if not answer.rows:
-        sys.stdout.write("no rows\n")
-        return
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        title=Text(title) if title else None,
-        pad_edge=False,
-        show_edge=False,
-    )
-    for at, column in enumerate(answer.columns):
-        numeric = all(
-            isinstance(row[at], int | float | None) and not isinstance(row[at], bool)
-            for row in answer.rows
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for at, column in enumerate(columns):
+        values = [row[at] for row in rows]
+        numeric = any(value is not None for value in values) and all(
+            isinstance(value, int | float | None) and not isinstance(value, bool)
+            for value in values
         )
         table.add_column(
             Text(column.replace("_", " ")),
@@ -100,9 +94,21 @@ def write_table(answer: Answer, title: str = "") -> None:
             overflow="fold",
             no_wrap=numeric,
         )
-    for row in answer.rows:
+    for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
-    Console(width=width(), highlight=False).print(table)
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width() - len(indent), highlight=False, color_system=None
+    )
+    console.print(table)
+    lines = out.getvalue().splitlines()
+    return "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
+
+
+def write_table(answer: Answer) -> None:
+    """A table that fits the terminal; long names fold."""
+    text = table_text(answer.columns, answer.rows) if answer.rows else "no rows\n"
+    sys.stdout.write(text)
 
 
 def write_json(answer: Answer) -> None:
@@ -154,7 +160,9 @@ def markdown_table(answer: Answer) -> str:
     lines.append("| " + " | ".join(marks) + " |")
     for row in answer.rows:
         cells = [
-            cell(value) if isinstance(value, int | float) else markdown_text(cell(value))
+            cell(value)
+            if isinstance(value, int | float)
+            else markdown_text(cell(value))
             for value in row
         ]
         lines.append("| " + " | ".join(cells) + " |")

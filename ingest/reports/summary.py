@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -122,7 +123,7 @@ def _top_types(
 def write_facts(found: dict[str, object]) -> None:
     """The same for a person."""
     say = sys.stdout.write
-    say(f"{printable(str(found['source']))}: {found['format']}\n\n")
+    say(f"{printable(PurePath(str(found['source'])).name)}: {found['format']}\n\n")
     for name in (
         "objects",
         "reachable_objects",

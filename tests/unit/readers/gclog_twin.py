@@ -124,6 +124,4 @@ def place(known: set[tuple[int, int]], section: int, wanted: int) -> tuple[int, 
     """Where an id used in ``section`` leads: there, else the first elsewhere."""
     if (section, wanted) in known:
         return section, wanted
-    return next(
-        (key for key in sorted(known) if key[1] == wanted), (section, wanted)
-    )
+    return next((key for key in sorted(known) if key[1] == wanted), (section, wanted))

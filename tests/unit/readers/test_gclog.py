@@ -59,7 +59,6 @@ def reading(tmp_path: Path) -> Callable[..., HeapGraph]:
     return reads
 
 
-
 def odd(graph: HeapGraph) -> dict[str, int]:
     return {i.kind: i.count for i in graph.irregularities}
 
@@ -251,7 +250,9 @@ def test_irregularities_are_counted_and_strict_refuses(
 def test_identical_duplicates_are_no_irregularity(
     reading: Callable[..., HeapGraph],
 ) -> None:
-    text = "a 2 x\nt 1 T\nt 1 T\no 5 1 10 5\no 5 1 10 5\nr 5 1 0\nr 5 3 2\nr 5 1 0\nc x\n"
+    text = (
+        "a 2 x\nt 1 T\nt 1 T\no 5 1 10 5\no 5 1 10 5\nr 5 1 0\nr 5 3 2\nr 5 1 0\nc x\n"
+    )
 
     graph = reading(text, strict=True)
 

@@ -1,0 +1,203 @@
+"""The leak report: answers of canned queries, as text or Markdown.
+
+Each part names the query that made it, so that every number can be asked for
+again, changed, and followed in Neo4j Browser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from ingest.queries.answer import Answer
+from ingest.reports.render import (
+    cell,
+    folded,
+    markdown_table,
+    markdown_text,
+    table_text,
+)
+from ingest.reports.why import path_tree, source
+from ingest.text import caption_of, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+POLICY = (
+    "Weak references keep nothing alive; every other root does, the finalizer queue "
+    "included. Retained bytes are what goes if the object, or all instances of the "
+    "type, go."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table of the report.
+
+    Attributes:
+        query: Name of the query.
+        title: Heading.
+        limit: Rows to ask for.
+        columns: Columns to show.
+        empty: What to say where there are no rows; nothing leaves the part out.
+    """
+
+    query: str
+    title: str
+    limit: int
+    columns: tuple[str, ...]
+    empty: str = ""
+
+
+PARTS: tuple[Part, ...] = (
+    Part(
+        "retained-objects",
+        "Objects that retain most",
+        10,
+        ("type", "address", "retained_bytes", "retained_count", "root_distance"),
+        "nothing is reachable",
+    ),
+    Part(
+        "retained-types",
+        "Types whose instances together retain most",
+        10,
+        ("type", "reachable_count", "reachable_bytes", "retained_bytes"),
+        "nothing is reachable",
+    ),
+    Part(
+        "type-histogram",
+        "Histogram",
+        15,
+        ("type", "instance_count", "shallow_bytes", "reachable_bytes"),
+        "the dump has no objects",
+    ),
+    Part(
+        "roots-by-kind",
+        "Roots by kind",
+        20,
+        ("kind", "root_count", "weak_count", "pinned_count", "retained_bytes"),
+        "the dump has no roots: all of it is garbage, or the file is cut",
+    ),
+    Part(
+        "static-roots",
+        "Statics",
+        10,
+        ("type", "root_count", "retained_bytes", "largest_type"),
+    ),
+    Part(
+        "unreachable-types",
+        "Garbage",
+        10,
+        ("type", "unreachable_count", "unreachable_bytes"),
+        "none: strong roots reach every object",
+    ),
+    Part("domains", "Domains", 20, ("name", "object_count", "shallow_bytes")),
+    Part("warnings", "What was irregular in the dump", 20, ("warning",)),
+)
+QUERIES: dict[str, dict[str, str]] = {
+    "dump": {},
+    "leak-suspects": {"limit": "10"},
+    **{part.query: {"limit": str(part.limit)} for part in PARTS},
+}
+"""Every query of the report, with its parameters."""
+
+_NUMBERS = (
+    ("objects", "object_count", "shallow_bytes"),
+    ("reachable", "reachable_count", "reachable_bytes"),
+)
+_COUNTS = (
+    ("types", "type_count"),
+    ("references", "reference_count"),
+    ("roots", "root_count"),
+    ("weak roots", "weak_root_count"),
+    ("missing", "missing_count"),
+    ("warnings", "warning_count"),
+)
+
+
+def _shown(part: Part, answer: Answer) -> tuple[tuple[object, ...], ...]:
+    """The part's columns of an answer, types by their short names."""
+    return tuple(
+        tuple(
+            caption_of(str(row[column])) if _is_type(column) else row[column]
+            for column in part.columns
+        )
+        for row in answer.dicts()
+    )
+
+
+def _is_type(column: str) -> bool:
+    return column == "type" or column.endswith("_type")
+
+
+def as_text(answers: Mapping[str, Answer]) -> str:
+    """The report for a terminal."""
+    (dump,) = answers["dump"].dicts()
+    title = f"Leak report of {printable(str(dump['name']))}"
+    text = f"{title}\n{'=' * len(title)}\n\n"
+    text += f"  {printable(str(dump['source']))}, {dump['format']}, "
+    text += f"{printable(str(dump['producer']))}\n{source('dump')}\n"
+    for name, count, size in _NUMBERS:
+        text += f"  {name:<12}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
+    for name, count in _COUNTS:
+        text += f"  {name:<12}{cell(dump[count]):>14}\n"
+    text += "\n" + folded(POLICY)
+    text += "\n" + _heading("Leak suspects") + source("leak-suspects")
+    suspects = answers["leak-suspects"].dicts()
+    if not suspects:
+        text += "  none: nothing keeps a tenth of the reachable heap alive alone\n"
+    for number, suspect in enumerate(suspects, start=1):
+        text += "\n" + folded(f"{number}. {printable(_sentence(suspect))}")
+        text += (
+            f"     {cell(suspect['retained_bytes'])} bytes, "
+            f"{suspect['address']}, why: ingest why {suspect['address']}\n"
+        )
+        text += path_tree(cast("list[str]", suspect["path"] or []))
+    for part in PARTS:
+        rows = _shown(part, answers[part.query])
+        if rows or part.empty:
+            text += "\n" + _heading(part.title) + source(part.query)
+            text += table_text(part.columns, rows) if rows else f"  {part.empty}\n"
+    return text
+
+
+def _sentence(suspect: dict[str, object]) -> str:
+    """Why it is one, with short type names."""
+    text = str(suspect["why"])
+    for column in ("type", "pile_type"):
+        name = str(suspect[column])
+        text = text.replace(name, caption_of(name))
+    return text
+
+
+def _heading(title: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n"
+
+
+def as_markdown(answers: Mapping[str, Answer]) -> str:
+    """The report as Markdown."""
+    (dump,) = answers["dump"].dicts()
+    text = f"# Leak report of {markdown_text(str(dump['name']))}\n\n"
+    text += f"{markdown_text(str(dump['source']))}, {dump['format']}, "
+    text += f"{markdown_text(str(dump['producer']))}. Query: `dump`.\n\n"
+    rows: list[tuple[object, ...]] = [
+        (name, dump[count], dump[size]) for name, count, size in _NUMBERS
+    ]
+    rows += [(name, dump[count], None) for name, count in _COUNTS]
+    text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
+    text += f"\n{POLICY}\n\n## Leak suspects\n\nQuery: `leak-suspects`.\n"
+    suspects = answers["leak-suspects"].dicts()
+    if not suspects:
+        text += "\nNone: nothing keeps a tenth of the reachable heap alive alone.\n"
+    for number, suspect in enumerate(suspects, start=1):
+        text += f"\n{number}. {markdown_text(_sentence(suspect))}\n"
+        text += f"   {cell(suspect['retained_bytes'])} bytes, {suspect['address']}.\n\n"
+        tree = path_tree(cast("list[str]", suspect["path"] or []))
+        text += "".join(f"       {line}\n" for line in tree.splitlines())
+    for part in PARTS:
+        found = _shown(part, answers[part.query])
+        if found or part.empty:
+            text += f"\n## {part.title}\n\nQuery: `{part.query}`.\n\n"
+            table = markdown_table(Answer(part.columns, found))
+            text += table if found else f"{part.empty}\n"
+    return text

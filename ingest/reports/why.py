@@ -1,0 +1,198 @@
+"""Why something is alive, told in text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ingest.reports.render import cell, table_text
+from ingest.text import caption_of, printable
+
+if TYPE_CHECKING:
+    from ingest.queries.answer import Answer
+
+_DEEPEST_INDENT = 12
+_MOST_STEPS = 40
+
+OBJECT_QUERIES = (
+    "object",
+    "k-shortest-root-paths",
+    "dominator-chain",
+    "referrers-of",
+)
+TYPE_QUERIES = ("root-paths-of-type", "owners-of-type", "objects-of-type")
+
+
+def source(query: str) -> str:
+    """The line that names a query, so that every number can be asked for again."""
+    return f"  (query: {query})\n"
+
+
+def path_tree(steps: list[str]) -> str:
+    """A path as an indented tree, each step below what refers to it.
+
+    Runs of one type fold, and the middle of a very long path is left out.
+    """
+    shown = _without_runs(steps)
+    if len(shown) > _MOST_STEPS:
+        half = _MOST_STEPS // 2
+        left = len(shown) - 2 * half
+        shown = [*shown[:half], f"… {left:,} steps more", *shown[-half:]]
+    lines = []
+    for depth, step in enumerate(shown):
+        indent = "  " * min(depth, _DEEPEST_INDENT)
+        mark = "└ " if depth else ""
+        lines.append(f"    {indent}{mark}{printable(step)}\n")
+    return "".join(lines)
+
+
+def _without_runs(steps: list[str]) -> list[str]:
+    """Steps with runs of more than three of one type folded to their ends."""
+    shown: list[str] = []
+    begin = 0
+    while begin < len(steps):
+        end = begin
+        while end < len(steps) and _type(steps[end]) == _type(steps[begin]):
+            end += 1
+        run = steps[begin:end]
+        if len(run) > 3:
+            run = [run[0], f"… {len(run) - 2:,} more {_type(run[0])}", run[-1]]
+        shown += run
+        begin = end
+    return shown
+
+
+def _type(step: str) -> str:
+    """The type in a step, which may end in an address."""
+    name, _, last = step.rpartition(" ")
+    return name if last.startswith("0x") else step
+
+
+def why_object(address: str, answers: dict[str, Answer]) -> str:
+    """All about one address; it can be an object in each of several domains."""
+    parts = []
+    for row in answers["object"].dicts():
+        parts.append(_facts_of(address, row))
+        domain = row["domain"]
+        paths = _of_domain(answers["k-shortest-root-paths"], domain)
+        if row["root_distance"] is None:
+            parts.append(
+                "\n  No strong root reaches it: it is garbage, and goes at the next "
+                "collection\n  that looks at it.\n"
+            )
+        else:
+            parts.append(_paths(paths))
+            parts.append(_chain(_of_domain(answers["dominator-chain"], domain)))
+        parts.append(_sharing(row, answers["referrers-of"], domain))
+    return "\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def _of_domain(answer: Answer, domain: object) -> list[dict[str, object]]:
+    return [row for row in answer.dicts() if row["domain"] == domain]
+
+
+def _facts_of(address: str, row: dict[str, object]) -> str:
+    name = printable(str(row["type"]))
+    if row["missing"]:
+        return f"{address}  an object that is referred to, but not in the dump\n"
+    text = f"{address}  {name}\n"
+    text += f"  {cell(row['shallow_bytes'])} bytes itself, "
+    text += f"retains {cell(row['retained_bytes'])} bytes in "
+    text += f"{cell(row['retained_count'])} object"
+    text += "s" if row["retained_count"] != 1 else ""
+    return text + "\n" + source("object")
+
+
+def _paths(rows: list[dict[str, object]]) -> str:
+    if not rows:
+        return ""
+    text = "Shortest ways from a root"
+    text = f"{text}\n{source('k-shortest-root-paths')}"
+    for row in rows:
+        steps = cast("list[str]", row["steps"])
+        text += "\n" + path_tree([str(row["root"]), *steps])
+    return text
+
+
+def _chain(rows: list[dict[str, object]]) -> str:
+    if not rows:
+        return ""
+    text = (
+        f"Dominators: let go of any of these and it goes\n{source('dominator-chain')}"
+    )
+    if len(rows) == 1:
+        return text + "    none but the roots: all that hold it must let go\n"
+    shown = rows[1:] if len(rows) <= _MOST_STEPS else [*rows[1:21], *rows[-19:]]
+    columns = ("type", "address", "retained_bytes")
+    cut = [
+        (caption_of(str(row["type"])), row["address"], row["retained_bytes"])
+        for row in shown
+    ]
+    text += table_text(columns, cut, indent="    ")
+    if len(shown) < len(rows) - 1:
+        text += f"    ({len(rows) - 1 - len(shown):,} between them left out)\n"
+    return text
+
+
+def _sharing(row: dict[str, object], referrers: Answer, domain: object) -> str:
+    strong = [r for r in _of_domain(referrers, domain) if not r["weak"]]
+    weak = [r for r in _of_domain(referrers, domain) if r["weak"]]
+    text = "Sharing: "
+    text += f"{cell(row['referrer_count'])} reference"
+    text += "s" if row["referrer_count"] != 1 else ""
+    text += f" from objects, {cell(row['root_count'])} root"
+    text += "s" if row["root_count"] != 1 else ""
+    if weak:
+        text += ", some only weak"
+    text += f"\n{source('referrers-of')}"
+    columns = ("held_by", "type", "address", "root_distance")
+    held = [
+        (
+            f"{r['what']} (weak)" if r["weak"] else r["what"],
+            caption_of(str(r["type"] or "")),
+            r["address"],
+            r["root_distance"],
+        )
+        for r in [*strong, *weak][:10]
+    ]
+    return text + (table_text(columns, held, indent="    ") if held else "")
+
+
+def why_type(name: str, answers: dict[str, Answer]) -> str:
+    """All about the instances of one type."""
+    parts = [f"{printable(name)}\n"]
+    paths = answers["root-paths-of-type"].dicts()
+    text = "Shortest ways from a root, merged by type\n" + source("root-paths-of-type")
+    if not paths:
+        text += "    no instance is reached by a strong root\n"
+    for row in paths:
+        count = cast("int", row["instance_count"])
+        text += (
+            f"\n  {count:,} instance{'s' if count != 1 else ''}, retaining "
+            f"{cell(row['retained_bytes'])} bytes\n"
+        )
+        steps = cast("list[str]", row["path"])
+        text += path_tree([steps[0], *(caption_of(step) for step in steps[1:])])
+    parts.append(text)
+    for query, title, columns in (
+        (
+            "owners-of-type",
+            "Owners: nearest dominators that are no collection",
+            ("owner_type", "owner_count", "instance_count", "shallow_bytes"),
+        ),
+        (
+            "objects-of-type",
+            "Instances that retain most",
+            ("address", "retained_bytes", "retained_count", "root_distance"),
+        ),
+    ):
+        rows = [
+            tuple(
+                caption_of(str(row[column])) if column.endswith("type") else row[column]
+                for column in columns
+            )
+            for row in answers[query].dicts()[:10]
+        ]
+        if rows:
+            table = table_text(columns, rows, indent="    ")
+            parts.append(f"{title}\n{source(query)}{table}")
+    return "\n".join(parts)

@@ -1,0 +1,187 @@
+"""The commands on a real server, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.cli import main
+from ingest.example import example_gclog
+from tests.unit.readers.test_gclog import EXCERPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.store.connection import Database, Target
+
+pytestmark = pytest.mark.server
+Ran = tuple[int, str, str]
+
+
+@pytest.fixture
+def ingest(
+    empty_database: Database,
+    neo4j_target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., Ran]:
+    """Run the command line against an empty database."""
+    assert empty_database.target == neo4j_target
+    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+
+    def run(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as exit_:
+            main(arguments)
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def loaded(ingest: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
+    """The same with the example and the papers' excerpt loaded."""
+    (tmp_path / "example.gclog").write_text(example_gclog(), encoding="utf-8")
+    (tmp_path / "excerpt.gclog").write_text(EXCERPT, encoding="utf-8")
+    code, out, _ = ingest(
+        "load", str(tmp_path / "excerpt.gclog"), str(tmp_path / "example.gclog")
+    )
+    assert code == 0
+    assert "example: 3,784 objects, 7,269 references" in out
+    return ingest
+
+
+def test_load_says_what_it_did_and_what_it_left(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    path = tmp_path / "d.gclog"
+    path.write_text(EXCERPT, encoding="utf-8")
+
+    code, out, err = ingest("load", str(path), "--json")
+    (receipt,) = json.loads(out)
+    assert (code, receipt["loaded"], receipt["object_count"]) == (0, True, 6)
+    code, out, err = ingest("load", str(path))
+    assert code == 0
+    assert "is loaded already, as d" in out
+    assert err == ""
+    code, out, err = ingest("load", str(path), "--replace")
+    assert "warning: undeclared type: 3" in err
+
+
+def test_list_and_drop(loaded: Callable[..., Ran]) -> None:
+    _, out, _ = loaded("list", "--json")
+    assert [dump["name"] for dump in json.loads(out)] == ["example", "excerpt"]
+    _, out, _ = loaded("list")
+    assert max(map(len, out.splitlines())) <= 80
+    assert loaded("drop", "nothing")[0] == 9
+    assert loaded("drop", "example")[1] == "dropped example\n"
+    _, out, _ = loaded("list", "--json")
+    assert [dump["name"] for dump in json.loads(out)] == ["excerpt"]
+
+
+def test_an_empty_database_is_said(ingest: Callable[..., Ran]) -> None:
+    assert "no dump is loaded" in ingest("list")[1]
+    code, _, err = ingest("report")
+    assert (code, "no dump is loaded" in err) == (9, True)
+
+
+def test_why_an_object_of_the_papers_excerpt(loaded: Callable[..., Ran]) -> None:
+    code, out, _ = loaded("why", "0x22c823", "--dump", "excerpt")
+
+    assert code == 0
+    assert "0x22c823  <type 0x1b>" in out
+    assert "runtime root\n      └ <type 0x1b> 0x22c823" in out
+    code, out, _ = loaded("why", "22C81E", "--dump", "excerpt", "--json")
+    paths = json.loads(out)["answers"]["k-shortest-root-paths"]
+    assert [path["root"] for path in paths] == ["runtime root"]
+    assert (
+        "No strong root reaches it" in loaded("why", "1ce056", "--dump", "excerpt")[1]
+    )
+    assert "not in the dump" in loaded("why", "0x22c81b", "--dump", "excerpt")[1]
+
+
+def test_why_names_the_static_event(loaded: Callable[..., Ran]) -> None:
+    code, out, _ = loaded("why", "StarMiner.LevelScreen")
+
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "24 instances" in out
+    assert "static root in GameEvents" in out
+    _, short, _ = loaded("why", "levelscreen")
+    assert short == out
+
+
+def test_why_of_nothing(loaded: Callable[..., Ran]) -> None:
+    code, _, err = loaded("why", "LevelScren")
+    assert (code, "did you mean StarMiner.LevelScreen" in err) == (10, True)
+    assert loaded("why", "0xdead")[0] == 10
+
+
+def test_report(loaded: Callable[..., Ran], tmp_path: Path) -> None:
+    code, out, _ = loaded("report")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "1. One ScoreChangedEventHandler keeps 72% of the reachable heap" in out
+    for query in ("dump", "leak-suspects", "type-histogram", "unreachable-types"):
+        assert f"(query: {query})" in out
+    file = tmp_path / "report.md"
+    assert loaded("report", "--format", "markdown", "--output", str(file))[0] == 0
+    assert "## Leak suspects" in file.read_text(encoding="utf-8")
+    assert loaded("report", "-o", str(file))[0] == 1
+    _, out, _ = loaded("report", "--json")
+    assert json.loads(out)["dump"][0]["object_count"] == 3784
+
+
+def test_own_cypher_finds_the_dump_and_may_not_write(
+    loaded: Callable[..., Ran], tmp_path: Path
+) -> None:
+    file = tmp_path / "own.cypher"
+    file.write_text(
+        "MATCH (o:Object {dump: $dump}) WHERE o.shallow_bytes > $least "
+        "RETURN count(o) AS many",
+        encoding="utf-8",
+    )
+    code, out, _ = loaded("query", str(file), "--param", "least=0", "-f", "jsonl")
+    assert (code, json.loads(out)) == (0, {"many": 3784})
+    code, out, _ = loaded(
+        "query", str(file), "--param", "least=0x", "--dump", "excerpt"
+    )
+    assert code == 0
+    file.write_text("MATCH (n) DETACH DELETE n", encoding="utf-8")
+    code, _, err = loaded("query", str(file))
+    assert code in (5, 6)
+    assert err.count("\n") == 1
+    assert json.loads(loaded("list", "--json")[1])
+    file.write_text("MATCH (n RETURN n", encoding="utf-8")
+    assert loaded("query", str(file))[0] == 5
+    file.write_text("RETURN $other", encoding="utf-8")
+    assert loaded("query", str(file))[0] == 5
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "markdown"])
+def test_every_output_form(loaded: Callable[..., Ran], form: str) -> None:
+    code, out, _ = loaded("query", "type-histogram", "--format", form)
+
+    assert code == 0
+    assert "System.Byte[]" in out.replace("\\", "")
+
+
+def test_show_is_ready_to_paste(loaded: Callable[..., Ran]) -> None:
+    code, out, _ = loaded("query", "objects-of-type", "-p", "type=A'\"\\b", "--show")
+
+    assert code == 0
+    assert ':param type => "A\'\\"\\\\b";' in out
+    assert out.count("\n:param") + out.startswith(":param") == 3
+
+
+def test_a_server_that_goes_away_between_queries_is_one_line(
+    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEO4J_URI", "bolt://127.0.0.1:1")
+    code, _, err = ingest("list")
+    assert (code, err.count("\n")) == (6, 1)

@@ -1,0 +1,57 @@
+"""What the Docker files share with the embedded server, and a server's identity."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.settings import Settings
+from ingest.store.launch import configuration
+from ingest.store.memory import Memory
+
+if TYPE_CHECKING:
+    from ingest.store.connection import Database
+
+VERSION = Settings().neo4j_version
+COMPOSE = (Path(__file__).parents[2] / "docker" / "compose.yaml").read_text("utf-8")
+ELSEWHERE = ("listen_address", "advertised_address", ".enabled", "memory")
+"""Parts of keys whose values the container has for itself."""
+
+
+def test_compose_runs_the_version_that_is_embedded() -> None:
+    assert f"HEAPROOTS_NEO4J_IMAGE:-neo4j:{VERSION}}}" in COMPOSE
+
+
+def test_compose_sets_what_the_embedded_server_sets() -> None:
+    embedded = dict(
+        line.split("=", 1)
+        for line in configuration(
+            VERSION, bolt_port=1, http_port=2, sizes=Memory(3, 4)
+        ).splitlines()
+    )
+    compose = {
+        name.replace("__", "%").replace("_", ".").replace("%", "_"): value
+        for name, value in re.findall(r'NEO4J_([a-z_]+): "(.*)"', COMPOSE)
+    }
+    for key, value in embedded.items():
+        local = key.startswith(("server.default", "server.http", "internal."))
+        if not local and not any(part in key for part in ELSEWHERE):
+            assert compose.get(key) == value, key
+
+
+@pytest.mark.server
+def test_the_server_is_the_community_edition_of_a_known_series(
+    database: Database,
+) -> None:
+    ((name, version, edition),) = (
+        row.values()
+        for row in database.run(
+            "CALL dbms.components() YIELD name, versions, edition "
+            "RETURN name, versions[0] AS version, edition"
+        )
+    )
+    assert (name, edition) == ("Neo4j Kernel", "community")
+    assert re.match(r"5\.26|20\d\d\.", version)

@@ -1,0 +1,358 @@
+"""Loads on a real server: what is in the graph is what was measured."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from ingest.analysis.distances import ROOT
+from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
+from ingest.example import example_gclog
+from ingest.graph import RootKind
+from ingest.pipeline import load, measure
+from ingest.store.connection import Target, connect
+from ingest.store.dumps import delete, find_dump, list_dumps, unpublish
+from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS
+from tests.bench.heaps import write_heap
+
+if TYPE_CHECKING:
+    from ingest.store.connection import Database
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    path = tmp_path / "example.gclog"
+    path.write_text(example_gclog(), encoding="utf-8")
+    return path
+
+
+def rows(database: Database, text: str, **values: object) -> list[tuple[object, ...]]:
+    return database.read(text, values)[1]
+
+
+def counts(database: Database) -> tuple[int, int]:
+    (nodes,), *_ = rows(database, "MATCH (n) RETURN count(n)")
+    (edges,), *_ = rows(database, "MATCH ()-[r]->() RETURN count(r)")
+    return cast("int", nodes), cast("int", edges)
+
+
+def test_every_node_and_relationship_is_what_was_measured(
+    empty_database: Database, example: Path
+) -> None:
+    database = empty_database
+    graph, metrics, sha256 = measure(str(example))
+
+    receipt = load(str(example), database)
+
+    number = receipt.number
+    assert receipt.loaded
+    assert counts(database) == (receipt.node_count, receipt.relationship_count)
+
+    def key(index: int) -> int:
+        return (number << KEY_BITS) + index
+
+    n = len(graph.object_id)
+    objects = rows(
+        database,
+        "MATCH (o:Object) RETURN o.key, o.dump, o.address, o.shallow_bytes, "
+        "o.retained_bytes, o.retained_count, o.root_distance, o.missing, o.domain "
+        "ORDER BY o.key",
+    )
+    assert graph.domain_index is not None
+    assert objects == [
+        (
+            key(i),
+            number,
+            graph.address(i),
+            graph.shallow_bytes[i],
+            metrics.retained_bytes[i],
+            metrics.retained_count[i],
+            None if metrics.root_distance[i] < 0 else metrics.root_distance[i],
+            True if i >= graph.object_count else None,
+            graph.domain_index[i],
+        )
+        for i in range(n)
+    ]
+    references = rows(
+        database, "MATCH (a:Object)-[:REFERENCES]->(b:Object) RETURN a.key, b.key"
+    )
+    assert Counter(references) == Counter(
+        (key(i), key(int(j)))
+        for i in range(n)
+        for j in graph.ref_target[graph.ref_start[i] : graph.ref_start[i + 1]]
+    )
+    dominates = rows(
+        database, "MATCH (a:Object)-[:DOMINATES]->(b:Object) RETURN a.key, b.key"
+    )
+    assert sorted(dominates) == sorted(
+        (key(int(d)), key(i)) for i, d in enumerate(metrics.dominator) if d >= 0
+    )
+    top = rows(database, "MATCH (:Dump)-[:DOMINATES]->(o:Object) RETURN o.key")
+    assert sorted(top) == [(key(i),) for i in range(n) if metrics.dominator[i] == ROOT]
+    instances = rows(
+        database, "MATCH (o)-[:INSTANCE_OF]->(t:Type) RETURN o.key, t.key, t.name"
+    )
+    assert sorted(instances) == [
+        (key(i), key(int(graph.type_index[i])), graph.type_name(i))
+        for i in range(graph.object_count)
+    ]
+    held = rows(
+        database,
+        "MATCH (d:Dump)-[:HAS_ROOT]->(r:Root)-[x]->(o:Object) "
+        "OPTIONAL MATCH (r)-[:STATIC_IN]->(t:Type) "
+        "RETURN r.key, r.kind, r.weak, r.pinned, type(x), o.key, t.name ORDER BY r.key",
+    )
+    assert held == [
+        (
+            key(i),
+            RootKind(graph.root_kind[i]).label,
+            bool(graph.root_flags[i] & 2),
+            bool(graph.root_flags[i] & 1),
+            "WEAKLY_REFERENCES" if graph.root_flags[i] & 2 else "REFERENCES",
+            key(int(graph.root_object[i])),
+            None if graph.root_type[i] < 0 else graph.type_names[graph.root_type[i]],
+        )
+        for i in range(len(graph.root_object))
+    ]
+    pairs = rows(
+        database,
+        "MATCH (a:Type)-[r:REFERENCES_TYPE]->(b:Type) "
+        "RETURN a.key, b.key, r.reference_count",
+    )
+    assert sorted(pairs) == sorted(
+        (key(int(a)), key(int(b)), c)
+        for a, b, c in zip(
+            metrics.pair_source, metrics.pair_target, metrics.pair_count, strict=True
+        )
+    )
+    (dump,) = list_dumps(database)
+    assert (dump.name, dump.sha256) == ("example", sha256)
+    assert dump.reachable_bytes == metrics.reachable_bytes
+
+
+def test_what_is_written_is_what_the_schema_says(
+    empty_database: Database, example: Path
+) -> None:
+    load(str(example), empty_database)
+
+    for label in LABELS:
+        declared = {column.name: column for column in label.properties}
+        found = rows(
+            empty_database,
+            f"MATCH (n:{label.name}) UNWIND keys(n) AS k "
+            "RETURN DISTINCT k, valueType(n[k])",
+        )
+        assert {name for name, _ in found} <= set(declared)
+        for name, kind in found:
+            expected = declared[cast("str", name)].type
+            assert str(kind).replace(" NOT NULL", "") == expected, name
+        required = {c.name for c in label.properties if not c.optional}
+        assert required <= {name for name, _ in found}, label.name
+    kinds = {
+        (relation.start, relation.name, relation.end) for relation in RELATIONSHIPS
+    }
+    found_kinds = rows(
+        empty_database,
+        "MATCH (a)-[r]->(b) RETURN DISTINCT labels(a)[0], type(r), labels(b)[0]",
+    )
+    assert set(found_kinds) <= kinds
+
+
+def test_the_same_file_twice_is_one_dump(
+    empty_database: Database, example: Path, tmp_path: Path
+) -> None:
+    import lzma
+
+    first = load(str(example), empty_database)
+    before = counts(empty_database)
+    packed = tmp_path / "other-name.gclog.xz"
+    packed.write_bytes(lzma.compress(example.read_bytes()))
+
+    again = load(str(packed), empty_database)
+
+    assert not again.loaded
+    assert (again.name, again.number) == (first.name, first.number)
+    assert counts(empty_database) == before
+
+
+def test_replace_loads_again_and_leaves_nothing_of_the_old(
+    empty_database: Database, example: Path
+) -> None:
+    first = load(str(example), empty_database)
+    before = counts(empty_database)
+
+    again = load(str(example), empty_database, replace=True)
+
+    assert again.loaded
+    assert again.name == first.name
+    assert again.number != first.number
+    assert counts(empty_database) == before
+
+
+def test_names(empty_database: Database, example: Path, tmp_path: Path) -> None:
+    other = tmp_path / "sub" / "example.gclog"
+    other.parent.mkdir()
+    other.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+
+    load(str(example), empty_database)
+    second = load(str(other), empty_database)
+    assert second.name == "example-2"
+    third = tmp_path / "third.gclog"
+    third.write_text("a 2 x\nt 1 T\no 1 1 20\nr 1 1 0\nc x\n", encoding="utf-8")
+    with pytest.raises(StoreError, match="another dump is named 'example'"):
+        load(str(third), empty_database, name="example")
+    load(str(third), empty_database, name="example", replace=True)
+
+    found = {dump.name: dump.object_count for dump in list_dumps(empty_database)}
+    assert found == {"example": 1, "example-2": 1}
+    assert find_dump(empty_database, None).name == "example"
+    with pytest.raises(UnknownDump, match="loaded: example, example-2"):
+        find_dump(empty_database, "none")
+
+
+def test_drop_leaves_nothing_and_touches_no_other_dump(
+    empty_database: Database, example: Path, tmp_path: Path
+) -> None:
+    small = tmp_path / "small.gclog"
+    small.write_text("a 2 x\nt 1 T\no 1 1 10 1\nr 1 1 0\nc x\n", encoding="utf-8")
+    load(str(small), empty_database)
+    before = counts(empty_database)
+    number = load(str(example), empty_database).number
+
+    unpublish(empty_database, number)
+    assert [dump.name for dump in list_dumps(empty_database)] == ["small"]
+    delete(empty_database, number)
+
+    assert counts(empty_database) == before
+
+
+def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
+    empty_database: Database, example: Path
+) -> None:
+    def failing(stage: str, done: int, _total: int | None) -> None:
+        if stage == "write" and done > 3000:
+            raise RuntimeError("lost")
+
+    with pytest.raises(RuntimeError, match="lost"):
+        load(str(example), empty_database, progress=failing)
+    assert counts(empty_database)[0] > 1000
+    assert list_dumps(empty_database) == []
+    # The loader (this process) is still alive: it must be told that it is dead.
+    import socket
+
+    empty_database.write(
+        "MATCH (d:Dump) SET d.loader = $host + ':999999:1'",
+        {"host": socket.gethostname()},
+    )
+
+    receipt = load(str(example), empty_database)
+
+    assert counts(empty_database) == (receipt.node_count, receipt.relationship_count)
+
+
+def test_a_load_of_another_machine_is_left_alone_while_it_lives(
+    empty_database: Database, example: Path
+) -> None:
+    empty_database.write(
+        "CREATE (:Dump {number: 7, name: 'theirs', state: 'loading', sha256: 'x', "
+        "loader: 'elsewhere:1:1', loading_since: datetime(), heartbeat: datetime()})",
+        {},
+    )
+
+    assert load(str(example), empty_database).number == 8
+    assert rows(empty_database, "MATCH (d:Dump {number: 7}) RETURN count(d)") == [(1,)]
+    empty_database.write(
+        "MATCH (d:Dump {number: 7}) SET d.heartbeat = datetime() - duration('PT1H')", {}
+    )
+    load(str(example), empty_database, replace=True)
+    assert rows(empty_database, "MATCH (d:Dump {number: 7}) RETURN count(d)") == [(0,)]
+
+
+def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> None:
+    name = "'}) DETACH DELETE n // \x1b[31m\x00 <script>alert(1)</script> $dump `x`"
+    path = tmp_path / "hostile'}).gclog"
+    path.write_text(f"a 2 {name}\nt 1 {name}\no 1 1 10\nr 1 4 0 1\nc {name}\n")
+
+    load(str(path), empty_database, name="'}) RETURN 1 //")
+
+    assert rows(empty_database, "MATCH (t:Type) RETURN t.name") == [(name,)]
+    assert find_dump(empty_database, "'}) RETURN 1 //").object_count == 1
+
+
+def test_wrong_password_and_a_server_that_is_down(neo4j_target: Target) -> None:
+    wrong = Target(neo4j_target.uri, "neo4j", "not the password", "neo4j")
+    if neo4j_target.password is None:
+        pytest.skip("this server has no passwords")
+    with pytest.raises(AccessRefused, match="refuses"), connect(wrong):
+        pass
+    down = Target("bolt://127.0.0.1:1", "neo4j", "x", "neo4j")
+    with pytest.raises(ServerUnavailable, match="no Neo4j answers"), connect(down):
+        pass
+    nowhere = Target(neo4j_target.uri, "neo4j", neo4j_target.password, "nowhere")
+    with pytest.raises(StoreError), connect(nowhere):
+        pass
+
+
+def environment_for(target: Target) -> dict[str, str]:
+    """The environment of a command that uses ``target``."""
+    return {
+        **os.environ,
+        "NEO4J_URI": target.uri,
+        "NEO4J_USERNAME": target.username,
+        "NEO4J_PASSWORD": target.password or "",
+    }
+
+
+def test_a_loader_killed_in_mid_load(
+    empty_database: Database, neo4j_target: Target, tmp_path: Path
+) -> None:
+    """kill -9 of the tool: invisible, and the next load gives the right counts."""
+    path = tmp_path / "heap.gclog"
+    write_heap(path, 60_000, 150_000)
+    graph, metrics, _ = measure(str(path))
+    command = [sys.executable, "-m", "ingest", "load", str(path), "--name", "heap"]
+    process = subprocess.Popen(
+        command, env=environment_for(neo4j_target), stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while counts(empty_database)[0] < 21_000:
+        assert process.poll() is None, "the load was done before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert list_dumps(empty_database) == []
+
+    done = subprocess.run(
+        command, env=environment_for(neo4j_target), check=False, capture_output=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    (dump,) = list_dumps(empty_database)
+    assert (dump.object_count, dump.reference_count) == (60_000, 150_000)
+    found = rows(
+        empty_database,
+        "MATCH (o:Object) RETURN count(o), sum(o.shallow_bytes), "
+        "sum(o.retained_bytes), count(o.root_distance)",
+    )
+    assert found == [
+        (
+            60_000,
+            int(graph.shallow_bytes.sum()),
+            int(metrics.retained_bytes.sum()),
+            metrics.reachable_count,
+        )
+    ]
+    assert rows(
+        empty_database, "MATCH (:Object)-[r:REFERENCES]->(:Object) RETURN count(r)"
+    ) == [(150_000,)]
