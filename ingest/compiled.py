@@ -21,7 +21,19 @@ from ingest.places import places
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     F = TypeVar("F", bound=Callable[..., Any])
+
+    # Types of kernel arguments; a number's own type is numba's to infer.
+    Number = Any
+    Bools = NDArray[np.bool_]
+    Bytes = NDArray[np.uint8]
+    Ints = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    Ids = NDArray[np.uint64]
+    Numbers = NDArray[np.generic]
 
 _PACKAGE = Path(__file__).parent
 

@@ -52,7 +52,7 @@ class _Writer:
 
 
 def example_gclog() -> str:
-    """The dump's text, the same every time, with ``\\n`` line ends."""
+    """The dump's text, the same every time, with bare line feeds."""
     chance = random.Random(2007)
     out = _Writer()
     out.lines.append("a 2 StarMiner.exe 763f9d2")

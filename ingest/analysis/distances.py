@@ -28,21 +28,21 @@ def strong_roots(graph: HeapGraph) -> NDArray[np.int32]:
 
 
 def weak_mask(graph: HeapGraph) -> NDArray[np.bool_]:
-    """bool (E,): which references are weak; empty where all are strong."""
+    """Bool (E,): which references are weak; empty where all are strong."""
     if graph.ref_kind is None:
         return np.empty(0, np.bool_)
     return np.asarray(graph.ref_kind != RefKind.STRONG)
 
 
 @kernel
-def _search(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _search(
     ref_start: NDArray[np.int64],
     ref_target: NDArray[np.int32],
     weak: NDArray[np.bool_],
     roots: NDArray[np.int32],
     distance: NDArray[np.int32],
     parent: NDArray[np.int32],
-):
+) -> None:
     queue = np.empty(len(distance), np.int32)
     head = tail = 0
     for root in roots:

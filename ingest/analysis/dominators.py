@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @kernel
-def _walk(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _walk(
     ref_start: NDArray[np.int64],
     ref_target: NDArray[np.int32],
     weak: NDArray[np.bool_],
@@ -34,7 +34,7 @@ def _walk(  # type: ignore[no-untyped-def] # noqa: ANN202
     vertex: NDArray[np.int32],
     parent: NDArray[np.int32],
     finished: NDArray[np.int32],
-):
+) -> int:
     """Depth-first search; fills the arrays, returns the vertices seen + 1."""
     n = len(number)
     some_weak = len(weak) > 0
@@ -78,7 +78,7 @@ def _walk(  # type: ignore[no-untyped-def] # noqa: ANN202
 
 
 @kernel
-def _predecessors(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _predecessors(
     ref_start: NDArray[np.int64],
     ref_target: NDArray[np.int32],
     weak: NDArray[np.bool_],
@@ -86,7 +86,7 @@ def _predecessors(  # type: ignore[no-untyped-def] # noqa: ANN202
     number: NDArray[np.int32],
     vertex: NDArray[np.int32],
     count: int,
-):
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The reached part turned round, in DFS numbers, sources ascending."""
     some_weak = len(weak) > 0
     start = np.zeros(count + 1, np.int64)
@@ -118,11 +118,11 @@ def _predecessors(  # type: ignore[no-untyped-def] # noqa: ANN202
 
 
 @kernel
-def _immediate(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _immediate(
     parent: NDArray[np.int32],
     start: NDArray[np.int64],
     source: NDArray[np.int32],
-):
+) -> NDArray[np.int32]:
     """Immediate dominators in DFS numbers; entry 0 is 0."""
     count = len(parent)
     ancestor = parent.copy()
@@ -222,14 +222,14 @@ def dominator_tree(graph: HeapGraph) -> DominatorTree:
 
 
 @kernel
-def _accumulate(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _accumulate(
     vertex: NDArray[np.int32],
     idom: NDArray[np.int32],
     shallow_bytes: NDArray[np.int64],
     retained_bytes: NDArray[np.int64],
     retained_count: NDArray[np.int64],
     largest_child: NDArray[np.int32],
-):
+) -> None:
     for w in range(1, len(vertex)):
         retained_bytes[vertex[w]] = shallow_bytes[vertex[w]]
         retained_count[vertex[w]] = 1

@@ -138,6 +138,6 @@ def _group(
         share,
         accumulation_point(metrics, largest),
         shortest_path(metrics, largest),
-        f"{count} instances of {caption_of(name)} together keep {share:.0%} of the reachable "
-        "heap alive.",
+        f"{count} instances of {caption_of(name)} together keep {share:.0%} of the "
+        "reachable heap alive.",
     )

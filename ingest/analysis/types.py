@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @kernel
-def _sum(group: NDArray[np.int32], values: NDArray[np.int64], sums: NDArray[np.int64]):  # type: ignore[no-untyped-def] # noqa: ANN202
+def _sum(
+    group: NDArray[np.int32], values: NDArray[np.int64], sums: NDArray[np.int64]
+) -> None:
     for i in range(len(group)):
         if group[i] >= 0:
             sums[group[i]] += values[i]
@@ -36,12 +38,12 @@ def count_by(group: NDArray[np.int32], groups: int) -> NDArray[np.int64]:
 
 
 @kernel
-def _count_pairs(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _count_pairs(
     ref_start: NDArray[np.int64],
     ref_target: NDArray[np.int32],
     kind: NDArray[np.int32],
     size: int,
-):
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts of (source type, target type), in an open hash table of ``size``."""
     keys = np.full(size, -1, np.int64)
     counts = np.zeros(size, np.int64)

@@ -4,13 +4,13 @@ The retained sizes of a type's instances nest and overlap, and an object that tw
 instances hold together belongs to neither alone. So for each object v take S(v),
 the types that every way from the roots to v meets (that of v included)::
 
-    S(v) = {type of v} ∪ ⋂ { S(u) : u refers to v },  the largest solution
+    S(v) = {type of v} + the intersection of all S(u) where u refers to v
 
-Type T retains {v : T ∈ S(v)}. That set is closed below in the dominator tree, so
-its bytes are the retained bytes of its topmost members. Two facts make it cheap:
-S(v) ⊇ S(idom v), so where the dominator refers to v itself nothing is to be
-intersected; and real heaps have few distinct S, so they are stored once, and their
-unions and intersections remembered.
+(its largest solution). Type T retains {v : T in S(v)}. That set is closed below in
+the dominator tree, so its bytes are the retained bytes of its topmost members. Two
+facts make it cheap: S(v) contains S(idom v), so where the dominator refers to v
+itself nothing is to be intersected; and real heaps have few distinct S, so they are
+stored once, and their unions and intersections remembered.
 
 A type with one instance retains what the instance retains and enters no set.
 """
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.dominators import DominatorTree
+    from ingest.compiled import Ints, Longs, Number
     from ingest.graph import HeapGraph
 
 _UNKNOWN = -1
@@ -36,20 +37,22 @@ _POOL, _SETS, _MEMOS = 0, 1, 2
 
 
 @kernel
-def _hash(a: int, b: int) -> int:
+def _hash(a: Number, b: Number) -> Number:
     x = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(b) * np.uint64(
         0xC2B2AE3D27D4EB4F
     )
     x ^= x >> np.uint64(31)
     x *= np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64(x >> np.uint64(20))  # type: ignore[return-value]
+    return np.int64(x >> np.uint64(20))
 
 
 @kernel
-def _intern(used, pool, starts, slots, length):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+def _intern(
+    used: Longs, pool: Ints, starts: Longs, slots: Ints, length: Number
+) -> Number:
     """The id of the set written behind the pool's end; -1 when room runs out."""
     begin = used[_POOL]
-    code = np.int64(length)
+    code: Number = np.int64(length)
     for at in range(begin, begin + length):
         code = _hash(code, pool[at])
     mask = len(slots) - 1
@@ -77,7 +80,17 @@ def _intern(used, pool, starts, slots, length):  # type: ignore[no-untyped-def] 
 
 
 @kernel
-def _combine(used, pool, starts, slots, memo_keys, memo_values, a, b, joined):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+def _combine(
+    used: Longs,
+    pool: Ints,
+    starts: Longs,
+    slots: Ints,
+    memo_keys: Longs,
+    memo_values: Ints,
+    a: Number,
+    b: Number,
+    joined: bool,
+) -> Number:
     """Set ``a`` with type ``b`` added (joined), or with set ``b`` intersected."""
     if joined:
         key = (np.int64(a) << 32) | np.int64(b) << 1 | 1
@@ -136,7 +149,7 @@ def _combine(used, pool, starts, slots, memo_keys, memo_values, a, b, joined):  
 
 
 @kernel
-def _solve(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _solve(
     tree_vertex: NDArray[np.int32],
     number: NDArray[np.int32],
     idom: NDArray[np.int32],
@@ -148,7 +161,7 @@ def _solve(  # type: ignore[no-untyped-def] # noqa: ANN202
     member: NDArray[np.int32],
     capacity: int,
     pool_size: int,
-):
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], bool]:
     """S of every vertex as a set id, the sets, and whether there was room."""
     count = len(tree_vertex)
     used = np.zeros(3, np.int64)
@@ -187,7 +200,7 @@ def _solve(  # type: ignore[no-untyped-def] # noqa: ANN202
                 value = _UNKNOWN
                 for at in range(pred_start[w], pred_start[w + 1]):
                     other = sets[pred_source[at]]
-                    if other == _UNKNOWN or other == value:
+                    if other in (_UNKNOWN, value):
                         continue
                     if value == _UNKNOWN or other == below:
                         value = other
@@ -243,7 +256,7 @@ def _solve(  # type: ignore[no-untyped-def] # noqa: ANN202
 
 
 @kernel
-def _sum_topmost(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _sum_topmost(
     vertex: NDArray[np.int32],
     idom: NDArray[np.int32],
     sets: NDArray[np.int32],
@@ -251,7 +264,7 @@ def _sum_topmost(  # type: ignore[no-untyped-def] # noqa: ANN202
     starts: NDArray[np.int64],
     retained_bytes: NDArray[np.int64],
     sums: NDArray[np.int64],
-):
+) -> None:
     for w in range(1, len(vertex)):
         a, b = sets[w], sets[idom[w]]
         if a == b:
@@ -265,13 +278,13 @@ def _sum_topmost(  # type: ignore[no-untyped-def] # noqa: ANN202
 
 
 @kernel
-def _sum_outermost(  # type: ignore[no-untyped-def] # noqa: ANN202
+def _sum_outermost(
     vertex: NDArray[np.int32],
     idom: NDArray[np.int32],
     kind: NDArray[np.int32],
     retained_bytes: NDArray[np.int64],
     sums: NDArray[np.int64],
-):
+) -> None:
     """A lower bound: instances that no other instance of their type dominates."""
     count = len(vertex)
     child = np.full(count, -1, np.int32)

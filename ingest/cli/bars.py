@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Never
 
     from tqdm import tqdm
 
@@ -23,7 +24,7 @@ class Bars:
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
         self._stage = ""
-        self._bar: tqdm[None] | None = None
+        self._bar: tqdm[Never] | None = None
 
     def __enter__(self) -> Bars:
         return self
@@ -47,12 +48,13 @@ class Bars:
         """See `ingest.progress.Progress`."""
         if not self._shown:
             return
-        if stage != self._stage or self._bar is None:
+        bar = self._bar
+        if stage != self._stage or bar is None:
             from tqdm import tqdm
 
             self.close()
             self._stage = stage
-            self._bar = tqdm(
+            self._bar = bar = tqdm(
                 desc=stage,
                 total=total,
                 file=sys.stderr,
@@ -63,6 +65,6 @@ class Bars:
                 unit_divisor=1024 if stage in _BYTES else 1000,
                 dynamic_ncols=True,
             )
-        if total is not None and self._bar.total != total:
-            self._bar.total = total
-        self._bar.update(max(done - self._bar.n, 0))
+        if total is not None and bar.total != total:
+            bar.total = total
+        bar.update(max(done - bar.n, 0))

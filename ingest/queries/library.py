@@ -190,7 +190,7 @@ def parse(text: str, place: str) -> Query:
     notes: list[str] = []
     lines = text.splitlines()
     body = 0
-    for body, line in enumerate(lines):  # noqa: B007
+    for body, line in enumerate(lines):
         if not line.startswith("//"):
             break
         content = line[2:].strip()

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.compiled import Ids, Ints
     from ingest.graph import Domain
     from ingest.readers.gclog_scan import Piece, Scanner
 
-    Rows = NDArray[np.int32]
-    Ids = NDArray[np.uint64]
     Lines = NDArray[np.integer[Any]]
 
 _ROOT_KIND = np.array(
@@ -47,6 +46,7 @@ class Report:
         self._found: dict[str, tuple[int, int, int | None]] = {}
 
     def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
+        """Count ``kind``; of several calls the lowest line is kept."""
         if not count:
             return
         before = self._found.get(kind)
@@ -56,7 +56,8 @@ class Report:
         else:
             self._found[kind] = (count, line, offset)
 
-    def add_lines(self, kind: str, lines: NDArray[np.integer]) -> None:
+    def add_lines(self, kind: str, lines: Lines) -> None:
+        """Count one for each of ``lines``."""
         if len(lines):
             self.add(kind, len(lines), int(lines.min()), None)
 
@@ -214,7 +215,7 @@ def _extended(column: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
 
 
 def _object_table(columns: Columns, *, scoped: bool, report: Report) -> IdTable:
-    """Rows by object id; of two records of one id the first is kept."""
+    """Ints by object id; of two records of one id the first is kept."""
     table = IdTable(columns.object_id, columns.section if scoped else None)
     if not len(table.twin):
         return table
@@ -222,7 +223,9 @@ def _object_table(columns: Columns, *, scoped: bool, report: Report) -> IdTable:
     starts = np.cumsum(columns.ref_count, dtype=np.int64) - columns.ref_count
     repeated = np.flatnonzero(table.twin >= 0)
     conflicting = [
-        row for row in repeated if columns.differs(row, table.twin[row], starts)
+        row
+        for row in repeated.tolist()
+        if columns.differs(row, int(table.twin[row]), starts)
     ]
     report.add_lines("conflicting_object", columns.line[conflicting])
     columns.keep(table.twin < 0)
@@ -236,7 +239,7 @@ def _resolve(
     *,
     scoped: bool,
     report: Report,
-) -> Rows:
+) -> Ints:
     """Row of each reference's target, -1 where it is not in the dump."""
     total = int(columns.ref_count.sum(dtype=np.int64))
     target = np.empty(total, np.int32)
@@ -269,17 +272,17 @@ class _Placeholders:
 
     def __init__(self, first_row: int) -> None:
         self._first_row = first_row
-        self._wanted: list[tuple[Ids, Rows]] = []
+        self._wanted: list[tuple[Ids, Ints]] = []
         self._table: IdTable | None = None
 
-    def want(self, ids: Ids, sections: Rows, at: NDArray[Any] | None = None) -> None:
+    def want(self, ids: Ids, sections: Ints, at: NDArray[Any] | None = None) -> None:
         """Ask for a row for each of ``ids`` (those ``at`` the positions)."""
         if at is not None:
             ids, sections = ids[at], sections[at]
         if len(ids):
             self._wanted.append((ids, sections))
 
-    def settle(self) -> tuple[Ids, Rows]:
+    def settle(self) -> tuple[Ids, Ints]:
         """The placeholders' ids and sections, ordered by section, then id."""
         if not self._wanted:
             return np.empty(0, np.uint64), np.empty(0, np.int32)
@@ -293,7 +296,7 @@ class _Placeholders:
         self._table = IdTable(ids, sections)
         return ids, sections
 
-    def fill(self, rows: Rows, ids: Ids, sections: Rows) -> None:
+    def fill(self, rows: Ints, ids: Ids, sections: Ints) -> None:
         """Put the placeholders' rows where ``rows`` is -1."""
         at = np.flatnonzero(rows < 0)
         if len(at) and self._table is not None:
@@ -340,7 +343,7 @@ class _Types:
         scopes = np.array(self.sections, np.int32) if self._scoped else None
         return IdTable(np.array(self._ids, np.uint64), scopes)
 
-    def rows(self, ids: Ids, sections: Rows, lines: Lines) -> Rows:
+    def rows(self, ids: Ids, sections: Ints, lines: Lines) -> Ints:
         """Row of each type id as used in its section; makes the missing ones."""
         scopes = sections if self._scoped else None
         rows, crossed = self._table().find(ids, scopes)

@@ -16,6 +16,8 @@ from ingest.compiled import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
+
 KINDS = (
     "unknown_record",
     "malformed_record",
@@ -74,7 +76,7 @@ _END[[0x0A, 0x0D]] = True
 
 
 @kernel
-def _hex(data, p, end):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+def _hex(data: Bytes, p: int, end: int) -> tuple[Number, int, int]:
     """The next token as a number: (value, how it went, where it ended)."""
     while p < end and _BLANK[data[p]]:
         p += 1
@@ -101,7 +103,7 @@ def _hex(data, p, end):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
 
 
 @kernel
-def _note(book, kind, line, offset):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+def _note(book: Longs, kind: int, line: int, offset: int) -> None:
     """Count an irregularity; remember the first one's line and byte."""
     if book[kind, 0] == 0:
         book[kind, 1] = line
@@ -110,21 +112,36 @@ def _note(book, kind, line, offset):  # type: ignore[no-untyped-def] # noqa: ANN
 
 
 @kernel
-def _scan(  # type: ignore[no-untyped-def] # noqa: ANN202
-    data,  # noqa: ANN001  uint8 (B,), ends at a line end or at the file's
-    state,  # noqa: ANN001  int64 (5,): line, section, state, null references, offset
-    object_columns,  # noqa: ANN001  uint64 (rows, 2): id, type id
-    object_sizes,  # noqa: ANN001  int64 (rows,)
-    object_places,  # noqa: ANN001  int32 (rows, 2): section, references
-    object_lines,  # noqa: ANN001  uint32 (rows,)
-    references,  # noqa: ANN001  uint64 (rows,)
-    types,  # noqa: ANN001  int64 (rows, 5): id (bits), section, start, end, line
-    roots,  # noqa: ANN001  int64 (rows, 6): id, kind, flags, container?, its id, section
-    root_lines,  # noqa: ANN001  int64 (rows,)
-    events,  # noqa: ANN001  int64 (rows, 5): kind, start, end, line, section
-    book,  # noqa: ANN001  int64 (kinds, 3): count, first line, first offset
-):
-    """Scan whole lines; returns the rows used of each column."""
+def _scan(
+    data: Bytes,
+    state: Longs,
+    object_columns: Ids,
+    object_sizes: Longs,
+    object_places: Ints,
+    object_lines: NDArray[np.uint32],
+    references: Ids,
+    types: Longs,
+    roots: Longs,
+    root_lines: Longs,
+    events: Longs,
+    book: Longs,
+) -> tuple[int, int, int, int, int]:
+    """Scan whole lines; returns the rows used of each column.
+
+    Args:
+        data: uint8 (B,), ends at a line end or at the end of the file.
+        state: int64 (5,): line, section, state, null references, offset.
+        object_columns: uint64 (rows, 2): id, type id.
+        object_sizes: int64 (rows,).
+        object_places: int32 (rows, 2): section, references.
+        object_lines: uint32 (rows,).
+        references: uint64 (rows,).
+        types: int64 (rows, 5): id (bits), section, name's start and end, line.
+        roots: int64 (rows, 6): see `Piece`.
+        root_lines: int64 (rows,).
+        events: int64 (rows, 5): kind, rest's start and end, line, section.
+        book: int64 (kinds, 3): count, first line, first byte offset.
+    """
     n = e = t = r = v = 0
     end = len(data)
     p = 0

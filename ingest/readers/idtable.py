@@ -15,24 +15,21 @@ import numpy as np
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ids = NDArray[np.uint64]
-    Rows = NDArray[np.int32]
+    from ingest.compiled import Ids, Ints, Number
 
 
 @kernel
-def _slot(key: int, scope: int, seed: int, mask: int) -> int:
+def _slot(key: Number, scope: Number, seed: Number, mask: int) -> Number:
     x = np.uint64(key) ^ np.uint64(seed)
     x += np.uint64(scope) * np.uint64(0xD6E8FEB86659FD93)
     x ^= x >> np.uint64(32)
     x *= np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(29)
-    return np.int64(x & np.uint64(mask))  # type: ignore[return-value]
+    return np.int64(x & np.uint64(mask))
 
 
 @kernel
-def _fill(ids: Ids, scopes: Rows, seed: int, table: Rows, twin: Rows) -> int:
+def _fill(ids: Ids, scopes: Ints, seed: Number, table: Ints, twin: Ints) -> int:
     """Enter all rows; ``twin[i]`` is the earlier row of the same id, or -1."""
     mask = len(table) - 1
     scoped = len(scopes) > 0
@@ -56,9 +53,15 @@ def _fill(ids: Ids, scopes: Rows, seed: int, table: Rows, twin: Rows) -> int:
 
 @kernel
 def _find(
-    ids: Ids, scopes: Rows, seed: int, table: Rows, keys: Ids, wanted: Rows, out: Rows
+    ids: Ids,
+    scopes: Ints,
+    seed: Number,
+    table: Ints,
+    keys: Ids,
+    wanted: Ints,
+    out: Ints,
 ) -> int:
-    """Rows of ``keys``, -1 where there is none; returns how many there are none."""
+    """Ints of ``keys``, -1 where there is none; returns how many there are none."""
     mask = len(table) - 1
     scoped = len(scopes) > 0
     absent = 0
@@ -66,7 +69,7 @@ def _find(
         key = keys[k]
         scope = wanted[k] if scoped else 0
         at = _slot(key, scope, seed, mask)
-        row = -1
+        row: Number = -1
         while table[at] >= 0:
             j = table[at]
             if ids[j] == key and (not scoped or scopes[j] == scope):
@@ -92,24 +95,24 @@ class IdTable:
             section, -1 for the first itself; empty where no id repeats.
     """
 
-    def __init__(self, ids: Ids, scopes: Rows | None = None) -> None:
+    def __init__(self, ids: Ids, scopes: Ints | None = None) -> None:
         self._ids = ids
         self._scopes = np.empty(0, np.int32) if scopes is None else scopes
         self._seed = np.uint64(secrets.randbits(64))
         self._table = self._new_table()
-        self._anywhere: Rows | None = None
+        self._anywhere: Ints | None = None
         self.twin = np.empty(0, np.int32)
         if _fill(ids, self._scopes, self._seed, self._table, self.twin):
             self.twin = np.full(len(ids), -1, np.int32)
             self._table[:] = -1
             _fill(ids, self._scopes, self._seed, self._table, self.twin)
 
-    def _new_table(self) -> Rows:
+    def _new_table(self) -> Ints:
         size = 1 << max(3, (2 * len(self._ids)).bit_length())
         return np.full(size, -1, np.int32)
 
-    def find(self, keys: Ids, scopes: Rows | None = None) -> tuple[Rows, Rows]:
-        """Rows of ``keys``, and where another section had to help.
+    def find(self, keys: Ids, scopes: Ints | None = None) -> tuple[Ints, Ints]:
+        """Ints of ``keys``, and where another section had to help.
 
         Args:
             keys: uint64 (K,).

@@ -33,6 +33,10 @@ STDIN = "-"
 _DAMAGED = (zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
 
 
+def _open_gzip(raw: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+
+
 def _open_zstd(raw: BinaryIO) -> BinaryIO:
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
         raw, read_across_frames=True
@@ -41,10 +45,10 @@ def _open_zstd(raw: BinaryIO) -> BinaryIO:
 
 
 _COMPRESSIONS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
-    ("gz", b"\x1f\x8b", lambda raw: cast("BinaryIO", gzip.GzipFile(fileobj=raw))),
+    ("gz", b"\x1f\x8b", _open_gzip),
     ("xz", b"\xfd7zXZ\x00", lambda raw: cast("BinaryIO", lzma.LZMAFile(raw))),
     ("zst", b"\x28\xb5\x2f\xfd", _open_zstd),
-    ("bz2", b"BZh", lambda raw: cast("BinaryIO", bz2.BZ2File(raw))),
+    ("bz2", b"BZh", lambda raw: cast("BinaryIO", bz2.BZ2File(raw))),  # noqa: SIM115
 )
 
 
@@ -105,7 +109,7 @@ class Source:
 
     def _read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end."""
-        parts = []
+        parts: list[bytes] = []
         while size > 0 and not self.truncated:
             try:
                 part = self._stream.read(size)

@@ -16,6 +16,8 @@ from ingest.reports.render import cell, folded, write_table
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ingest.analysis.metrics import HeapMetrics
     from ingest.graph import HeapGraph
 
@@ -93,7 +95,7 @@ def facts(
     }
 
 
-def _largest(values: np.ndarray, graph: HeapGraph, top: int) -> list[int]:  # type: ignore[type-arg]
+def _largest(values: NDArray[np.int64], graph: HeapGraph, top: int) -> list[int]:
     """Rows of the largest values that are not 0; of equals the lower id first."""
     top = min(top, len(values))
     if not top:

@@ -96,7 +96,7 @@ class Database:
         def work(
             transaction: ManagedTransaction,
         ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-            result = transaction.run(text, dict(values))  # type: ignore[arg-type]
+            result = transaction.run(text, dict(values))
             rows = [tuple(record.values()) for record in result]
             return tuple(result.keys()), rows
 
@@ -111,7 +111,7 @@ class Database:
             _translated(self.target.uri),
             self._session(default_access_mode="READ") as session,
         ):
-            result: Result = session.run(text, dict(values))  # type: ignore[arg-type]
+            result: Result = session.run(text, dict(values))
             columns = tuple(result.keys())
             yield columns, None
             for record in result:
@@ -129,7 +129,7 @@ class Database:
         def work(
             transaction: ManagedTransaction,
         ) -> tuple[list[tuple[object, ...]], ResultSummary]:
-            result = transaction.run(text, dict(values))  # type: ignore[arg-type]
+            result = transaction.run(text, dict(values))
             rows = [tuple(record.values()) for record in result]
             return rows, result.consume()
 
@@ -139,7 +139,7 @@ class Database:
     def run(self, text: str, values: Mapping[str, object] | None = None) -> None:
         """Run a statement that commits by itself: schema, ``IN TRANSACTIONS``."""
         with _translated(self.target.uri), self._session() as session:
-            session.run(text, dict(values or {})).consume()  # type: ignore[arg-type]
+            session.run(text, dict(values or {})).consume()
 
 
 @contextmanager

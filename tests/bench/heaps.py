@@ -57,7 +57,7 @@ def write_heap(path: Path, objects: int, references: int, seed: int = 1) -> None
         out.write("c synthetic.exe 763fbef\n")
 
 
-def _parents(rng: np.random.Generator, objects: int) -> np.ndarray:  # type: ignore[type-arg]
+def _parents(rng: np.random.Generator, objects: int) -> np.ndarray:
     """Each object's first holder: mostly near, sometimes the object before it."""
     index = np.arange(objects)
     back = np.minimum(rng.geometric(0.004, objects), np.maximum(index, 1))

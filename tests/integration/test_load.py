@@ -239,8 +239,8 @@ def test_drop_leaves_nothing_and_touches_no_other_dump(
 def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
     empty_database: Database, example: Path
 ) -> None:
-    def failing(stage: str, done: int, _total: int | None) -> None:
-        if stage == "write" and done > 3000:
+    def failing(stage: str, done: int, total: int | None) -> None:
+        if stage == "write" and total and done > 3000:
             raise RuntimeError("lost")
 
     with pytest.raises(RuntimeError, match="lost"):
@@ -316,7 +316,7 @@ def environment_for(target: Target) -> dict[str, str]:
 def test_a_loader_killed_in_mid_load(
     empty_database: Database, neo4j_target: Target, tmp_path: Path
 ) -> None:
-    """kill -9 of the tool: invisible, and the next load gives the right counts."""
+    """Kill -9 of the tool: invisible, and the next load gives the right counts."""
     path = tmp_path / "heap.gclog"
     write_heap(path, 60_000, 150_000)
     graph, metrics, _ = measure(str(path))

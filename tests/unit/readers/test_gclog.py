@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,7 +148,7 @@ def test_type_names_keep_blanks_and_generics(
 @pytest.mark.parametrize(
     ("opening", "closing", "expected"),
     [
-        ("my game.exe 763f9d2", "my game.exe 763fbef", ("my game.exe", 0x763F9D2, 0x763FBEF)),
+        ("my game.exe 7d2", "my game.exe 7ef", ("my game.exe", 0x7D2, 0x7EF)),
         ("my face", "my face", ("my", 0xFACE, 0xFACE)),
         ("my face", "my", ("my", 0xFACE, None)),
         ("my face 12", "my face", ("my face", 0x12, None)),
@@ -504,6 +505,6 @@ def test_pieces_end_at_line_ends_and_lose_nothing(text: str, size: int) -> None:
     lines = list(whole_lines(to_utf8(pieces), "test"))
 
     assert b"".join(lines) == data
-    for before, after in zip(lines, lines[1:], strict=False):
+    for before, after in pairwise(lines):
         assert before.endswith((b"\n", b"\r"))
         assert not (before.endswith(b"\r") and after.startswith(b"\n"))
