@@ -110,7 +110,7 @@ def _single(graph: HeapGraph, metrics: HeapMetrics, index: int) -> Suspect:
     name = graph.type_name(index)
     why = f"One {caption_of(name)} keeps {share:.0%} of the reachable heap alive"
     if pile != index:
-        why += f"; it piles up in a {caption_of(graph.type_name(pile))} below it"
+        why += f"; it piles up in one {caption_of(graph.type_name(pile))} below it"
     return Suspect(
         "single",
         index,

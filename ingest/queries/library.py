@@ -44,6 +44,7 @@ _PARAM = re.compile(
 )
 _COLUMN = re.compile(r"(?P<name>\w+)\s+(?P<type>[A-Z<>]+)\s+(?P<text>.+)")
 _USED = re.compile(r"\$(\w+)")
+_HEX = re.compile(r"[+-]?0[xX]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Parameter:
         """
         try:
             if self.type == "INTEGER":
-                value = int(text.replace("_", ""), 0)
+                value = int(text, 16 if _HEX.match(text) else 10)
                 if not -(2**63) <= value < 2**63:
                     raise ValueError(text)
                 return value
@@ -239,7 +240,10 @@ def _parameter(text: str, place: str) -> Parameter:
     bare = Parameter(match["name"], match["type"], match["text"], required=True)
     if (default := match["default"]) is None:
         return bare
-    value = None if default == "null" else bare.parse(default.strip('"'))
+    try:
+        value = None if default == "null" else bare.parse(default.strip('"'))
+    except BadParameter as error:
+        raise QueryError(f"{place}: {error}") from error
     return Parameter(bare.name, bare.type, bare.meaning, False, value)
 
 

@@ -72,37 +72,99 @@ def folded(text: str, indent: str = "  ") -> str:
     )
 
 
+_NARROWEST_TEXT = 16
+_BETWEEN = 2
+
+
 def table_text(
     columns: Sequence[str], rows: Sequence[Sequence[object]], indent: str = ""
 ) -> str:
-    """A table that fits the terminal, as text; long names fold."""
+    """A table that fits the terminal, as text; long names fold.
+
+    Where the columns cannot stand side by side, each row stands as a block.
+    """
+    room = width() - len(indent)
+    heads = [column.replace("_", " ") for column in columns]
+    cells = [[cell(value) for value in row] for row in rows]
+    numeric = [_is_numeric([row[at] for row in rows]) for at in range(len(heads))]
+    needed = []
+    for at, head in enumerate(heads):
+        longest = max([len(row[at]) for row in cells], default=0)
+        if not numeric[at]:
+            longest = min(longest, _NARROWEST_TEXT)
+        needed.append(max(longest, *map(len, head.split() or [""])))
+    spare = room - sum(needed) - _BETWEEN * (len(needed) - 1)
+    if spare < 0:
+        return _blocks(heads, cells, indent, room)
+    wanted = [
+        max(len(text) for text in [head, *(row[at] for row in cells)])
+        for at, head in enumerate(heads)
+    ]
+    return _grid(heads, cells, indent, _widened(needed, wanted, spare), numeric)
+
+
+def _widened(needed: list[int], wanted: list[int], spare: int) -> list[int]:
+    """Widths with ``spare`` shared out, one by one, among those that want more."""
+    widths = list(needed)
+    while spare > 0 and (narrow := [i for i, w in enumerate(wanted) if widths[i] < w]):
+        for at in narrow[:spare]:
+            widths[at] += 1
+        spare -= len(narrow)
+    return widths
+
+
+def _is_numeric(values: list[object]) -> bool:
+    return any(value is not None for value in values) and all(
+        isinstance(value, int | float | None) and not isinstance(value, bool)
+        for value in values
+    )
+
+
+def _grid(
+    heads: list[str],
+    cells: list[list[str]],
+    indent: str,
+    widths: list[int],
+    numeric: list[bool],
+) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for at, column in enumerate(columns):
-        values = [row[at] for row in rows]
-        numeric = any(value is not None for value in values) and all(
-            isinstance(value, int | float | None) and not isinstance(value, bool)
-            for value in values
-        )
-        table.add_column(
-            Text(column.replace("_", " ")),
-            justify="right" if numeric else "left",
-            overflow="fold",
-            no_wrap=numeric,
-        )
-    for row in rows:
-        table.add_row(*(Text(cell(value)) for value in row))
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width() - len(indent), highlight=False, color_system=None
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
     )
-    console.print(table)
-    lines = out.getvalue().splitlines()
-    return "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
+    for at, head in enumerate(heads):
+        table.add_column(
+            Text(head),
+            justify="right" if numeric[at] else "left",
+            overflow="fold",
+            width=widths[at],
+            vertical="bottom",
+        )
+    for row in cells:
+        table.add_row(*map(Text, row))
+    out = io.StringIO()
+    room = sum(widths) + _BETWEEN * len(widths)
+    Console(file=out, width=room, highlight=False, color_system=None).print(table)
+    return "".join(
+        f"{indent}{line}".rstrip() + "\n" for line in out.getvalue().splitlines()
+    )
+
+
+def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) -> str:
+    """Each row as lines of name and value, an empty line between rows."""
+    widest = max(map(len, heads))
+    blocks = []
+    for row in cells:
+        lines = []
+        for head, value in zip(heads, row, strict=True):
+            folds = textwrap.wrap(value, max(room - widest - 2, 20)) or [""]
+            lines.append(f"{indent}{head:<{widest}}  {folds[0]}".rstrip() + "\n")
+            lines += [f"{indent}{'':<{widest}}  {fold}\n" for fold in folds[1:]]
+        blocks.append("".join(lines))
+    return "\n".join(blocks)
 
 
 def write_table(answer: Answer) -> None:

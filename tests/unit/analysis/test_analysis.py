@@ -206,7 +206,7 @@ def test_suspects_are_single_and_grouped_and_say_why() -> None:
     assert single.pile_index == 1
     assert single.path == (0,)
     assert single.why == (
-        "One T0 keeps 76% of the reachable heap alive; it piles up in a T1 below it."
+        "One T0 keeps 76% of the reachable heap alive; it piles up in one T1 below it."
     )
     assert (group.kind, group.type_name, group.object_count) == ("group", "T2", 2)
     assert group.retained_bytes == 17

@@ -37,9 +37,9 @@ def test_a_table(written: Callable[[OutputFormat], str]) -> None:
     lines = [line.rstrip() for line in written(OutputFormat.TABLE).splitlines()]
 
     assert lines == [
-        "type                         retained bytes   path",
-        "────────────────────────────────────────────────────",
-        "System.String                     1,234,567   A → B",
+        "type                        retained bytes  path",
+        "─────────────────────────────────────────────────",
+        "System.String                    1,234,567  A → B",
         "evil | \\x1b[31m <b>`x`</b>",
     ]
 
@@ -74,6 +74,34 @@ def test_csv(written: Callable[[OutputFormat], str]) -> None:
         ["System.String", "1234567", '["A", "B"]'],
         ["evil | \\x1b[31m <b>`x`</b>", "", "[]"],
     ]
+
+
+def test_a_table_that_does_not_fit_stands_as_blocks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    columns = tuple(f"quite_long_name_{i}" for i in range(9))
+    row = tuple(["some text of a certain length"] * 8 + [10**12])
+
+    write_answer(Answer(columns, (row, row)), OutputFormat.TABLE)
+
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "quite long name 0  some text of a certain length"
+    assert out.splitlines()[8] == "quite long name 8  1,000,000,000,000"
+    assert out.splitlines()[9] == ""
+
+
+@pytest.mark.parametrize("columns", range(1, 12))
+def test_no_table_is_wider_than_the_terminal_and_no_number_is_cut(
+    capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    names = tuple(f"retained_bytes_{i}" if i % 2 else "type" for i in range(columns))
+    row = tuple(123_456_789 if i % 2 else "Long.Name" * 9 for i in range(columns))
+
+    write_answer(Answer(names, (row,)), OutputFormat.TABLE)
+
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("123,456,789") == columns // 2
 
 
 def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.readme import PARTS, README, regenerated
+
+
+def test_generated_parts_are_fresh() -> None:
+    text = README.read_text(encoding="utf-8")
+
+    assert regenerated(text) == text, "run: make readme"
+    for name in PARTS:
+        assert f"<!-- {name} -->" in text
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    text = README.read_text(encoding="utf-8")
+    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+
+    named = set(re.findall(r"(?:`|^|    )make ([a-z-]+)", text, re.MULTILINE))
+    assert named <= targets
+    assert {"demo", "test", "leak-report"} <= named
+
+
+def test_every_module_of_the_package_is_where_the_readme_says() -> None:
+    text = README.read_text(encoding="utf-8")
+    package = Path(__file__).parents[2]
+    for path in re.findall(r"`((?:ingest|cypher|docker|tests)/[\w/.-]*)`", text):
+        assert (package / path).exists(), path
