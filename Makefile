@@ -61,7 +61,7 @@ up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
 	@docker compose -f docker/compose.yaml up --detach --wait
 
 down: ## stop it; its data stay
-	@docker compose -f docker/compose.yaml down
+	@NEO4J_PASSWORD=$${NEO4J_PASSWORD:-any} docker compose -f docker/compose.yaml down
 
 test-docker: $(VENV)/.tools ## integration tests through testcontainers, and the compose file
 	@bash docker/test.sh $(CURDIR)/$(BIN)/python

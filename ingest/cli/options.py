@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ingest.store.connection import Database, Target
 
 
+EMBEDDED_DATABASE = "neo4j"
+
+
 def _complete_query(incomplete: str) -> list[tuple[str, str]]:
     from ingest.queries.library import library
 
@@ -135,7 +138,7 @@ def running_target(settings: Settings) -> Target | None:
         endpoint.bolt_uri,
         endpoint.username,
         endpoint.password,
-        settings.database,
+        EMBEDDED_DATABASE,
         endpoint.http_url,
     )
 
@@ -166,7 +169,7 @@ def open_database(
             endpoint.bolt_uri,
             endpoint.username,
             endpoint.password,
-            database or "neo4j",
+            database or EMBEDDED_DATABASE,
             endpoint.http_url,
         )
     with connect(target) as opened:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ingest.cli.options import AsJson
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -47,6 +49,7 @@ def start(
         int | None,
         typer.Option(min=1, help="Page cache in MiB; else what fits the machine."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Start the embedded Neo4j, if it does not run yet, and print its addresses."""
     from ingest.cli.bars import Bars
@@ -54,24 +57,30 @@ def start(
     server = _server(heap_mib=heap_mib, page_cache_mib=page_cache_mib)
     with Bars() as progress:
         endpoint = server.start(progress)
+    if as_json:
+        typer.echo(json.dumps({"uri": endpoint.bolt_uri, "http": endpoint.http_url}))
+        return
     typer.echo(f"Bolt     {endpoint.bolt_uri}")
     typer.echo(f"Browser  {endpoint.http_url}/browser/")
 
 
 @app.command()
-def stop() -> None:
+def stop(as_json: AsJson = False) -> None:
     """Stop the embedded Neo4j; its database stays."""
     from ingest.cli.bars import Bars
 
     server = _server()
     with Bars() as progress:
         stopped = server.stop(progress)
-    typer.echo("stopped" if stopped else "was not running")
+    if as_json:
+        typer.echo(json.dumps({"stopped": stopped}))
+    else:
+        typer.echo("stopped" if stopped else "was not running")
 
 
 @app.command()
 def status(
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: AsJson = False,
     show_password: Annotated[
         bool, typer.Option("--show-password", help="Say the password too.")
     ] = False,

@@ -37,6 +37,10 @@ def _open_gzip(raw: BinaryIO) -> BinaryIO:
     return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
 
 
+def _open_xz(raw: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", lzma.LZMAFile(raw))
+
+
 def _open_zstd(raw: BinaryIO) -> BinaryIO:
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
         raw, read_across_frames=True
@@ -46,9 +50,9 @@ def _open_zstd(raw: BinaryIO) -> BinaryIO:
 
 _COMPRESSIONS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
     ("gz", b"\x1f\x8b", _open_gzip),
-    ("xz", b"\xfd7zXZ\x00", lambda raw: cast("BinaryIO", lzma.LZMAFile(raw))),
+    ("xz", b"\xfd7zXZ\x00", _open_xz),
     ("zst", b"\x28\xb5\x2f\xfd", _open_zstd),
-    ("bz2", b"BZh", lambda raw: cast("BinaryIO", bz2.BZ2File(raw))),  # noqa: SIM115
+    ("bz2", b"BZh", lambda raw: cast("BinaryIO", bz2.BZ2File(raw))),
 )
 
 

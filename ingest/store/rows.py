@@ -93,8 +93,20 @@ class Rows:
             "pinned": ((flags & RootFlag.PINNED) != 0).tolist(),
             "weak": ((flags & RootFlag.WEAK) != 0).tolist(),
             "interior": ((flags & RootFlag.INTERIOR) != 0).tolist(),
-            "name": [None] * (end - begin),
+            "name": [
+                self._root_name(kind, container)
+                for kind, container in zip(
+                    graph.root_kind[part].tolist(),
+                    graph.root_type[part].tolist(),
+                    strict=True,
+                )
+            ],
         }
+
+    def _root_name(self, kind: int, container: int) -> str:
+        """A root in words, the containing type of a static by its short name."""
+        name = RootKind(kind).label.replace("_", " ") + " root"
+        return name if container < 0 else f"{name} in {self._captions[container]}"
 
     def domains(self) -> Columns:
         """All domains."""

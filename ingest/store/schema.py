@@ -178,7 +178,7 @@ LABELS: tuple[Label, ...] = (
             Property("pinned", _BOOL, "the object may not be moved"),
             Property("weak", _BOOL, "does not keep alive"),
             Property("interior", _BOOL, "points into the object"),
-            Property("name", _STR, "static field, where the format knows it", True),
+            Property("name", _STR, "all that in words: `static root in GameEvents`"),
         ),
         indexes=(("dump",),),
     ),
