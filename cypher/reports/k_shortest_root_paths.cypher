@@ -1,0 +1,52 @@
+// name: k-shortest-root-paths
+// title: Short root paths to an object, each through another holder
+// mode: read
+// param: dump     INTEGER       number of the dump
+// param: address  STRING        of the object, as the dump has it: 0x1c15d2
+// param: limit    INTEGER = 20  most rows to return
+// column: domain  INTEGER       ordinal of its domain; null where the dump has one
+// column: length  INTEGER       references from the root to the object
+// column: root    STRING        kind of root
+// column: steps   LIST<STRING>  short type and address of each object, the root's first
+//
+// The first row is a shortest path of all; each other one is the shortest through
+// another holder, nearest to the roots first: another reason why the object is
+// alive. The holders are those of the object itself or, as long as only one refers
+// to it, of that one: then the last steps of all rows are the same and are where to
+// cut. Holders that a root reaches through the object only are left out. What all
+// paths have in common, these and longer ones, is in dominator-chain. Followed up to
+// 10,000 steps.
+MATCH (d:Dump {number: $dump})
+MATCH (o:Object {dump: $dump, address: $address})
+WHERE o.root_distance IS NOT NULL
+CALL (o) {
+  MATCH p = (o)
+    ((a:Object)<-[:REFERENCES]-(b:Object)
+      WHERE COUNT { (a)<-[:REFERENCES]-() } = 1){0,1000}
+    (fork:Object)
+  RETURN fork, reverse(nodes(p)) AS below
+  ORDER BY length(p) DESC
+  LIMIT 1
+}
+MATCH (fork)<-[:REFERENCES]-(h:Object|Root)
+WHERE h <> fork AND (h:Root OR h.root_distance IS NOT NULL)
+WITH DISTINCT d, o, fork, below, h
+ORDER BY o.key, coalesce(h.root_distance, 0), h.key
+LIMIT $limit
+CALL (d, fork, h) {
+  MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..10000]->(h))
+  WITH fork, tail(nodes(p)) AS above
+  LIMIT 1000
+  WHERE NOT fork IN above
+  RETURN above
+  ORDER BY [n IN above | n.key]
+  LIMIT 1
+}
+WITH o, above + below AS way
+RETURN
+  o.domain AS domain,
+  size(way) - 1 AS length,
+  way[0].kind AS root,
+  [n IN tail(way) | n.type_name + ' ' + n.address] AS steps
+ORDER BY o.key, length, [n IN way | n.key]
+LIMIT $limit

@@ -1,0 +1,36 @@
+// name: missing-references
+// title: Objects that are referred to but not in the dump
+// mode: read
+// param: dump   INTEGER       number of the dump
+// param: limit  INTEGER = 20  most rows to return
+// column: domain           INTEGER       ordinal of its domain; null where the dump has one
+// column: address          STRING        hexadecimal, as a debugger prints it
+// column: reference_count  INTEGER       references to it, weak ones too
+// column: root_count       INTEGER       roots that hold it, weak ones too
+// column: referrer_types   LIST<STRING>  short type names of who refers to it, five at most
+// column: alive            BOOLEAN       whether a strong root would keep it
+//
+// Each stands in the graph as a placeholder of size 0. A few are usual: the heap
+// moved while it was written, or the object lives in another heap. Many mean that
+// the dump is cut or incomplete, and then retained sizes are too small: see
+// warnings. Placeholders stand behind the dump's own objects, so only they are read.
+MATCH (d:Dump {number: $dump})
+WITH d.number * 1099511627776 AS first, d.object_count AS object_count
+MATCH (o:Object)
+WHERE first + object_count <= o.key < first + 1099511627776
+CALL (o) {
+  OPTIONAL MATCH (o)<-[r:REFERENCES|WEAKLY_REFERENCES]-(h:Object)
+  WITH h, r
+  ORDER BY h.type_name
+  RETURN count(r) AS reference_count,
+    collect(DISTINCT h.type_name)[..5] AS referrer_types
+}
+RETURN
+  o.domain AS domain,
+  o.address AS address,
+  reference_count,
+  COUNT { (o)<-[:REFERENCES|WEAKLY_REFERENCES]-(:Root) } AS root_count,
+  referrer_types,
+  o.root_distance IS NOT NULL AS alive
+ORDER BY reference_count DESC, o.key
+LIMIT $limit

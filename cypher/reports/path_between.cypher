@@ -1,0 +1,43 @@
+// name: path-between
+// title: Shortest path of references from one object to another
+// mode: read
+// param: dump   INTEGER         number of the dump
+// param: from   STRING          address of the object to start from
+// param: to     STRING          address of the object to reach
+// param: limit  INTEGER = 1000  most rows to return
+// column: domain          INTEGER  ordinal of its domain; null where the dump has one
+// column: step            INTEGER  0 is the object it starts from
+// column: type            STRING   full name of its type
+// column: address         STRING   hexadecimal, as a debugger prints it
+// column: shallow_bytes   INTEGER  its own bytes
+// column: retained_bytes  INTEGER  what would be freed if it went, bytes
+//
+// How the first object comes to hold the second. No row: it does not, or they are
+// one object. Of several paths that are equally short the one whose objects come
+// first in the dump is shown. If both have dominator-chain rows in common, the path
+// matters less than the common dominator.
+MATCH (a:Object {dump: $dump, address: $from})
+MATCH (b:Object {dump: $dump, address: $to})
+WITH a, b
+WHERE a <> b
+CALL (a, b) {
+  MATCH p = allShortestPaths((a)-[:REFERENCES*..1000000]->(b))
+  WITH nodes(p) AS steps
+  LIMIT 1000
+  WITH steps
+  ORDER BY [n IN steps | n.key]
+  LIMIT 1
+  RETURN collect([n IN steps[..$limit] | n])[0] AS steps
+}
+UNWIND range(0, coalesce(size(steps), 0) - 1) AS step
+WITH a, b, step, steps[step] AS n
+OPTIONAL MATCH (n)-[:INSTANCE_OF]->(t:Type)
+RETURN
+  a.domain AS domain,
+  step,
+  coalesce(t.name, n.type_name) AS type,
+  n.address AS address,
+  n.shallow_bytes AS shallow_bytes,
+  n.retained_bytes AS retained_bytes
+ORDER BY a.key, b.key, step
+LIMIT $limit

@@ -1,0 +1,50 @@
+// name: root-paths-of-type
+// title: Shortest root paths of a type's instances, merged
+// mode: read
+// param: dump       INTEGER        number of the dump
+// param: type       STRING         full name of the type, as the runtime spells it
+// param: instances  INTEGER = 500  how many instances to follow, those that retain most
+// param: limit      INTEGER = 20   most rows to return
+// column: path            LIST<STRING>  kind of root, then types down to the type itself
+// column: instance_count  INTEGER       instances at the end of this path
+// column: shallow_bytes   INTEGER       their own bytes
+// column: retained_bytes  INTEGER       retained bytes of them, summed; counts twice what nests
+//
+// One shortest path for each instance, written as types, equal ones counted: few
+// rows with high counts are the patterns by which the type is kept alive. A run of
+// objects of one type, as in a linked list, is one step. Instances that nothing
+// reaches are left out (ask: unreachable-types). Where an instance has several
+// equally short paths, one of them is taken. Go on with shortest-root-path for an
+// instance (objects-of-type), or with owners-of-type.
+MATCH (:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(o:Object)
+WHERE o.root_distance IS NOT NULL
+WITH o
+ORDER BY o.retained_bytes DESC, o.key
+LIMIT $instances
+CALL (o) {
+  MATCH p = (o)
+    ((x:Object WHERE x.root_distance > 1)<-[:REFERENCES]-(y:Object)
+      WHERE y.root_distance = x.root_distance - 1){0,100000}
+    (first:Object WHERE first.root_distance = 1)
+  WITH first, reverse(nodes(p)) AS steps
+  LIMIT 1
+  RETURN first, [n IN steps | head([(n)-[:INSTANCE_OF]->(t:Type) | t.name])] AS names
+}
+WITH first, collect({object: o, names: names}) AS ends
+CALL (first) {
+  MATCH (first)<-[:REFERENCES]-(r:Root)
+  RETURN r.kind + ' root' AS root
+  ORDER BY r.key
+  LIMIT 1
+}
+UNWIND ends AS end
+WITH root, end.object AS o, end.names AS names
+WITH o, reduce(
+  path = [root], name IN names |
+  CASE WHEN size(path) > 1 AND path[-1] = name THEN path ELSE path + name END
+) AS path
+WITH path, count(*) AS instance_count, sum(o.shallow_bytes) AS shallow_bytes,
+  sum(o.retained_bytes) AS retained_bytes
+RETURN path, instance_count, shallow_bytes, retained_bytes
+ORDER BY instance_count DESC, retained_bytes DESC, path
+LIMIT $limit

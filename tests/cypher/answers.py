@@ -1,0 +1,406 @@
+"""What each query must answer, from the twin: objects, paths and dominators.
+
+Each function has the name of its query and takes the query's parameters.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import floor
+from re import fullmatch
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cypher.twin import Heap, Obj
+
+Row = tuple[object, ...]
+Rows = Sequence[Row]
+ROOTS = "(roots)"
+
+
+def facts(heap: Heap, i: int) -> Row:
+    return (heap.name_of(i), *sizes(heap, i))
+
+
+def sizes(heap: Heap, i: int) -> Row:
+    o = heap.objects[i]
+    return (o.address, o.shallow, heap.retained_bytes(i))
+
+
+def by_retained(heap: Heap, objects: list[Obj]) -> list[Obj]:
+    return sorted(objects, key=lambda o: (-heap.retained_bytes(o.index), o.index))
+
+
+def shortest_root_path(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in heap.at(address):
+        if o.index not in heap.live:
+            continue
+        root, path = heap.shortest_root_paths(o.index)[0]
+        container = None if root.type is None else heap.type_name(root.type)
+        rows.append((o.domain, 0, f"{root.kind} root", container, None, None, None))
+        for step, i in enumerate(path, 1):
+            missing = heap.objects[i].type is None
+            what = "missing object" if missing else "object"
+            rows.append((o.domain, step, what, *facts(heap, i)))
+    return rows[:limit]
+
+
+def _fork(heap: Heap, i: int) -> tuple[int, ...]:
+    """From the first object above ``i`` that not only one object holds, down."""
+    below = [i]
+    while True:
+        places = [p.index for p in heap.objects for t in p.strong if t == below[0]]
+        if len(places) != 1 or heap.roots_of(below[0]):
+            return tuple(below)
+        below.insert(0, places[0])
+
+
+def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
+    found = []
+    for o in heap.at(address):
+        if o.index not in heap.live:
+            continue
+        below = _fork(heap, o.index)
+        holders = sorted(heap.holders(below[0]), key=lambda h: (heap.distance[h], h))
+        ways = [(root, below) for root in heap.roots_of(below[0])]
+        for holder in holders[: limit - len(ways)]:
+            above = heap.shortest_root_paths(holder)
+            above = [(root, path) for root, path in above if below[0] not in path]
+            if above:
+                root, path = min(above, key=lambda way: (way[0].index, way[1]))
+                ways.append((root, path + below))
+        for root, path in ways[:limit]:
+            row = (o.domain, len(path), root.kind, list(map(heap.label, path)))
+            found.append((o.index, len(path), root.index, path, row))
+    return [row for *_, row in sorted(found)][:limit]
+
+
+def root_paths_of_type(heap: Heap, type: str, instances: int, limit: int) -> Rows:
+    found = heap.instances(heap.types_named(type))
+    found = by_retained(heap, [o for o in found if o.index in heap.live])
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for o in found[:instances]:
+        merged = set()
+        for root, path in heap.shortest_root_paths(o.index):
+            names: list[str] = []
+            for i in path:
+                if [heap.name_of(i)] != names[-1:]:
+                    names.append(heap.name_of(i))
+            merged.add((f"{root.kind} root", *names))
+        assert len(merged) == 1, "this case has several shortest paths"
+        groups[merged.pop()].append(o.index)
+    rows: list[Row] = [
+        (
+            list(path),
+            len(members),
+            heap.bytes(members),
+            sum(map(heap.retained_bytes, members)),
+        )
+        for path, members in groups.items()
+    ]
+    return sorted(rows, key=lambda r: (-r[1], -r[3], r[0]))[:limit]  # type: ignore[operator]
+
+
+def path_between(heap: Heap, to: str, limit: int, **others: str) -> Rows:
+    rows: list[Row] = []
+    for a in heap.at(others["from"]):
+        for b in heap.at(to):
+            if a == b or not (paths := heap.shortest(a.index, b.index)):
+                continue
+            for step, i in enumerate(min(paths)):
+                rows.append((a.domain, step, *facts(heap, i)))
+    return rows[:limit]
+
+
+def dominator_chain(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in heap.at(address):
+        i = o.index if o.index in heap.live else None
+        step = 0
+        while i is not None:
+            row = (o.domain, step, *facts(heap, i), heap.retained_count(i))
+            rows.append(row)
+            i, step = heap.dominator(i), step + 1
+    return rows[:limit]
+
+
+def dominated_by(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in heap.at(address):
+        if o.index in heap.live:
+            children = [heap.objects[i] for i in heap.children(o.index)]
+            for child in by_retained(heap, children):
+                i = child.index
+                rows.append((o.domain, *facts(heap, i), heap.retained_count(i)))
+    return rows[:limit]
+
+
+def retained_objects(heap: Heap, min_bytes: int, limit: int) -> Rows:
+    found = by_retained(heap, [heap.objects[i] for i in heap.live])
+    rows: list[Row] = [
+        (
+            *facts(heap, o.index),
+            heap.retained_count(o.index),
+            heap.distance[o.index],
+        )
+        for o in found
+        if heap.retained_bytes(o.index) >= min_bytes
+    ]
+    return rows[:limit]
+
+
+def _pile(heap: Heap, i: int, share: float) -> int:
+    while True:
+        heavy = [
+            c
+            for c in heap.children(i)
+            if heap.retained_bytes(c) >= share * heap.retained_bytes(i)
+        ]
+        if not heavy:
+            return i
+        i = heavy[0]
+
+
+def leak_suspects(heap: Heap, share: float, pile_share: float, limit: int) -> Rows:
+    total = heap.bytes(heap.live)
+    found = []
+    crowds: dict[int, list[int]] = defaultdict(list)
+    for i in heap.children(None):
+        kind = heap.objects[i].type
+        if kind is not None and heap.retained_bytes(i) >= share * total:
+            found.append(("single", i, 1, heap.retained_bytes(i)))
+        elif kind is not None:
+            crowds[kind].append(i)
+    for crowd in crowds.values():
+        together = sum(map(heap.retained_bytes, crowd))
+        if len(crowd) > 1 and together >= share * total:
+            largest = min(crowd, key=lambda i: (-heap.retained_bytes(i), i))
+            found.append(("group", largest, len(crowd), together))
+    rows: list[Row] = []
+    for kind_of, i, count, held in sorted(found, key=lambda f: (-f[3], f[1])):
+        pile, caption = _pile(heap, i, pile_share), heap.caption(i)
+        part = f"{floor(100 * held / total + 0.5)}% of the reachable heap alive"
+        if kind_of == "group":
+            why = f"{count} instances of {caption} together keep {part}."
+        elif pile == i:
+            why = f"One {caption} keeps {part}."
+        else:
+            below = f"it piles up in one {heap.caption(pile)} below it"
+            why = f"One {caption} keeps {part}; {below}."
+        root, path = heap.shortest_root_paths(i)[0]
+        rows.append(
+            (
+                kind_of,
+                heap.name_of(i),
+                heap.objects[i].address,
+                count,
+                held,
+                held / total,
+                heap.name_of(pile),
+                heap.objects[pile].address,
+                [f"{root.kind} root", *map(heap.label, path)],
+                why,
+            )
+        )
+    return rows[:limit]
+
+
+def accumulation_points(
+    heap: Heap, share: float, pile_share: float, limit: int
+) -> Rows:
+    rows: list[Row] = []
+    for o in by_retained(heap, [heap.objects[i] for i in heap.live]):
+        held, children = heap.retained_bytes(o.index), heap.children(o.index)
+        largest = max(map(heap.retained_bytes, children), default=0)
+        enough = held > 0 and held >= share * heap.bytes(heap.live)
+        if not enough or len(children) < 2 or largest >= pile_share * held:
+            continue
+        piles: dict[int, list[int]] = defaultdict(list)
+        for c in children:
+            if (kind := heap.objects[c].type) is not None:
+                piles[kind].append(heap.retained_bytes(c))
+        kind, pile = min(piles.items(), key=lambda pair: (-sum(pair[1]), pair[0]))
+        rows.append(
+            (
+                heap.name_of(o.index),
+                o.address,
+                held,
+                len(children),
+                largest,
+                heap.type_name(kind),
+                len(pile),
+                sum(pile),
+            )
+        )
+    return rows[:limit]
+
+
+def big_drops(heap: Heap, min_drop_bytes: int, limit: int) -> Rows:
+    found = []
+    for i in heap.live:
+        children = by_retained(heap, [heap.objects[c] for c in heap.children(i)])
+        largest = children[0] if children else None
+        below = heap.retained_bytes(largest.index) if largest else 0
+        held = heap.retained_bytes(i)
+        if held >= min_drop_bytes and held - below >= min_drop_bytes:
+            row = (
+                heap.name_of(i),
+                heap.objects[i].address,
+                held,
+                len(children),
+                heap.name_of(largest.index) if largest else None,
+                largest.address if largest else None,
+                below,
+                held - below,
+            )
+            found.append((below - held, i, row))
+    return [row for _, _, row in sorted(found, key=lambda f: f[:2])][:limit]
+
+
+def owners_of_type(heap: Heap, type: str, skip: str, limit: int) -> Rows:
+    owned: dict[int | str, list[int]] = defaultdict(list)
+    for o in heap.instances(heap.types_named(type)):
+        if o.index in heap.live:
+            owned[_owner(heap, o.index, skip)].append(o.index)
+    kinds: dict[str, list[int | str]] = defaultdict(list)
+    for owner in owned:
+        kinds[owner if isinstance(owner, str) else heap.name_of(owner)].append(owner)
+    rows: list[Row] = []
+    for name, owners in kinds.items():
+        members = [i for owner in owners for i in owned[owner]]
+        real = [owner for owner in owners if isinstance(owner, int)]
+        largest = min(real, key=lambda w: (-heap.bytes(owned[w]), w), default=None)
+        address = None if largest is None else heap.objects[largest].address
+        rows.append((name, len(real), len(members), heap.bytes(members), address))
+    return sorted(rows, key=lambda r: (-r[3], r[0]))[:limit]  # type: ignore[operator]
+
+
+def _owner(heap: Heap, i: int, skip: str) -> int | str:
+    """The nearest dominator whose short type name is not to be looked through."""
+    for _ in range(11):
+        above = heap.dominator(i)
+        if above is None:
+            return ROOTS
+        if not fullmatch(skip, heap.caption(above)):
+            return above
+        i = above
+    return "(further up)"
+
+
+def shared_by(heap: Heap, min_bytes: int, limit: int) -> Rows:
+    """By deletion: no holder's end is the object's end, and two are independent."""
+    rows: list[Row] = []
+    for o in by_retained(heap, [heap.objects[i] for i in heap.live]):
+        i = o.index
+        holders, roots = heap.holders(i), heap.roots_of(i)
+        without = heap.alive([i])
+        independent = [h for h in holders if h in without]
+        if heap.retained_bytes(i) < min_bytes:
+            continue
+        if len(independent) + len(roots) < 2 or holders & heap.dominators(i):
+            continue
+        above = heap.dominator(i)
+        rows.append(
+            (
+                *facts(heap, i),
+                len(roots),
+                len(holders),
+                sorted({heap.caption(h) for h in holders})[:5],
+                ROOTS if above is None else heap.name_of(above),
+                None if above is None else heap.objects[above].address,
+            )
+        )
+    return rows[:limit]
+
+
+def object(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in heap.at(address):
+        i, alive = o.index, o.index in heap.live
+        above = heap.dominator(i) if alive else None
+        name = heap.name_of(above) if above is not None else ROOTS
+        rows.append(
+            (
+                o.domain,
+                heap.name_of(i),
+                o.shallow,
+                heap.retained_bytes(i),
+                heap.retained_count(i),
+                heap.distance.get(i),
+                o.type is None,
+                len(o.strong) + len(o.weak),
+                sum((*p.strong, *p.weak).count(i) for p in heap.objects),
+                len(heap.roots_of(i)) + len(heap.roots_of(i, weak=True)),
+                name if alive else None,
+                None if above is None else heap.objects[above].address,
+            )
+        )
+    return rows[:limit]
+
+
+def objects_of_type(heap: Heap, type: str, limit: int) -> Rows:
+    rows: list[Row] = [
+        (
+            o.domain,
+            *sizes(heap, o.index),
+            heap.retained_count(o.index),
+            heap.distance.get(o.index),
+        )
+        for o in by_retained(heap, heap.instances(heap.types_named(type)))
+    ]
+    return rows[:limit]
+
+
+def references_of(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in heap.at(address):
+        targets = [heap.objects[i] for i in {*o.strong, *o.weak}]
+        for n in by_retained(heap, targets):
+            for weak, those in ((False, o.strong), (True, o.weak)):
+                if n.index not in those:
+                    continue
+                _, shallow, retained = sizes(heap, n.index)
+                alive = n.index in heap.live
+                rows.append(
+                    (
+                        o.domain,
+                        heap.name_of(n.index),
+                        n.address,
+                        weak,
+                        those.count(n.index),
+                        shallow,
+                        retained,
+                        alive and heap.dominator(n.index) == o.index,
+                    )
+                )
+    return rows[:limit]
+
+
+def referrers_of(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in heap.at(address):
+        for root in [r for r in heap.roots if r.object == o.index]:
+            name = None if root.type is None else heap.type_name(root.type)
+            what = f"{root.kind} root"
+            rows.append((o.domain, what, name, None, root.weak, 1, None, 0))
+        far = len(heap.objects)
+        for p in sorted(
+            heap.objects, key=lambda p: (heap.distance.get(p.index, far), p.index)
+        ):
+            for weak, those in ((False, p.strong), (True, p.weak)):
+                if o.index in those:
+                    rows.append(
+                        (
+                            o.domain,
+                            "object",
+                            heap.name_of(p.index),
+                            p.address,
+                            weak,
+                            those.count(o.index),
+                            heap.retained_bytes(p.index),
+                            heap.distance.get(p.index),
+                        )
+                    )
+    return rows[:limit]

@@ -1,0 +1,175 @@
+"""Small known heaps that have every case a query of the library asks about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from ingest.graph import HeapGraph, RefKind
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from tests.dumps.gclog import Gclog
+
+LOCAL, FINALIZER_QUEUE, HANDLE, STATIC, RUNTIME = 1, 2, 3, 4, 5
+PINNED, WEAK, INTERIOR = 1, 2, 4
+
+STLONG, SESSION, DICTIONARY, ARRAY, CACHE, SETTINGS = 1, 2, 3, 4, 5, 6
+NODE, HANDLER, WINDOW, BYTES, TIMER, ITEM = 7, 8, 9, 0xA, 0xB, 0xC
+PAIR, GLOBAL, ACTION, TREE, EVENTS, UNUSED, UNDECLARED = 0xD, 0xE, 0xF, 16, 17, 18, 99
+LONG = 19
+
+NAMES = {
+    STLONG: "System.String",
+    SESSION: "App.Session",
+    DICTIONARY: "System.Collections.Generic.Dictionary`2"
+    "[[System.String, mscorlib], [App.Session, App, Version=1.0]]",
+    ARRAY: "System.Object[]",
+    CACHE: "App.Cache",
+    SETTINGS: "App.Settings",
+    NODE: "App.Node",
+    HANDLER: "System.EventHandler",
+    WINDOW: "App.UI.Window",
+    BYTES: "System.Byte[]",
+    TIMER: "System.Threading.Timer",
+    ITEM: "App.Model.Item",
+    PAIR: "App.Pair",
+    GLOBAL: "Listener",
+    ACTION: "System.Action`1[[App.Event, App]]",
+    TREE: "App.Tree",
+    EVENTS: "App.Events",
+    UNUSED: "App.Unused",
+    LONG: "App.Long",
+}
+
+WEAK_REFERENCES = ((0x212, 0x110), (0x212, 0x602))
+"""gclog knows no weak references: these are made weak after reading."""
+
+
+def main_heap() -> HeapGraph:
+    """One domain, every case."""
+    log = Gclog().domain("App.exe", clock=0x10)
+    for number, name in NAMES.items():
+        log.type(number, name)
+    _cache(log)
+    _events(log)
+    _lists(log)
+    _roots(log)
+    _circles(log)
+    _crowd(log)
+    return _weakened(_read(log.close("App.exe", clock=0x74)), WEAK_REFERENCES)
+
+
+def _cache(log: Gclog) -> None:
+    """A static dictionary that holds most: the single suspect."""
+    log.object(0x100, DICTIONARY, 48, [0x101, 0]).root(0x100, STATIC, container=CACHE)
+    log.object(0x101, ARRAY, 64, [*range(0x110, 0x116), 0])
+    shared = {0: [0x140, 0x140], 1: [0x140], 2: [0x141], 3: [0x141]}
+    for i in range(6):
+        own = [0x120 + i, *shared.get(i, [])]
+        log.object(0x110 + i, SESSION, 2000 + i, own)
+        log.object(0x120 + i, STLONG, 40 + 2 * i)
+    log.object(0x140, STLONG, 1200).object(0x141, STLONG, 90)
+    # Two references of two kinds of holder, one of them from a static.
+    log.object(0x200, SETTINGS, 32, [0x201, 0x140, 0x720, 0x800, 0x217])
+    log.root(0x200, STATIC, container=SETTINGS)
+    log.object(0x201, STLONG, 26)
+    log.root(0x201, STATIC, container=SETTINGS).root(0x201, STATIC)
+
+
+def _events(log: Gclog) -> None:
+    """A publisher whose handlers alone keep their targets."""
+    log.object(0x212, EVENTS, 24, [0x213, 0x110, 0x602])
+    log.root(0x212, STATIC, container=EVENTS)
+    log.object(0x213, ARRAY, 40, [0x214, 0x219])
+    log.object(0x214, HANDLER, 32, [0x215])
+    log.object(0x215, WINDOW, 300, [0x216])
+    log.object(0x216, BYTES, 3000)
+    log.object(0x219, HANDLER, 32, [0x210])
+    log.object(0x217, ACTION, 28, [0x218])
+    log.object(0x218, GLOBAL, 18)
+    log.object(0x210, WINDOW, 310).root(0x210, HANDLE)
+
+
+def _lists(log: Gclog) -> None:
+    """A linked list with a load at its end, and a tree."""
+    for i in range(6):
+        log.object(0x300 + i, NODE, 24, [0x301 + i])
+    log.object(0x306, BYTES, 1999).root(0x300, LOCAL)
+    for i in range(24):
+        log.object(0x340 + i, LONG, 16, [0x341 + i] if i < 23 else [])
+    log.root(0x340, LOCAL)
+    log.object(0x310, TREE, 20, [0x311, 0x312]).object(0x311, TREE, 20, [0x313])
+    log.object(0x312, TREE, 20).object(0x313, TREE, 20).root(0x310, LOCAL, INTERIOR)
+
+
+def _roots(log: Gclog) -> None:
+    """Pinned, finalizer queue, weak, unknown kinds; missing objects."""
+    log.object(0x400, BYTES, 1024)
+    log.root(0x400, HANDLE, PINNED).root(0x400, LOCAL, PINNED)
+    log.object(0x401, BYTES, 512).root(0x401, HANDLE, PINNED)
+    log.object(0x500, TIMER, 36, [0x501]).object(0x501, STLONG, 44)
+    log.object(0x502, TIMER, 37).root(0x502, STATIC, container=EVENTS)
+    log.root(0x500, FINALIZER_QUEUE).root(0x502, FINALIZER_QUEUE)
+    log.root(0x110, HANDLE, WEAK)
+    log.object(0x600, SESSION, 1900, [0x601]).object(0x601, STLONG, 70)
+    log.root(0x600, HANDLE, WEAK).root(0x600, HANDLE, WEAK | PINNED)
+    log.object(0x602, WINDOW, 290)
+    log.object(0xA00, UNDECLARED, 52).root(0xA00, 9).root(0xA00, 0)
+    log.root(0x801, RUNTIME).root(0x802, HANDLE, WEAK)
+
+
+def _circles(log: Gclog) -> None:
+    """Circles, live and dead; objects that several hold."""
+    log.object(0x700, PAIR, 16, [0x701]).object(0x701, PAIR, 17, [0x700])
+    log.object(0x702, PAIR, 18, [0x702])
+    log.object(0x703, PAIR, 19, [0x110, 0x800, 0x803])
+    log.object(0x710, PAIR, 20, [0x711]).object(0x711, PAIR, 21, [0x712, 0x720])
+    log.object(0x712, PAIR, 22, [0x710]).root(0x710, LOCAL)
+    log.object(0x720, BYTES, 1500).root(0x720, LOCAL)
+    log.object(0x721, STLONG, 60).root(0x721, LOCAL).root(0x721, RUNTIME)
+    log.object(0x730, ARRAY, 28, [0x731, 0x732]).root(0x730, LOCAL)
+    log.object(0x731, PAIR, 23, [0x733]).object(0x732, PAIR, 25, [0x733])
+    log.object(0x733, BYTES, 1300, [0x731])
+
+
+def _crowd(log: Gclog) -> None:
+    """Many of one type that only roots hold, and one that is a suspect alone."""
+    for i in range(6):
+        log.object(0x900 + i, ITEM, 700 + i, [0x910]).root(0x900 + i, LOCAL)
+    log.object(0x906, ITEM, 5000, [0x910]).root(0x906, LOCAL)
+    log.object(0x910, STLONG, 1100)
+
+
+def two_domains() -> HeapGraph:
+    """Two domains that use the same ids and names for different objects."""
+    log = Gclog()
+    for name, size in (("one", 100), ("two", 160)):
+        log.domain(name).type(1, "App.Session").type(2, "App.Owner")
+        log.object(0x100, 2, 24, [0x110, 0x111]).root(0x100, STATIC, container=2)
+        log.object(0x110, 1, size, [0x112]).object(0x111, 1, size + 1, [0x112])
+        log.object(0x112, 1, size + 2, [0x113]).object(0x120, 1, 8, [0x113])
+        if name == "one":
+            log.close(name)
+    return _read(log)
+
+
+def _read(log: Gclog) -> HeapGraph:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "heap.gclog"
+        path.write_bytes(log.bytes())
+        with open_source(str(path)) as source:
+            return read(source, strict=False, progress=silent)
+
+
+def _weakened(graph: HeapGraph, pairs: tuple[tuple[int, int], ...]) -> HeapGraph:
+    """``graph`` with all references between these addresses weak."""
+    ids = graph.object_id.tolist()
+    sources = np.repeat(np.arange(len(ids)), np.diff(graph.ref_start)).tolist()
+    kinds = [
+        RefKind.WEAK if (ids[source], ids[target]) in pairs else RefKind.STRONG
+        for source, target in zip(sources, graph.ref_target.tolist(), strict=True)
+    ]
+    return replace(graph, ref_kind=np.array(kinds, np.uint8))

@@ -1,0 +1,365 @@
+"""What each query must answer, from the twin: roots, types, shapes, the dump.
+
+Each function has the name of its query and takes the query's parameters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from re import fullmatch
+from typing import TYPE_CHECKING
+
+from tests.cypher.answers import by_retained, facts, sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cypher.answers import Row, Rows
+    from tests.cypher.twin import Heap, Root
+
+
+def roots_by_kind(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for kind in {r.kind for r in heap.roots}:
+        roots = [r for r in heap.roots if r.kind == kind]
+        held = {r.object for r in roots if not r.weak}
+        weak, pinned = sum(r.weak for r in roots), sum(r.pinned for r in roots)
+        retained = sum(map(heap.retained_bytes, held))
+        rows.append((kind, len(roots), weak, pinned, len(held), retained))
+    return [*sorted(rows, key=lambda r: (-r[5], r[0]))][:limit]
+
+
+def static_roots(heap: Heap, limit: int) -> Rows:
+    fields: dict[int | None, list[int]] = defaultdict(list)
+    for r in heap.roots:
+        if r.kind == "static" and not r.weak:
+            fields[r.type].append(r.object)
+    found = []
+    for kind, held in fields.items():
+        retained = sum(map(heap.retained_bytes, set(held)))
+        largest = min(held, key=lambda i: (-heap.retained_bytes(i), i))
+        row = (
+            "(unknown)" if kind is None else heap.type_name(kind),
+            len(held),
+            len(set(held)),
+            retained,
+            heap.name_of(largest),
+            heap.objects[largest].address,
+            heap.retained_bytes(largest),
+        )
+        last = len(heap.graph.type_names) if kind is None else kind
+        found.append((-retained, last, row))
+    return [row for _, _, row in sorted(found)][:limit]
+
+
+def _behind(heap: Heap, wanted: Callable[[Root], bool]) -> dict[int, list[Root]]:
+    found: dict[int, list[Root]] = defaultdict(list)
+    for r in heap.roots:
+        if wanted(r):
+            found[r.object].append(r)
+    return found
+
+
+def pinned_objects(heap: Heap, limit: int) -> Rows:
+    pins = _behind(heap, lambda r: r.pinned)
+    order = sorted(pins, key=lambda i: (-heap.objects[i].shallow, i))
+    return [
+        (*facts(heap, i), len(pins[i]), sorted({r.kind for r in pins[i]}))
+        for i in order
+    ][:limit]
+
+
+def finalizer_queue(heap: Heap, limit: int) -> Rows:
+    queue = _behind(heap, lambda r: r.kind == "finalizer_queue" and not r.weak)
+    rows: list[Row] = []
+    for o in by_retained(heap, [heap.objects[i] for i in queue]):
+        others = len(heap.roots_of(o.index)) - len(queue[o.index])
+        rows.append((*facts(heap, o.index), others, len(heap.holders(o.index))))
+    return rows[:limit]
+
+
+def gc_handles(heap: Heap, limit: int) -> Rows:
+    handles = _behind(heap, lambda r: r.kind == "handle")
+    by_type: dict[int | None, list[int]] = defaultdict(list)
+    for i in handles:
+        by_type[heap.objects[i].type].append(i)
+    found = []
+    for kind, objects in by_type.items():
+        roots = [r for i in objects for r in handles[i]]
+        strong = [i for i in objects if any(not r.weak for r in handles[i])]
+        retained = sum(map(heap.retained_bytes, strong))
+        row = (
+            heap.type_name(kind),
+            len(roots),
+            sum(not r.weak and not r.pinned for r in roots),
+            sum(not r.weak and r.pinned for r in roots),
+            sum(r.weak for r in roots),
+            len(objects),
+            retained,
+        )
+        last = len(heap.graph.type_names) if kind is None else kind
+        found.append((-retained, -len(roots), last, row))
+    return [row for *_, row in sorted(found)][:limit]
+
+
+def weakly_held(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for o in heap.objects:
+        by_root = len(heap.roots_of(o.index, weak=True))
+        by_object = sum(p.weak.count(o.index) for p in heap.objects)
+        if by_root or by_object:
+            row = (*facts(heap, o.index), o.index in heap.live, by_root, by_object)
+            rows.append((-heap.retained_bytes(o.index), -o.shallow, o.index, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def _types(heap: Heap) -> list[tuple[int, list[int], list[int]]]:
+    """Each type that has instances, with all of them and the live ones."""
+    everything = range(len(heap.graph.type_names))
+    members = {t: [o.index for o in heap.instances([t])] for t in everything}
+    return [
+        (t, mine, [i for i in mine if i in heap.live])
+        for t, mine in members.items()
+        if mine
+    ]
+
+
+def _domain(heap: Heap, t: int) -> int:
+    return int(heap.graph.type_domain[t])
+
+
+def _of_all(heap: Heap, members: list[int]) -> int:
+    """Bytes that go if all of these go."""
+    return heap.bytes(heap.live - heap.alive(members))
+
+
+def type_histogram(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for t, members, live in _types(heap):
+        row = (
+            heap.type_name(t),
+            _domain(heap, t),
+            len(members),
+            heap.bytes(members),
+            len(live),
+            heap.bytes(live),
+            _of_all(heap, members),
+        )
+        rows.append((-row[3], -row[2], t, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def retained_types(heap: Heap, min_bytes: int, limit: int) -> Rows:
+    rows = []
+    for t, members, live in _types(heap):
+        held = _of_all(heap, members)
+        if live and held >= min_bytes:
+            name, domain = heap.type_name(t), _domain(heap, t)
+            row = (name, domain, held, len(live), heap.bytes(live))
+            rows.append((-held, t, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def dominator_types(heap: Heap, limit: int) -> Rows:
+    rows, top = [], set(heap.children(None))
+    for t, _, live in _types(heap):
+        if mine := top & set(live):
+            held = sum(map(heap.retained_bytes, mine))
+            share = held / heap.bytes(heap.live)
+            row = (heap.type_name(t), _domain(heap, t), len(mine), held, share)
+            rows.append((-held, t, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def namespace_histogram(heap: Heap, limit: int) -> Rows:
+    groups: dict[str, list[tuple[int, list[int], list[int]]]] = defaultdict(list)
+    for entry in _types(heap):
+        groups[heap.namespace(entry[0])].append(entry)
+    rows = []
+    for name, types in groups.items():
+        largest = min(types, key=lambda entry: (-heap.bytes(entry[1]), entry[0]))
+        rows.append(
+            (
+                name,
+                len(types),
+                sum(len(members) for _, members, _ in types),
+                sum(heap.bytes(members) for _, members, _ in types),
+                sum(heap.bytes(live) for _, _, live in types),
+                heap.type_name(largest[0]),
+            )
+        )
+    return [*sorted(rows, key=lambda r: (-r[3], r[0]))][:limit]
+
+
+def unreachable_types(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for t, members, live in _types(heap):
+        dead = set(members) - set(live)
+        if dead:
+            name, domain = heap.type_name(t), _domain(heap, t)
+            row = (name, domain, len(dead), heap.bytes(dead), len(members))
+            rows.append((-row[3], -row[2], t, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def type_references(heap: Heap, type: str, limit: int) -> Rows:
+    count: Counter[tuple[int, int]] = Counter()
+    for o in heap.objects:
+        for i in (*o.strong, *o.weak):
+            if o.type is not None and (kind := heap.objects[i].type) is not None:
+                count[o.type, kind] += 1
+    order = sorted(count.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows: Rows = [
+        (heap.type_name(a), heap.type_name(b), n)
+        for (a, b), n in order
+        if type in ("", heap.type_name(a), heap.type_name(b))
+    ]
+    return rows[:limit]
+
+
+def cycles(heap: Heap, candidates: int, type: str, limit: int) -> Rows:
+    objects = heap.instances(heap.types_named(type)) if type else heap.objects
+    found = set()
+    for o in by_retained(heap, objects)[:candidates]:
+        circles = [c[1:] for c in heap.shortest(o.index, o.index)]
+        if circles and len(circles[0]) <= 8:
+            assert len(circles) == 1, "this case has several shortest circles"
+            circle = circles[0]
+            first = circle.index(min(circle))
+            found.add(circle[first:] + circle[:first])
+    rows = []
+    for circle in found:
+        most = max(map(heap.retained_bytes, circle))
+        labels = [heap.label(i) for i in circle]
+        row = (len(circle), most, circle[0] in heap.live, labels)
+        rows.append((-most, len(circle), circle, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def _most(heap: Heap, count: Counter[int], limit: int) -> Rows:
+    order = sorted(count.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows: list[Row] = []
+    for i, n in order[:limit]:
+        address, shallow, retained = sizes(heap, i)
+        rows.append((heap.name_of(i), address, n, shallow, retained))
+    return rows
+
+
+def hubs(heap: Heap, limit: int) -> Rows:
+    count = Counter(r.object for r in heap.roots if not r.weak)
+    for o in heap.objects:
+        count.update(o.strong)
+    return _most(heap, count, limit)
+
+
+def containers(heap: Heap, limit: int) -> Rows:
+    count = {o.index: len(o.strong) for o in heap.objects if o.strong}
+    return _most(heap, Counter(count), limit)
+
+
+def single_type_chains(heap: Heap, min_bytes: int, min_length: int, limit: int) -> Rows:
+    def same(i: int) -> list[int]:
+        return [c for c in heap.children(i) if heap.caption(c) == heap.caption(i)]
+
+    rows = []
+    for i in heap.live:
+        above = heap.dominator(i)
+        if above is not None and heap.caption(above) == heap.caption(i):
+            continue
+        length, members, level = 0, 0, [i]
+        while level:
+            length, members = length + 1, members + len(level)
+            level = [c for j in level for c in same(j)]
+        held = heap.retained_bytes(i)
+        if length >= max(min_length, 2) and held >= min_bytes:
+            address = heap.objects[i].address
+            row = (heap.name_of(i), address, length, members, held)
+            rows.append((-length, i, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def delegate_only(heap: Heap, pattern: str, limit: int) -> Rows:
+    rows: list[Row] = []
+    for o in by_retained(heap, [heap.objects[i] for i in heap.live]):
+        d = heap.dominator(o.index)
+        if d is None or not fullmatch(pattern, heap.name_of(d)):
+            continue
+        holder = min(heap.holders(d), default=None)
+        rows.append(
+            (
+                *facts(heap, o.index),
+                heap.name_of(d),
+                heap.objects[d].address,
+                None if holder is None else heap.name_of(holder),
+                None if holder is None else heap.objects[holder].address,
+            )
+        )
+    return rows[:limit]
+
+
+def missing_references(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for o in heap.objects:
+        if o.type is not None:
+            continue
+        i = o.index
+        count = {p.index: (*p.strong, *p.weak).count(i) for p in heap.objects}
+        names = {heap.caption(p) for p, n in count.items() if n}
+        total = sum(count.values())
+        roots = sum(r.object == i for r in heap.roots)
+        short = sorted(names)[:5]
+        row = (o.domain, o.address, total, roots, short, i in heap.live)
+        rows.append((-total, i, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def domains(heap: Heap, limit: int) -> Rows:
+    rows: list[Row] = []
+    for ordinal, domain in enumerate(heap.graph.domains):
+        here = [
+            o.index
+            for o in heap.objects
+            if (o.domain or 0) == ordinal and o.type is not None
+        ]
+        rows.append(
+            (
+                ordinal,
+                domain.name,
+                len(here),
+                heap.bytes(here),
+                heap.bytes(set(here) & heap.live),
+                heap.graph.type_domain.tolist().count(ordinal),
+                domain.duration_ms,
+                domain.complete,
+            )
+        )
+    return rows[:limit]
+
+
+def dump(heap: Heap, limit: int) -> Rows:
+    present = {o.index for o in heap.objects if o.type is not None}
+    weak = sum(r.weak for r in heap.roots)
+    row = (
+        heap.name,
+        "gclog",
+        heap.graph.producer,
+        f"{heap.name}.gclog",
+        len(present),
+        heap.bytes(present),
+        len(present & heap.live),
+        heap.bytes(heap.live),
+        sum(len(o.strong) + len(o.weak) for o in heap.objects),
+        len(heap.graph.type_names),
+        len(heap.roots),
+        weak,
+        len(heap.objects) - len(present),
+        sum(i.count for i in heap.graph.irregularities),
+    )
+    return [row][:limit]
+
+
+def warnings(heap: Heap, limit: int) -> Rows:
+    return [
+        (position, f"{i.kind}: {i.count}, first in line {i.line}")
+        for position, i in enumerate(heap.graph.irregularities, 1)
+    ][:limit]

@@ -1,0 +1,222 @@
+"""A heap in plain Python, and what its graph means by definition.
+
+Slow and readable on purpose: dominance is deletion, paths are enumerated. What
+the queries must answer is in `tests.cypher.answers`, which asks this model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ingest.graph import RootFlag, RootKind
+from ingest.text import caption_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ingest.graph import HeapGraph
+
+
+@dataclass(frozen=True)
+class Obj:
+    """One object, or a placeholder (``type`` is ``None``)."""
+
+    index: int
+    address: str
+    type: int | None
+    shallow: int
+    domain: int | None
+    strong: tuple[int, ...]
+    weak: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Root:
+    """One root; ``type`` contains the static field."""
+
+    index: int
+    kind: str
+    pinned: bool
+    weak: bool
+    object: int
+    type: int | None
+
+
+@dataclass
+class Heap:
+    """One dump; objects, types and roots are their indexes.
+
+    Attributes:
+        name: Of the dump in the database.
+    """
+
+    graph: HeapGraph
+    name: str
+    _lost: dict[int, set[int]] = field(default_factory=dict)
+
+    @cached_property
+    def objects(self) -> list[Obj]:
+        g, found = self.graph, []
+        for i in range(len(g.object_id)):
+            places = range(int(g.ref_start[i]), int(g.ref_start[i + 1]))
+            weak = {at for at in places if g.ref_kind is not None and g.ref_kind[at]}
+            found.append(
+                Obj(
+                    index=i,
+                    address=hex(int(g.object_id[i])),
+                    type=int(g.type_index[i]) if g.type_index[i] >= 0 else None,
+                    shallow=int(g.shallow_bytes[i]),
+                    domain=None if g.domain_index is None else int(g.domain_index[i]),
+                    strong=tuple(
+                        int(g.ref_target[at]) for at in places if at not in weak
+                    ),
+                    weak=tuple(int(g.ref_target[at]) for at in sorted(weak)),
+                )
+            )
+        return found
+
+    @cached_property
+    def roots(self) -> list[Root]:
+        g = self.graph
+        return [
+            Root(
+                index=i,
+                kind=RootKind(int(g.root_kind[i])).label,
+                pinned=bool(g.root_flags[i] & RootFlag.PINNED),
+                weak=bool(g.root_flags[i] & RootFlag.WEAK),
+                object=int(g.root_object[i]),
+                type=int(g.root_type[i]) if g.root_type[i] >= 0 else None,
+            )
+            for i in range(len(g.root_object))
+        ]
+
+    # ------------------------------------------------------------ names
+
+    def at(self, address: str) -> list[Obj]:
+        """Objects of that address, one for each domain at most."""
+        return [o for o in self.objects if o.address == address]
+
+    def type_name(self, type_index: int | None) -> str:
+        return "<missing>" if type_index is None else self.graph.type_names[type_index]
+
+    def name_of(self, i: int) -> str:
+        return self.type_name(self.objects[i].type)
+
+    def caption(self, i: int) -> str:
+        name = self.name_of(i)
+        return name if self.objects[i].type is None else caption_of(name)
+
+    def label(self, i: int) -> str:
+        """An object as it stands in a list of steps."""
+        return f"{self.caption(i)} {self.objects[i].address}"
+
+    def types_named(self, name: str) -> set[int]:
+        return {t for t, known in enumerate(self.graph.type_names) if known == name}
+
+    def namespace(self, type_index: int) -> str:
+        return namespace_of(self.graph.type_names[type_index])
+
+    def instances(self, types: Iterable[int]) -> list[Obj]:
+        wanted = set(types)
+        return [o for o in self.objects if o.type in wanted]
+
+    # ------------------------------------------------------------ life
+
+    def alive(self, without: Iterable[int] = ()) -> set[int]:
+        """What strong roots reach once ``without`` is deleted."""
+        gone, found = set(without), set[int]()
+        todo = [r.object for r in self.roots if not r.weak]
+        while todo:
+            if (i := todo.pop()) not in found and i not in gone:
+                found.add(i)
+                todo += self.objects[i].strong
+        return found
+
+    @cached_property
+    def live(self) -> set[int]:
+        return self.alive()
+
+    def retained(self, i: int) -> set[int]:
+        """What dies with ``i``, itself too; empty where it is dead already."""
+        if i not in self._lost:
+            self._lost[i] = self.live - self.alive([i])
+        return self._lost[i]
+
+    def bytes(self, objects: Iterable[int]) -> int:
+        return sum(self.objects[i].shallow for i in objects)
+
+    def retained_bytes(self, i: int) -> int:
+        return self.bytes(self.retained(i))
+
+    def retained_count(self, i: int) -> int:
+        return len(self.retained(i))
+
+    def dominators(self, i: int) -> set[int]:
+        """Objects whose deletion kills ``i``, itself left out."""
+        return {d for d in self.live if d != i and i in self.retained(d)}
+
+    def dominator(self, i: int) -> int | None:
+        """The nearest of those: the one that all others dominate."""
+        return max(
+            self.dominators(i), key=lambda d: len(self.dominators(d)), default=None
+        )
+
+    def children(self, i: int | None) -> list[int]:
+        """What ``i`` immediately dominates; with ``None``, the top of the tree."""
+        return [c for c in sorted(self.live) if self.dominator(c) == i]
+
+    # ------------------------------------------------------------ neighbours
+
+    def holders(self, i: int) -> set[int]:
+        """Live objects with a strong reference to ``i``, itself left out."""
+        return {h for h in self.live - {i} if i in self.objects[h].strong}
+
+    def roots_of(self, i: int, *, weak: bool = False) -> list[Root]:
+        return [r for r in self.roots if r.object == i and r.weak == weak]
+
+    @cached_property
+    def distance(self) -> dict[int, int]:
+        """References from the nearest strong root, 1 at a root."""
+        found: dict[int, int] = {}
+        level = {r.object for r in self.roots if not r.weak}
+        while level:
+            step = max(found.values(), default=0) + 1
+            found |= dict.fromkeys(level, step)
+            level = {j for i in level for j in self.objects[i].strong} - set(found)
+        return found
+
+    # ------------------------------------------------------------ paths
+
+    def walks(self, start: int, end: int, most: int) -> Iterator[tuple[int, ...]]:
+        """Simple ways from ``start`` to ``end`` of at most ``most`` references."""
+        todo: list[tuple[int, ...]] = [(start,)]
+        while todo:
+            path = todo.pop()
+            if path[-1] == end and len(path) > 1:
+                yield path
+            elif len(path) <= most and (len(path) == 1 or path[-1] != start):
+                steps = set(self.objects[path[-1]].strong) - set(path[1:])
+                todo += [(*path, step) for step in steps]
+
+    def shortest(self, start: int, end: int) -> list[tuple[int, ...]]:
+        """All shortest ways; with ``start`` as ``end``, circles."""
+        found = sorted(self.walks(start, end, len(self.objects)), key=len)
+        return [path for path in found if len(path) == len(found[0])]
+
+    def root_paths(self, i: int) -> list[tuple[Root, tuple[int, ...]]]:
+        """All simple paths from strong roots, the shortest first."""
+        found: list[tuple[Root, tuple[int, ...]]] = []
+        for root in self.roots:
+            if root.weak:
+                continue
+            if root.object == i:
+                found.append((root, (i,)))
+            walks = self.walks(root.object, i, len(self.objects))
+            found += [(root, path) for path in walks if root.object != i]
+        return sorted(found, key=lambda pair: (len(pair[1]), pair[0].index, pair[1]))
+
+    def shortest_root_paths(self, i: int) -> list[tuple[Root, tuple[int, ...]]]:
+        found = self.root_paths(i)
+        return [pair for pair in found if len(pair[1]) == len(found[0][1])]
