@@ -55,7 +55,7 @@ bench: $(VENV)/.tools ## measure 1 million objects against peers and limits
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
-	@$(BIN)/python -m tests.readme --write
+	@$(BIN)/python -m tests.readme --write $(ARGS)
 
 up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
 	@docker compose -f docker/compose.yaml up --detach --wait

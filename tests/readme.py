@@ -12,10 +12,15 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ingest import errors
 from ingest.queries.library import library
 from ingest.store.schema import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 README = Path(__file__).parents[1] / "README.md"
 _PART = re.compile(r"(<!-- (?P<name>[a-z-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.S)
@@ -32,7 +37,11 @@ def queries_table() -> str:
 
 def exit_codes() -> str:
     text = errors.__doc__ or ""
-    return "```text\n" + text.split("::\n\n")[1].rstrip().replace("    ", "", 1) + "\n```\n"
+    return (
+        "```text\n"
+        + text.split("::\n\n")[1].rstrip().replace("    ", "", 1)
+        + "\n```\n"
+    )
 
 
 def info_output() -> str:
@@ -54,7 +63,17 @@ def info_output() -> str:
                     main(arguments)
         finally:
             os.chdir(before)
-    return "```text\n$ ingest info example.gclog --top 5\n" + out.getvalue() + "```\n"
+    return shown("ingest info example.gclog --top 5", out.getvalue())
+
+
+REPORT_LINES = 35
+
+
+def shown(command: str, out: str, lines: int | None = None) -> str:
+    """Output of a command as the README shows it, from the first line on."""
+    kept = out.splitlines()[:lines]
+    cut = ["..."] if lines is not None and len(out.splitlines()) > lines else []
+    return "\n".join(["```text", f"$ {command}", *kept, *cut, "```", ""])
 
 
 PARTS = {
@@ -65,14 +84,22 @@ PARTS = {
 }
 
 
-def regenerated(text: str) -> str:
-    """README's text with every generated part made anew."""
+def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) -> str:
+    """README's text with every generated part made anew.
+
+    Args:
+        text: README.md.
+        on_server: Parts that only a real server can give; left as they are, and
+            held by a test there, where they are not given.
+    """
 
     def fresh(match: re.Match[str]) -> str:
         make = PARTS.get(match["name"])
-        if make is None:  # held by a test on a real server
-            return match[0]
-        return f"{match[1]}{make()}{match[4]}"
+        if make is not None:
+            return f"{match[1]}{make()}{match[4]}"
+        if match["name"] in on_server:
+            return f"{match[1]}{on_server[match['name']]}{match[4]}"
+        return match[0]
 
     return _PART.sub(fresh, text)
 
@@ -83,10 +110,31 @@ def part(name: str) -> str:
     return next(m["body"] for m in _PART.finditer(text) if m["name"] == name)
 
 
+def server_parts() -> dict[str, str]:
+    """What ``why`` and ``report`` say of the example, from the server in use."""
+    from ingest.cli import main
+
+    parts = {}
+    for name, words, lines in (
+        ("why", ["why", "0x1c1773"], None),
+        ("report", ["report"], REPORT_LINES),
+    ):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+            main(words)
+        parts[name] = shown(f"ingest {' '.join(words)}", out.getvalue(), lines)
+    return parts
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="make readme", description=__doc__)
     parser.add_argument("--write", action="store_true")
-    if parser.parse_args().write:
+    parser.add_argument(
+        "--server", action="store_true", help="the example is the newest dump loaded"
+    )
+    chosen = parser.parse_args()
+    if chosen.write:
+        found = server_parts() if chosen.server else {}
         README.write_text(
-            regenerated(README.read_text(encoding="utf-8")), encoding="utf-8"
+            regenerated(README.read_text(encoding="utf-8"), found), encoding="utf-8"
         )

@@ -6,7 +6,7 @@
 // param: limit    INTEGER = 20  most rows to return
 // column: domain  INTEGER       ordinal of its domain; null where the dump has one
 // column: length  INTEGER       references from the root to the object
-// column: root    STRING        kind of root
+// column: root    STRING        the root, with the type that contains a static
 // column: steps   LIST<STRING>  short type and address of each object, the root's first
 //
 // The first row is a shortest path of all; each other one is the shortest through
@@ -46,7 +46,7 @@ WITH o, above + below AS way
 RETURN
   o.domain AS domain,
   size(way) - 1 AS length,
-  way[0].kind AS root,
+  way[0].name AS root,
   [n IN tail(way) | n.type_name + ' ' + n.address] AS steps
 ORDER BY o.key, length, [n IN way | n.key]
 LIMIT $limit

@@ -80,7 +80,7 @@ CALL (d, o) {
 WITH kind, t, o, object_count, retained_bytes, pile, pile_type,
   1.0 * retained_bytes / d.reachable_bytes AS share,
   [n IN steps |
-    CASE WHEN n:Root THEN n.kind + ' root' ELSE n.type_name + ' ' + n.address END
+    CASE WHEN n:Root THEN n.name ELSE n.type_name + ' ' + n.address END
   ] AS path
 WITH kind, t, o, object_count, retained_bytes, share, pile, pile_type, path,
   toString(toInteger(round(100 * share))) + '% of the reachable heap alive' AS part

@@ -13,11 +13,9 @@
 // Each stands in the graph as a placeholder of size 0. A few are usual: the heap
 // moved while it was written, or the object lives in another heap. Many mean that
 // the dump is cut or incomplete, and then retained sizes are too small: see
-// warnings. Placeholders stand behind the dump's own objects, so only they are read.
-MATCH (d:Dump {number: $dump})
-WITH d.number * 1099511627776 AS first, d.object_count AS object_count
+// warnings. An index has the placeholders, so only they are read.
 MATCH (o:Object)
-WHERE first + object_count <= o.key < first + 1099511627776
+WHERE o.dump = $dump AND o.missing = true
 CALL (o) {
   OPTIONAL MATCH (o)<-[r:REFERENCES|WEAKLY_REFERENCES]-(h:Object)
   WITH h, r

@@ -5,7 +5,7 @@
 // param: address  STRING        of the object, as the dump has it: 0x1c15d2
 // param: limit    INTEGER = 20  most rows to return
 // column: domain           INTEGER  ordinal of its domain; null where the dump has one
-// column: what             STRING   kind of root, or `object`
+// column: what             STRING   the root in words, or `object`
 // column: type             STRING   type of the object; of a static root, the type that contains it
 // column: address          STRING   of the object that refers to it; null for roots
 // column: weak             BOOLEAN  true where the reference does not keep it alive
@@ -25,7 +25,7 @@ LIMIT $limit
 OPTIONAL MATCH (n)-[:INSTANCE_OF|STATIC_IN]->(t:Type)
 RETURN
   o.domain AS domain,
-  CASE WHEN n:Root THEN n.kind + ' root' ELSE 'object' END AS what,
+  CASE WHEN n:Root THEN n.name ELSE 'object' END AS what,
   t.name AS type,
   n.address AS address,
   weak,

@@ -5,7 +5,7 @@
 // param: type       STRING         full name of the type, as the runtime spells it
 // param: instances  INTEGER = 500  how many instances to follow, those that retain most
 // param: limit      INTEGER = 20   most rows to return
-// column: path            LIST<STRING>  kind of root, then types down to the type itself
+// column: path            LIST<STRING>  the root, then types down to the type itself
 // column: instance_count  INTEGER       instances at the end of this path
 // column: shallow_bytes   INTEGER       their own bytes
 // column: retained_bytes  INTEGER       retained bytes of them, summed; counts twice what nests
@@ -33,7 +33,7 @@ CALL (o) {
 WITH first, collect({object: o, names: names}) AS ends
 CALL (first) {
   MATCH (first)<-[:REFERENCES]-(r:Root)
-  RETURN r.kind + ' root' AS root
+  RETURN r.name AS root
   ORDER BY r.key
   LIMIT 1
 }

@@ -6,7 +6,7 @@
 // param: limit    INTEGER = 1000  most rows to return
 // column: domain          INTEGER  ordinal of its domain; null where the dump has one
 // column: step            INTEGER  0 is the root, the last is the object itself
-// column: what            STRING   kind of root, `object`, or `missing object`
+// column: what            STRING   the root in words, `object`, or `missing object`
 // column: type            STRING   type of the object; of a static root, the type that contains it
 // column: address         STRING   hexadecimal, as a debugger prints it
 // column: shallow_bytes   INTEGER  its own bytes
@@ -37,7 +37,7 @@ RETURN
   o.domain AS domain,
   step,
   CASE
-    WHEN n:Root THEN n.kind + ' root'
+    WHEN n:Root THEN n.name
     WHEN n.missing THEN 'missing object'
     ELSE 'object'
   END AS what,

@@ -100,17 +100,20 @@ def table_text(
         max(len(text) for text in [head, *(row[at] for row in cells)])
         for at, head in enumerate(heads)
     ]
-    return _grid(heads, cells, indent, _widened(needed, wanted, spare), numeric)
+    # Names first; a number's heading folds well.
+    for some in (False, True):
+        chosen = [at for at, is_number in enumerate(numeric) if is_number is some]
+        spare = _widen(needed, wanted, chosen, spare)
+    return _grid(heads, cells, indent, needed, numeric)
 
 
-def _widened(needed: list[int], wanted: list[int], spare: int) -> list[int]:
-    """Widths with ``spare`` shared out, one by one, among those that want more."""
-    widths = list(needed)
-    while spare > 0 and (narrow := [i for i, w in enumerate(wanted) if widths[i] < w]):
+def _widen(widths: list[int], wanted: list[int], chosen: list[int], spare: int) -> int:
+    """Share ``spare`` among the chosen columns that want it; returns what is left."""
+    while spare > 0 and (narrow := [at for at in chosen if widths[at] < wanted[at]]):
         for at in narrow[:spare]:
             widths[at] += 1
-        spare -= len(narrow)
-    return widths
+        spare -= len(narrow[:spare])
+    return spare
 
 
 def _is_numeric(values: list[object]) -> bool:
@@ -141,7 +144,6 @@ def _grid(
             justify="right" if numeric[at] else "left",
             overflow="fold",
             width=widths[at],
-            vertical="bottom",
         )
     for row in cells:
         table.add_row(*map(Text, row))

@@ -132,7 +132,7 @@ LABELS: tuple[Label, ...] = (
             ),
             Property("top_retained_bytes", _INT, "retained bytes of those, summed"),
         ),
-        indexes=(("dump", "name"),),
+        indexes=(("dump",), ("dump", "name")),
     ),
     Label(
         "Object",
@@ -161,7 +161,12 @@ LABELS: tuple[Label, ...] = (
                 "domain", _INT, "ordinal of its domain; absent where there is one", True
             ),
         ),
-        indexes=(("dump",), ("dump", "retained_bytes"), ("dump", "address")),
+        indexes=(
+            ("dump",),
+            ("dump", "retained_bytes"),
+            ("dump", "address"),
+            ("dump", "missing"),
+        ),
     ),
     Label(
         "Root",

@@ -39,7 +39,7 @@ def shortest_root_path(heap: Heap, address: str, limit: int) -> Rows:
             continue
         root, path = heap.shortest_root_paths(o.index)[0]
         container = None if root.type is None else heap.type_name(root.type)
-        rows.append((o.domain, 0, f"{root.kind} root", container, None, None, None))
+        rows.append((o.domain, 0, heap.root_name(root), container, None, None, None))
         for step, i in enumerate(path, 1):
             missing = heap.objects[i].type is None
             what = "missing object" if missing else "object"
@@ -72,7 +72,12 @@ def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
                 root, path = min(above, key=lambda way: (way[0].index, way[1]))
                 ways.append((root, path + below))
         for root, path in ways[:limit]:
-            row = (o.domain, len(path), root.kind, list(map(heap.label, path)))
+            row = (
+                o.domain,
+                len(path),
+                heap.root_name(root),
+                list(map(heap.label, path)),
+            )
             found.append((o.index, len(path), root.index, path, row))
     return [row for *_, row in sorted(found)][:limit]
 
@@ -88,7 +93,7 @@ def root_paths_of_type(heap: Heap, type: str, instances: int, limit: int) -> Row
             for i in path:
                 if [heap.name_of(i)] != names[-1:]:
                     names.append(heap.name_of(i))
-            merged.add((f"{root.kind} root", *names))
+            merged.add((heap.root_name(root), *names))
         assert len(merged) == 1, "this case has several shortest paths"
         groups[merged.pop()].append(o.index)
     rows: list[Row] = [
@@ -200,7 +205,7 @@ def leak_suspects(heap: Heap, share: float, pile_share: float, limit: int) -> Ro
                 held / total,
                 heap.name_of(pile),
                 heap.objects[pile].address,
-                [f"{root.kind} root", *map(heap.label, path)],
+                [heap.root_name(root), *map(heap.label, path)],
                 why,
             )
         )
@@ -383,7 +388,7 @@ def referrers_of(heap: Heap, address: str, limit: int) -> Rows:
     for o in heap.at(address):
         for root in [r for r in heap.roots if r.object == o.index]:
             name = None if root.type is None else heap.type_name(root.type)
-            what = f"{root.kind} root"
+            what = heap.root_name(root)
             rows.append((o.domain, what, name, None, root.weak, 1, None, 0))
         far = len(heap.objects)
         for p in sorted(

@@ -112,6 +112,13 @@ class Heap:
         """An object as it stands in a list of steps."""
         return f"{self.caption(i)} {self.objects[i].address}"
 
+    def root_name(self, root: Root) -> str:
+        """A root in words, with the type that contains a static field."""
+        name = root.kind.replace("_", " ") + " root"
+        if root.type is None:
+            return name
+        return f"{name} in {caption_of(self.graph.type_names[root.type])}"
+
     def types_named(self, name: str) -> set[int]:
         return {t for t, known in enumerate(self.graph.type_names) if known == name}
 

@@ -10,6 +10,7 @@ import pytest
 
 from ingest.cli import main
 from ingest.example import example_gclog
+from tests.readme import REPORT_LINES, part, shown
 from tests.unit.readers.test_gclog import EXCERPT
 
 if TYPE_CHECKING:
@@ -114,6 +115,16 @@ def test_why_names_the_static_event(loaded: Callable[..., Ran]) -> None:
     assert "static root in GameEvents" in out
     _, short, _ = loaded("why", "levelscreen")
     assert short == out
+
+
+def test_the_readme_shows_what_the_commands_say(loaded: Callable[..., Ran]) -> None:
+    for words, name, lines in (
+        (("why", "0x1c1773"), "why", None),
+        (("report",), "report", REPORT_LINES),
+    ):
+        _, out, _ = loaded(*words)
+        expected = shown(f"ingest {' '.join(words)}", out, lines)
+        assert part(name) == expected, "make readme ARGS=--server"
 
 
 def test_why_of_nothing(loaded: Callable[..., Ran]) -> None:
