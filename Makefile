@@ -36,6 +36,7 @@ $(VENV)/.tools: $(VENV)/.installed
 
 demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j, print the report
 	@$(INGEST) example --force $(VENV)/example.gclog
+	@echo "starting Neo4j on loopback (the first time it is fetched, about 150 MB)"
 	@$(INGEST) load $(VENV)/example.gclog --name example
 	@$(INGEST) report --dump example
 	@echo

@@ -1,4 +1,4 @@
-"""Kill -9 of the embedded server in mid-load: one line, nothing lost, and right after."""
+"""Kill -9 of the embedded server in mid-load: one line, nothing lost, right after."""
 
 from __future__ import annotations
 
