@@ -66,21 +66,22 @@ class Rows:
             "domain": [None] * count if domain is None else domain[part].tolist(),
         }
 
-    def types(self) -> Columns:
-        """All types."""
-        graph, metrics = self.graph, self.metrics
+    def types(self, begin: int, end: int) -> Columns:
+        """Types ``begin`` to ``end``."""
+        graph, metrics, part = self.graph, self.metrics, slice(begin, end)
+        names = graph.type_names[part]
         return {
-            **self._head(0, len(graph.type_names)),
-            "name": list(graph.type_names),
-            "namespace": [namespace_of(name) for name in graph.type_names],
-            "domain": graph.type_domain.tolist(),
-            "instance_count": metrics.instance_count.tolist(),
-            "reachable_count": metrics.type_reachable_count.tolist(),
-            "shallow_bytes": metrics.type_shallow_bytes.tolist(),
-            "reachable_bytes": metrics.type_reachable_bytes.tolist(),
-            "retained_bytes": metrics.type_retained_bytes.tolist(),
-            "top_count": metrics.type_top_count.tolist(),
-            "top_retained_bytes": metrics.type_top_retained_bytes.tolist(),
+            **self._head(begin, end),
+            "name": list(names),
+            "namespace": [namespace_of(name) for name in names],
+            "domain": graph.type_domain[part].tolist(),
+            "instance_count": metrics.instance_count[part].tolist(),
+            "reachable_count": metrics.type_reachable_count[part].tolist(),
+            "shallow_bytes": metrics.type_shallow_bytes[part].tolist(),
+            "reachable_bytes": metrics.type_reachable_bytes[part].tolist(),
+            "retained_bytes": metrics.type_retained_bytes[part].tolist(),
+            "top_count": metrics.type_top_count[part].tolist(),
+            "top_retained_bytes": metrics.type_top_retained_bytes[part].tolist(),
         }
 
     def roots(self, begin: int, end: int) -> Columns:
