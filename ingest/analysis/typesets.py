@@ -149,6 +149,17 @@ def _combine(
 
 
 @kernel
+def _children(idom: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The dominator tree downwards: first child and next sibling, -1 for none."""
+    child = np.full(len(idom), -1, np.int32)
+    sibling = np.full(len(idom), -1, np.int32)
+    for w in range(len(idom) - 1, 0, -1):
+        sibling[w] = child[idom[w]]
+        child[idom[w]] = w
+    return child, sibling
+
+
+@kernel
 def _solve(
     tree_vertex: NDArray[np.int32],
     number: NDArray[np.int32],
@@ -180,11 +191,7 @@ def _solve(
         # Sources ascend and the dominator has the lowest number of them all, if it
         # is one of them.
         joins[w] = pred_source[pred_start[w]] != idom[w]
-    child = np.full(count, -1, np.int32)
-    sibling = np.full(count, -1, np.int32)
-    for w in range(count - 1, 0, -1):
-        sibling[w] = child[idom[w]]
-        child[idom[w]] = w
+    child, sibling = _children(idom)
     again = True
     first = True
     while again:
@@ -286,12 +293,7 @@ def _sum_outermost(
     sums: NDArray[np.int64],
 ) -> None:
     """A lower bound: instances that no other instance of their type dominates."""
-    count = len(vertex)
-    child = np.full(count, -1, np.int32)
-    sibling = np.full(count, -1, np.int32)
-    for w in range(count - 1, 0, -1):
-        sibling[w] = child[idom[w]]
-        child[idom[w]] = w
+    child, sibling = _children(idom)
     open_count = np.zeros(len(sums), np.int64)
     w = child[0]
     while w > 0:
