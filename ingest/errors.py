@@ -13,6 +13,8 @@
     │   └── BadParameter                missing, unknown or mistyped
     ├── StoreError             exit 6   Neo4j refused, or was lost on the way
     │   ├── ServerUnavailable           nothing answers at the address
+    │   ├── Conflict                    another process was faster
+    │   ├── AlreadyLoaded               and has loaded the same file (never shown)
     │   ├── AccessRefused      exit 7   wrong user name or password
     │   ├── UnknownDump        exit 9   no ready dump of that name
     │   └── NotFound           exit 10  no such object or type in the dump
@@ -106,6 +108,14 @@ class StoreError(IngestError):
 
 class ServerUnavailable(StoreError):
     """Nothing answers at the server's address."""
+
+
+class Conflict(StoreError):
+    """A number or a name that must be unique is taken."""
+
+
+class AlreadyLoaded(StoreError):
+    """The same file has been loaded by another process meanwhile."""
 
 
 class AccessRefused(StoreError):

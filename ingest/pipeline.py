@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from ingest.errors import StoreError
+from ingest.errors import AlreadyLoaded, StoreError
 from ingest.progress import silent
 from ingest.readers import open_source, read
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.store.connection import Database
+    from ingest.store.dumps import DumpInfo
 
 _SUFFIXES = re.compile(r"(\.(gclog|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE)
 
@@ -92,16 +93,7 @@ def load(
     present = list_dumps(database)
     same = [entry for entry in present if entry.sha256 == source.sha256]
     if same and not replace:
-        return Receipt(
-            same[0].name,
-            same[0].number,
-            loaded=False,
-            object_count=same[0].object_count,
-            reference_count=same[0].reference_count,
-            node_count=0,
-            relationship_count=0,
-            warnings=warnings,
-        )
+        return _present(same[0], warnings)
     named = [entry for entry in present if name is not None and entry.name == name]
     if named and not replace:
         raise StoreError(
@@ -109,27 +101,49 @@ def load(
         )
     replaced = {entry.number: entry for entry in [*same, *named]}
     taken = {entry.name for entry in present if entry.number not in replaced}
+    exact_name = name is not None
     if name is None:
         name = same[0].name if same else _free_name(dump, taken)
     metrics = analyse(graph, progress)
-    written = write(
-        database,
-        graph,
-        metrics,
-        name=name,
-        source=PurePath(dump).name if dump != "-" else "<stdin>",
-        sha256=source.sha256,
-        replaces=sorted(replaced),
-        progress=progress,
-    )
+    try:
+        written = write(
+            database,
+            graph,
+            metrics,
+            name=name,
+            source=PurePath(dump).name if dump != "-" else "<stdin>",
+            sha256=source.sha256,
+            replaces=sorted(replaced),
+            exact_name=exact_name,
+            progress=progress,
+        )
+    except AlreadyLoaded:
+        same = [d for d in list_dumps(database) if d.sha256 == source.sha256]
+        if not same:
+            raise
+        return _present(same[0], warnings)
     return Receipt(
-        name,
+        written.name,
         written.number,
         loaded=True,
         object_count=graph.object_count,
         reference_count=graph.reference_count,
         node_count=written.node_count,
         relationship_count=written.relationship_count,
+        warnings=warnings,
+    )
+
+
+def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
+    """The receipt of a file that is loaded already."""
+    return Receipt(
+        dump.name,
+        dump.number,
+        loaded=False,
+        object_count=dump.object_count,
+        reference_count=dump.reference_count,
+        node_count=0,
+        relationship_count=0,
         warnings=warnings,
     )
 

@@ -26,6 +26,10 @@ from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
     from ingest.queries.library import Query
+    from ingest.store.connection import Database
+
+_SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
+"""Parameters of the library that name something in the dump, and what."""
 
 
 def queries(
@@ -107,6 +111,8 @@ def query(
         open_database(uri, username, password, database, progress) as opened,
     ):
         number = find_dump(opened, dump).number
+        if not show:
+            given = _resolved(opened, chosen, given, number)
         progress.close()
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
@@ -115,6 +121,25 @@ def query(
         else:
             answer = ask(opened, chosen, given, number)
             write_answer(answer, OutputFormat.JSON if as_json else form)
+
+
+def _resolved(
+    database: Database, query: Query, given: dict[str, str], dump: int
+) -> dict[str, str]:
+    """``given`` with addresses and types as the dump spells them.
+
+    Raises:
+        NotFound: the dump has no such object or type.
+    """
+    from ingest.store.lookup import find_subject
+
+    values = dict(given)
+    for parameter in query.parameters if query.columns else ():
+        if parameter.name in given and parameter.name in _SUBJECTS:
+            kind = _SUBJECTS[parameter.name]
+            found = find_subject(database, given[parameter.name], dump, kind)
+            values[parameter.name] = found.name
+    return values
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -132,11 +157,15 @@ def _query(name: str, given: dict[str, str]) -> Query:
     from ingest.queries.library import find, own_query
 
     if name == "-":
+        if sys.stdin is None:
+            raise QueryError("standard input is closed")
         return own_query(sys.stdin.read(), "<stdin>", given)
     if not name.endswith(".cypher"):
         return find(name)
     try:
         text = Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise QueryError(f"{name}: cannot be read ({error})") from error
+    except OSError as error:
+        raise QueryError(f"{name}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise QueryError(f"{name}: cannot be read (it is not UTF-8)") from error
     return own_query(text, name, given)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ingest.pipeline import Receipt
 
 
+LONGEST_NAME = 200
+
+
 def load(
     dumps: DumpFiles,
     name: Annotated[
@@ -52,6 +55,8 @@ def load(
         raise typer.BadParameter("--name goes with one DUMP")
     if name is not None and not name.strip():
         raise typer.BadParameter("--name must not be empty")
+    if name is not None and len(name) > LONGEST_NAME:
+        raise typer.BadParameter(f"--name takes at most {LONGEST_NAME} characters")
     from ingest.compiled import mark_warm
     from ingest.pipeline import load as load_one
     from ingest.readers import probe
@@ -107,14 +112,12 @@ def list_(
     """List the loaded dumps, the newest first."""
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
-    from ingest.store.bolt import ensure_schema
     from ingest.store.dumps import list_dumps
 
     with (
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
-        ensure_schema(opened)
         found = [asdict(dump) for dump in list_dumps(opened)]
     if as_json:
         typer.echo(json.dumps(found, indent=2))

@@ -19,7 +19,7 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
-from ingest.errors import IngestError
+from ingest.errors import IngestError, UnknownDump
 
 
 class ReportFormat(StrEnum):
@@ -55,6 +55,8 @@ def report(
 
     if output is not None and output.exists() and not force:
         raise IngestError(f"{output} is there already; --force overwrites it")
+    if output is not None and not output.parent.is_dir():
+        raise IngestError(f"{output} cannot be written (no folder {output.parent})")
     with (
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
@@ -64,6 +66,8 @@ def report(
         for done, (name, given) in enumerate(QUERIES.items()):
             progress("ask", done, len(QUERIES))
             answers[name] = ask(opened, find(name), given, number)
+        if not answers["dump"].rows:
+            raise UnknownDump("the dump has just been dropped or replaced")
     if as_json:
         told = {name: answer.dicts() for name, answer in answers.items()}
         text = json.dumps(told, indent=2) + "\n"

@@ -44,6 +44,10 @@ _PARAM = re.compile(
 )
 _COLUMN = re.compile(r"(?P<name>\w+)\s+(?P<type>[A-Z<>]+)\s+(?P<text>.+)")
 _USED = re.compile(r"\$(\w+)")
+_QUOTED = re.compile(
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+_PRESET = re.compile(r":param\s+(?P<name>\w+)\s*=>\s*(?P<value>.+?);?")
 _HEX = re.compile(r"[+-]?0[xX]")
 
 
@@ -164,13 +168,30 @@ def _literal(value: Value) -> str:
 
 def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
     """A query that a user wrote; values of ``given`` are typed by their looks."""
+    text, preset = _without_preset(text)
     parameters = [Parameter(DUMP, "INTEGER", "number of the dump", required=False)]
     for name, value in given.items():
         parameters.append(Parameter(name, _looks_like(value), "given", required=True))
-    used = set(_USED.findall(text))
+    for name, default in preset.items():
+        if name not in given and name != DUMP:
+            parameters.append(Parameter(name, "STRING", "preset", False, default))
+    used = set(_USED.findall(_QUOTED.sub("", text)))
     for name in sorted(used - {parameter.name for parameter in parameters}):
         raise BadParameter(f"{place} uses ${name}: give it with --param {name}=…")
     return Query(place, place, text, tuple(parameters), (), "", place)
+
+
+def _without_preset(text: str) -> tuple[str, dict[str, Value]]:
+    """``text`` without its leading ``:param name => value;`` lines, and those."""
+    preset: dict[str, Value] = {}
+    lines = text.splitlines(keepends=True)
+    while lines and (match := _PRESET.fullmatch(lines[0].strip())):
+        try:
+            preset[match["name"]] = json.loads(match["value"])
+        except ValueError as error:
+            raise BadParameter(f":param {match['name']}: not a plain value") from error
+        del lines[0]
+    return "".join(lines), preset
 
 
 def _looks_like(text: str) -> str:

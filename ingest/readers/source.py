@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SNIFF_BYTES = 65536
 CHUNK_BYTES = 8 << 20
+_ZSTD_STEP_BYTES = 4096
 STDIN = "-"
 
 _DAMAGED = (zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
@@ -41,11 +42,49 @@ def _open_xz(raw: BinaryIO) -> BinaryIO:
     return cast("BinaryIO", lzma.LZMAFile(raw))
 
 
+class _Zstd(io.RawIOBase):
+    """Frames of zstd, one behind the other; a cut one is told by ``EOFError``.
+
+    The library's own reader ends silently there. Input goes in small steps, for a
+    few bytes can be many.
+    """
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._frame = self._new_frame()
+        self._begun = False
+        self._waiting = b""
+        self._out = memoryview(b"")
+
+    @staticmethod
+    def _new_frame() -> zstandard.ZstdDecompressionObj:
+        return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        while not self._out:
+            if self._frame.eof:
+                self._waiting = self._frame.unused_data + self._waiting
+                self._frame, self._begun = self._new_frame(), False
+            piece = self._waiting or self._raw.read(_ZSTD_STEP_BYTES)
+            self._waiting = b""
+            if not piece:
+                if self._begun:
+                    raise EOFError("a zstd frame is cut")
+                return 0
+            self._begun = True
+            self._out = memoryview(self._frame.decompress(piece))
+        count = min(len(view), len(self._out))
+        view[:count] = self._out[:count]
+        self._out = self._out[count:]
+        return count
+
+
 def _open_zstd(raw: BinaryIO) -> BinaryIO:
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-        raw, read_across_frames=True
-    )
-    return cast("BinaryIO", reader)
+    return cast("BinaryIO", io.BufferedReader(_Zstd(raw), 1 << 20))
 
 
 _COMPRESSIONS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
@@ -108,15 +147,17 @@ class Source:
         self._offset = 0
         self.truncated = False
         self.head = self._read(SNIFF_BYTES)
-        if not self.head and not self.truncated:
-            raise DumpError("the file is empty", path=name)
+        if not self.head:
+            what = "is cut before its first byte" if self.truncated else "is empty"
+            raise DumpError(f"the file {what}", path=name)
 
     def _read(self, size: int) -> bytes:
         """Up to ``size`` bytes; fewer only at the end."""
         parts: list[bytes] = []
         while size > 0 and not self.truncated:
             try:
-                part = self._stream.read(size)
+                # Not read(): what it has already taken is lost where it fails.
+                part = self._stream.read1(size)  # type: ignore[attr-defined]
             except EOFError:
                 self.truncated = True
                 break
@@ -160,6 +201,8 @@ def open_source(dump: str) -> Iterator[Source]:
         DumpError: it is no file, cannot be opened, or is empty.
     """
     if dump == STDIN:
+        if sys.stdin is None:
+            raise DumpError("standard input is closed", path="<stdin>")
         yield Source("<stdin>", sys.stdin.buffer, None)
         return
     path = Path(dump)
@@ -173,3 +216,6 @@ def open_source(dump: str) -> Iterator[Source]:
         raise DumpError("no such file", path=dump) from error
     except PermissionError as error:
         raise DumpError("may not be read; check its permissions", path=dump) from error
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise DumpError(f"cannot be read ({why})", path=dump[:200]) from error

@@ -195,7 +195,7 @@ def write_rows(rows: Iterable[dict[str, object]]) -> None:
 def write_csv(answer: Answer) -> None:
     """A header and one line a row; lists and maps as JSON."""
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(answer.columns)
+    out.writerow(map(printable, answer.columns))
     for row in answer.rows:
         out.writerow([_csv_cell(value) for value in row])
 

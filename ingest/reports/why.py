@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.render import cell, table_text
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _DEEPEST_INDENT = 12
 _MOST_STEPS = 40
+_ADDRESS = re.compile(r" 0x[0-9a-f]+$")
 
 OBJECT_QUERIES = (
     "object",
@@ -63,8 +65,7 @@ def _without_runs(steps: list[str]) -> list[str]:
 
 def _type(step: str) -> str:
     """The type in a step, which may end in an address."""
-    name, _, last = step.rpartition(" ")
-    return name if last.startswith("0x") else step
+    return _ADDRESS.sub("", step)
 
 
 def why_object(address: str, answers: dict[str, Answer]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ingest.queries.answer import Answer
@@ -54,7 +55,9 @@ def plain(value: object) -> object:
         return _mapping(value)
     if isinstance(value, list):
         return [plain(entry) for entry in value]
-    if value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None  # JSON has no other
+    if value is None or isinstance(value, str | int | bool):
         return value
     return value.iso_format() if hasattr(value, "iso_format") else str(value)
 

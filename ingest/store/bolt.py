@@ -23,7 +23,7 @@ import numpy as np
 
 from ingest import __version__
 from ingest.analysis.distances import ROOT
-from ingest.errors import StoreError
+from ingest.errors import Conflict, StoreError
 from ingest.graph import RefKind, RootFlag
 from ingest.progress import silent
 from ingest.store.dumps import beat, claim, clean_up, delete, publish
@@ -55,10 +55,12 @@ class Written:
     """What a load has written.
 
     Attributes:
+        name: The dump's name; not the wished one where that was taken meanwhile.
         number: The dump's number.
         node_count, relationship_count: As the server counted them.
     """
 
+    name: str
     number: int
     node_count: int
     relationship_count: int
@@ -80,6 +82,7 @@ def write(
     source: str,
     sha256: str,
     replaces: Sequence[int] = (),
+    exact_name: bool = True,
     progress: Progress = silent,
 ) -> Written:
     """Write one dump; readers see nothing of it until all is there.
@@ -92,6 +95,7 @@ def write(
         source: File name, for the reader of the graph.
         sha256: Digest of the decompressed file.
         replaces: Numbers of dumps that go when this one is ready.
+        exact_name: Whether ``name`` must be had, or may get a number behind it.
         progress: Told of nodes and relationships written.
 
     Raises:
@@ -104,13 +108,20 @@ def write(
         name,
         sha256,
         {"source": source, "tool_version": __version__},
+        replaces=replaces,
     )
     writer = _Writer(database, Rows(graph, metrics, number), node, progress)
     writer.write()
-    publish(database, number, name, list(replaces))
+    try:
+        publish(database, number, name, list(replaces))
+    except Conflict:
+        if exact_name:
+            raise
+        name = f"{name}-{number}"
+        publish(database, number, name, list(replaces))
     for old in replaces:
         delete(database, old, progress)
-    return Written(number, writer.nodes, writer.relationships)
+    return Written(name, number, writer.nodes, writer.relationships)
 
 
 class _Writer:
@@ -209,7 +220,11 @@ class _Writer:
         ]
 
         def stretch(some: list[tuple[int, int]]) -> list[T]:
-            return [work(begin, end) for begin, end in some if not self._stopped]
+            try:
+                return [work(begin, end) for begin, end in some if not self._stopped]
+            except BaseException:
+                self._stopped = True  # the other writer ends with its batch
+                raise
 
         if len(batches) < 2 * WRITERS:
             return stretch(batches)
@@ -222,7 +237,7 @@ class _Writer:
                 )
                 return [result for part in parts for result in part]
             except BaseException:
-                self._stopped = True  # the other writer ends with its batch
+                self._stopped = True
                 raise
 
     def _count(self, counters: SummaryCounters) -> None:

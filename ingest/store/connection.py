@@ -6,8 +6,15 @@ import logging
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from ingest.errors import AccessRefused, QueryError, ServerUnavailable, StoreError
+from ingest.errors import (
+    AccessRefused,
+    Conflict,
+    QueryError,
+    ServerUnavailable,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,6 +22,7 @@ if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Result, ResultSummary, Session
 
 CONNECT_SECONDS = 10.0
+_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 RETRY_SECONDS = 20.0
 """How long a transaction is tried again after a deadlock or a lost connection."""
 
@@ -56,6 +64,8 @@ def _translated(uri: str) -> Iterator[None]:
         ) from error
     except errors.ClientError as error:
         code = error.code or ""
+        if code.endswith("ConstraintValidationFailed"):
+            raise Conflict(f"{uri}: {_first_line(error)}") from error
         if ".Statement." in code or ".Procedure." in code:
             raise QueryError(_first_line(error)) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
@@ -142,6 +152,21 @@ class Database:
             session.run(text, dict(values or {})).consume()
 
 
+def _check_address(uri: str) -> None:
+    """Say what is wrong with an address in words; the driver has codes."""
+    try:
+        parts = urlsplit(uri)
+        fits = parts.scheme in _SCHEMES and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        fits = False
+    if not fits:
+        raise StoreError(
+            f"{uri} is no address of a Neo4j; such as bolt://HOST:7687, with TLS "
+            "bolt+s://HOST or neo4j+s://HOST"
+        )
+
+
 @contextmanager
 def connect(target: Target) -> Iterator[Database]:
     """Open ``target`` and make sure that it answers.
@@ -153,6 +178,7 @@ def connect(target: Target) -> Iterator[Database]:
     """
     from neo4j import GraphDatabase
 
+    _check_address(target.uri)
     # The driver warns of every retry through logging's last resort, stderr.
     logging.getLogger("neo4j").addHandler(logging.NullHandler())
     auth = None if target.password is None else (target.username, target.password)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ingest.errors import StoreError, UnknownDump
+from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
 from ingest.progress import silent
 from ingest.store.schema import KEY_BITS, LABELS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ingest.progress import Progress
     from ingest.store.connection import Database
 
@@ -81,7 +84,16 @@ def this_process() -> str:
     import psutil
 
     pid = os.getpid()
-    return f"{socket.gethostname()}:{pid}:{int(psutil.Process(pid).create_time())}"
+    return f"{_host()}:{pid}:{int(psutil.Process(pid).create_time())}"
+
+
+def _host() -> str:
+    """This machine, or this container of it: where a process id means something."""
+    try:
+        space = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()} {space.replace(':', '')}"
 
 
 def _is_alive(loader: str) -> bool | None:
@@ -90,10 +102,11 @@ def _is_alive(loader: str) -> bool | None:
 
     host, _, rest = loader.rpartition(":")
     host, _, pid = host.rpartition(":")
-    if host != socket.gethostname():
+    if host != _host():
         return None
     try:
-        return int(psutil.Process(int(pid)).create_time()) == int(rest)
+        begun = psutil.Process(int(pid)).create_time()
+        return abs(begun - int(rest)) < 3  # the clock may have been set meanwhile
     except (psutil.Error, ValueError):
         return False
 
@@ -120,7 +133,12 @@ def clean_up(database: Database, progress: Progress = silent) -> int:
 
 
 def claim(
-    database: Database, name: str, sha256: str, properties: dict[str, object]
+    database: Database,
+    name: str,
+    sha256: str,
+    properties: dict[str, object],
+    *,
+    replaces: Sequence[int] = (),
 ) -> tuple[int, int]:
     """Make a Dump node in state ``loading``, under a number of its own.
 
@@ -131,39 +149,52 @@ def claim(
 
     Raises:
         StoreError: the same dump is just being loaded by another process.
+        AlreadyLoaded: another process has loaded it since one looked.
     """
-    rows, _ = database.write(
-        """
-        CYPHER 5
-        OPTIONAL MATCH (busy:Dump {state: 'loading'})
-        WHERE busy.sha256 = $sha256
-        WITH count(busy) AS busy
-        OPTIONAL MATCH (last:Dump)
-        WITH busy, coalesce(max(last.number), 0) + 1 AS number
-        CALL (busy, number) {
-          WITH busy, number WHERE busy = 0
-          CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
-            state: 'loading', sha256: $sha256, loading_since: datetime(),
-            heartbeat: datetime(), loader: $loader})
-          SET d += $properties
-          RETURN id(d) AS node
-        }
-        RETURN number, node
-        """,
-        {
-            "name": name,
-            "sha256": sha256,
-            "loader": this_process(),
-            "properties": properties,
-        },
-    )
-    if not rows:
+    values = {
+        "name": name,
+        "sha256": sha256,
+        "loader": this_process(),
+        "properties": properties,
+        "replaces": list(replaces),
+    }
+    for attempt in range(_CLAIMS):
+        try:
+            rows, _ = database.write(_CLAIM, values)
+            break
+        except Conflict:  # another load took the number at the same moment
+            if attempt == _CLAIMS - 1:
+                raise
+    state, number, node = rows[0]
+    if state == "ready":
+        raise AlreadyLoaded(f"{name} has just been loaded by another process")
+    if state == "loading":
         raise StoreError(
             f"{name} is just being loaded by another process; wait for it, "
             "see: ingest list"
         )
-    number, node = cast("tuple[int, int]", rows[0])
-    return number, node
+    return cast("tuple[int, int]", (number, node))
+
+
+_CLAIMS = 20
+_CLAIM = """
+CYPHER 5
+OPTIONAL MATCH (same:Dump)
+WHERE same.sha256 = $sha256 AND same.state IN ['loading', 'ready']
+  AND NOT same.number IN $replaces
+WITH max(same.state) AS state
+OPTIONAL MATCH (last:Dump)
+WITH state, coalesce(max(last.number), 0) + 1 AS number
+FOREACH (_ IN CASE WHEN state IS NULL THEN [1] ELSE [] END |
+  CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
+    state: 'loading', sha256: $sha256, loading_since: datetime(),
+    heartbeat: datetime(), loader: $loader})
+  SET d += $properties
+)
+WITH state, number
+OPTIONAL MATCH (mine:Dump {number: number})
+RETURN state, number, id(mine)
+"""
 
 
 def beat(database: Database, number: int) -> None:
@@ -191,15 +222,22 @@ def publish(database: Database, number: int, name: str, replaces: list[int]) -> 
 
 
 def unpublish(database: Database, number: int) -> None:
-    """Hide a dump from every reader, as the first step of dropping it."""
-    database.write(
+    """Hide a dump from every reader, as the first step of dropping it.
+
+    Raises:
+        UnknownDump: somebody else is just dropping it.
+    """
+    rows, _ = database.write(
         """
-        MATCH (d:Dump {number: $number})
+        MATCH (d:Dump {number: $number, state: 'ready'})
         SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
           d.name = d.name + ' dropping as ' + d.number
+        RETURN d.number
         """,
         {"number": number, "loader": this_process()},
     )
+    if not rows:
+        raise UnknownDump("the dump is just being dropped by another process")
 
 
 def delete(database: Database, number: int, progress: Progress = silent) -> None:

@@ -24,21 +24,31 @@ class Subject:
     name: str
 
 
-def find_subject(database: Database, text: str, dump: int) -> Subject:
+def find_subject(database: Database, text: str, dump: int, kind: str = "") -> Subject:
     """Find what ``text`` names: a type's name, full or short, or an address.
+
+    Args:
+        database: Where to look.
+        text: What the user wrote.
+        dump: The dump's number.
+        kind: ``object`` or ``type`` where only that will do.
 
     Raises:
         NotFound: nothing in the dump is called that; the message names what comes
             near.
     """
-    _, rows = database.read(
-        "MATCH (t:Type) WHERE t.dump = $dump AND t.name = $name RETURN t.name LIMIT 1",
-        {"dump": dump, "name": text},
-    )
-    if rows:
-        return Subject("type", text)
-    if address := _address(database, text, dump):
+    if kind != "object":
+        _, rows = database.read(
+            "MATCH (t:Type) WHERE t.dump = $dump AND t.name = $name "
+            "RETURN t.name LIMIT 1",
+            {"dump": dump, "name": text},
+        )
+        if rows:
+            return Subject("type", text)
+    if kind != "type" and (address := _address(database, text, dump)):
         return Subject("object", address)
+    if kind == "object":
+        raise NotFound(f"the dump has no object {text!r}")
     return Subject("type", _by_short_name(database, text, dump))
 
 

@@ -132,7 +132,9 @@ LABELS: tuple[Label, ...] = (
             ),
             Property("top_retained_bytes", _INT, "retained bytes of those, summed"),
         ),
-        indexes=(("dump",), ("dump", "name")),
+        # No index by name: a name can be longer than an index takes, and one dump
+        # has few types.
+        indexes=(("dump",),),
     ),
     Label(
         "Object",

@@ -190,6 +190,73 @@ def test_show_is_ready_to_paste(loaded: Callable[..., Ran]) -> None:
     assert out.count("\n:param") + out.startswith(":param") == 3
 
 
+def test_what_show_prints_can_be_given_back(
+    loaded: Callable[..., Ran], tmp_path: Path
+) -> None:
+    file = tmp_path / "shown.cypher"
+    _, shown_text, _ = loaded("query", "leak-suspects", "-p", "limit=1", "--show")
+    file.write_text(shown_text, encoding="utf-8")
+
+    code, out, _ = loaded("query", str(file), "--json")
+    assert code == 0
+    assert len(json.loads(out)) == 1
+    code, out, _ = loaded("query", str(file), "--json", "-p", "limit=2")
+    assert len(json.loads(out)) == 2
+
+
+def test_a_dollar_in_a_string_is_no_parameter(
+    loaded: Callable[..., Ran], tmp_path: Path
+) -> None:
+    file = tmp_path / "own.cypher"
+    file.write_text("RETURN 'a$b' AS x, \"$c\" AS y // $d\n", encoding="utf-8")
+
+    code, out, _ = loaded("query", str(file), "--json")
+
+    assert (code, json.loads(out)) == (0, [{"x": "a$b", "y": "$c"}])
+
+
+def test_queries_know_addresses_and_types_as_why_does(
+    loaded: Callable[..., Ran],
+) -> None:
+    code, out, _ = loaded("query", "object", "-p", "address=1C1773", "--json")
+    assert (code, json.loads(out)[0]["type"]) == (0, "StarMiner.LevelScreen")
+    code, out, _ = loaded(
+        "query", "objects-of-type", "-p", "type=levelscreen", "--json"
+    )
+    assert (code, len(json.loads(out))) == (0, 20)
+    assert loaded("query", "object", "-p", "address=0xdead")[0] == 10
+    assert loaded("query", "objects-of-type", "-p", "type=Nosuch")[0] == 10
+
+
+def test_a_very_long_type_name_loads(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    path = tmp_path / "long.gclog"
+    name = "N." + "x" * 20_000
+    path.write_text(f"a 2 x\nt 1 {name}\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+
+    assert ingest("load", str(path))[0] == 0
+    _, out, _ = ingest("query", "type-histogram", "--json")
+    assert json.loads(out)[0]["type"] == name
+    assert ingest("load", str(path), "--name", "x" * 9000)[0] == 2
+
+
+def test_dropping_twice(loaded: Callable[..., Ran]) -> None:
+    assert loaded("drop", "excerpt")[0] == 0
+    assert loaded("drop", "excerpt")[0] == 9
+
+
+@pytest.mark.parametrize("uri", ["foo", "foo://x", "bolt://127.0.0.1:99999", "bolt://"])
+def test_an_address_that_is_none(
+    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, uri: str
+) -> None:
+    monkeypatch.setenv("NEO4J_URI", uri)
+
+    code, _, err = ingest("list")
+
+    assert (code, "is no address of a Neo4j" in err) == (6, True)
+
+
 def test_a_server_that_goes_away_between_queries_is_one_line(
     ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

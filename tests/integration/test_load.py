@@ -19,7 +19,13 @@ from ingest.example import example_gclog
 from ingest.graph import RootKind
 from ingest.pipeline import load, measure
 from ingest.store.connection import Target, connect
-from ingest.store.dumps import delete, find_dump, list_dumps, unpublish
+from ingest.store.dumps import (
+    delete,
+    find_dump,
+    list_dumps,
+    this_process,
+    unpublish,
+)
 from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS
 from tests.bench.heaps import write_heap
 
@@ -248,11 +254,9 @@ def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
     assert counts(empty_database)[0] > 1000
     assert list_dumps(empty_database) == []
     # The loader (this process) is still alive: it must be told that it is dead.
-    import socket
-
     empty_database.write(
         "MATCH (d:Dump) SET d.loader = $host + ':999999:1'",
-        {"host": socket.gethostname()},
+        {"host": this_process().rsplit(":", 2)[0]},
     )
 
     receipt = load(str(example), empty_database)
@@ -276,6 +280,51 @@ def test_a_load_of_another_machine_is_left_alone_while_it_lives(
     )
     load(str(example), empty_database, replace=True)
     assert rows(empty_database, "MATCH (d:Dump {number: 7}) RETURN count(d)") == [(0,)]
+
+
+def test_loads_at_the_same_moment_all_succeed(
+    empty_database: Database, neo4j_target: Target, tmp_path: Path
+) -> None:
+    """Four files of one name by four processes: four dumps."""
+    paths = [tmp_path / str(i) / "same-name.gclog" for i in range(4)]
+    for i, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_text(f"a 2 x\nt 1 T\no 1 1 {i + 8:x}\nr 1 1 0\nc x\n")
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "ingest", "load", str(path)],
+            env=environment_for(neo4j_target),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for path in paths
+    ]
+    said = [process.communicate(timeout=120)[1] for process in running]
+
+    assert [process.returncode for process in running] == [0] * 4, said
+    dumps = list_dumps(empty_database)
+    assert len({dump.name for dump in dumps}) == 4
+    assert len({dump.number for dump in dumps}) == 4
+    (written,), *_ = rows(empty_database, "MATCH (o:Object) RETURN count(o)")
+    assert written == 4
+
+
+def test_a_file_that_another_process_has_just_loaded_is_loaded_already(
+    empty_database: Database, example: Path
+) -> None:
+    other = None
+
+    def overtaken(stage: str, done: int, total: int | None) -> None:
+        nonlocal other
+        if stage == "analyse" and done == total and other is None:
+            other = "taken"
+            other = load(str(example), empty_database).name
+
+    receipt = load(str(example), empty_database, name="mine", progress=overtaken)
+
+    assert other == "example"
+    assert (receipt.loaded, receipt.name) == (False, "example")
+    assert len(list_dumps(empty_database)) == 1
 
 
 def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> None:

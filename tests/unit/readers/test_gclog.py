@@ -303,15 +303,45 @@ def test_a_truncated_file_gives_what_it_has(
             reading(kept, strict=True)
 
 
-def test_a_truncated_compressed_file(reading: Callable[..., HeapGraph]) -> None:
-    lines = "".join(f"o {i:x} 1 {i * 7919 % 4096:x}\n" for i in range(1, 50_000))
-    content = gzip.compress(f"a 2 x\nt 1 T\n{lines}c x\n".encode())
+@pytest.mark.parametrize(
+    "pack",
+    [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress],
+    ids=["gz", "xz", "bz2", "zst"],
+)
+def test_a_truncated_compressed_file(
+    reading: Callable[..., HeapGraph], pack: Callable[[bytes], bytes]
+) -> None:
+    lines = "".join(f"o {i:x} 1 {i * 7919**5 % 65536:x}\n" for i in range(1, 120_001))
+    content = pack(f"a 2 x\nt 1 T\n{lines}r 1 1 0\nc x\n".encode())
 
-    graph = reading(content[: len(content) // 2])
+    half = reading(content[: len(content) // 2])
+    assert 10_000 < half.object_count < 120_000
+    assert odd(half)["truncated_compression"] == 1
+    assert odd(half)["unclosed_domain"] == 1
+    almost = reading(content[:-3])
+    assert odd(almost)["truncated_compression"] == 1
+    assert almost.object_count > 60_000
+    with pytest.raises(DumpError):
+        reading(content[:9])
 
-    assert 1000 < graph.object_count < 50_000
+
+def test_a_gzip_file_without_its_trailer_is_read_whole(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    graph = reading(gzip.compress(EXCERPT.encode())[:-4])
+
+    assert (graph.object_count, len(graph.root_object)) == (6, 3)
     assert odd(graph)["truncated_compression"] == 1
-    assert odd(graph)["unclosed_domain"] == 1
+
+
+def test_zstd_frames_one_behind_the_other(reading: Callable[..., HeapGraph]) -> None:
+    pack = zstandard.ZstdCompressor().compress
+    half = EXCERPT.index("t 1 ")
+
+    graph = reading(pack(EXCERPT[:half].encode()) + pack(EXCERPT[half:].encode()))
+
+    assert graph.object_count == 6
+    assert "truncated_compression" not in odd(graph)
 
 
 def test_damaged_compressed_data_is_an_error_with_its_offset(
@@ -353,6 +383,11 @@ def test_an_empty_file_and_a_folder(
         pass
     with pytest.raises(DumpError, match="no such file"), open_source("/no/such"):
         pass
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    for bad in (str(file / "below"), "x" * 5000):
+        with pytest.raises(DumpError, match="cannot be read"), open_source(bad):
+            pass
 
 
 def test_an_object_with_a_very_long_line(reading: Callable[..., HeapGraph]) -> None:
