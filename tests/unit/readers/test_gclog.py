@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
 from ingest.graph import Domain, RootKind
 from ingest.progress import silent
-from ingest.readers import open_source, read
+from ingest.readers import open_source
 from ingest.readers.gclog import sniff
 from ingest.readers.lines import to_utf8, whole_lines
 from tests.dumps.gclog import Gclog
@@ -45,19 +41,6 @@ o 22c823 1b 28
 r 22c823 5 0
 c bubblecs.exe 763fbef
 """
-
-
-@pytest.fixture
-def reading(tmp_path: Path) -> Callable[..., HeapGraph]:
-    """A function that reads bytes as a dump."""
-
-    def reads(content: bytes | str, *, strict: bool = False) -> HeapGraph:
-        path = tmp_path / "dump"
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        with open_source(str(path)) as source:
-            return read(source, strict=strict, progress=silent)
-
-    return reads
 
 
 def odd(graph: HeapGraph) -> dict[str, int]:
@@ -121,17 +104,6 @@ def test_an_old_windows_code_page(reading: Callable[..., HeapGraph]) -> None:
     graph = reading("a 2 x\nt 1 Größe\no 1 1 10\nc x\n".encode("cp1252"))
 
     assert graph.type_name(0) == "Größe"
-
-
-@pytest.mark.parametrize(
-    "pack",
-    [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress],
-    ids=["gz", "xz", "bz2", "zst"],
-)
-def test_compression_is_known_by_content(
-    reading: Callable[..., HeapGraph], pack: Callable[[bytes], bytes]
-) -> None:
-    assert reading(pack(EXCERPT.encode())).object_count == 6
 
 
 def test_type_names_keep_blanks_and_generics(
@@ -301,57 +273,6 @@ def test_a_truncated_file_gives_what_it_has(
     if not closed:
         with pytest.raises((TruncatedDump, MalformedDump)):
             reading(kept, strict=True)
-
-
-@pytest.mark.parametrize(
-    "pack",
-    [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress],
-    ids=["gz", "xz", "bz2", "zst"],
-)
-def test_a_truncated_compressed_file(
-    reading: Callable[..., HeapGraph], pack: Callable[[bytes], bytes]
-) -> None:
-    lines = "".join(f"o {i:x} 1 {i * 7919**5 % 65536:x}\n" for i in range(1, 120_001))
-    content = pack(f"a 2 x\nt 1 T\n{lines}r 1 1 0\nc x\n".encode())
-
-    half = reading(content[: len(content) // 2])
-    assert 10_000 < half.object_count < 120_000
-    assert odd(half)["truncated_compression"] == 1
-    assert odd(half)["unclosed_domain"] == 1
-    almost = reading(content[:-3])
-    assert odd(almost)["truncated_compression"] == 1
-    assert almost.object_count > 60_000
-    with pytest.raises(DumpError):
-        reading(content[:9])
-
-
-def test_a_gzip_file_without_its_trailer_is_read_whole(
-    reading: Callable[..., HeapGraph],
-) -> None:
-    graph = reading(gzip.compress(EXCERPT.encode())[:-4])
-
-    assert (graph.object_count, len(graph.root_object)) == (6, 3)
-    assert odd(graph)["truncated_compression"] == 1
-
-
-def test_zstd_frames_one_behind_the_other(reading: Callable[..., HeapGraph]) -> None:
-    pack = zstandard.ZstdCompressor().compress
-    half = EXCERPT.index("t 1 ")
-
-    graph = reading(pack(EXCERPT[:half].encode()) + pack(EXCERPT[half:].encode()))
-
-    assert graph.object_count == 6
-    assert "truncated_compression" not in odd(graph)
-
-
-def test_damaged_compressed_data_is_an_error_with_its_offset(
-    reading: Callable[..., HeapGraph],
-) -> None:
-    content = bytearray(lzma.compress(EXCERPT.encode() * 500))
-    content[len(content) // 2] ^= 0xFF
-
-    with pytest.raises(MalformedDump, match="byte"):
-        reading(bytes(content))
 
 
 @pytest.mark.parametrize(

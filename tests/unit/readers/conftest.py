@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.progress import silent
+from ingest.readers import open_source, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.graph import HeapGraph
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Callable[..., HeapGraph]:
+    """A function that reads bytes as a dump."""
+
+    def reads(content: bytes | str, *, strict: bool = False) -> HeapGraph:
+        path = tmp_path / "dump"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        with open_source(str(path)) as source:
+            return read(source, strict=strict, progress=silent)
+
+    return reads

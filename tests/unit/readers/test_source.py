@@ -1,0 +1,81 @@
+"""Where a dump's bytes come from: compressed, cut, damaged."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+
+from ingest.errors import DumpError, MalformedDump
+from tests.unit.readers.test_gclog import EXCERPT, odd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.graph import HeapGraph
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress],
+    ids=["gz", "xz", "bz2", "zst"],
+)
+def test_compression_is_known_by_content(
+    reading: Callable[..., HeapGraph], pack: Callable[[bytes], bytes]
+) -> None:
+    assert reading(pack(EXCERPT.encode())).object_count == 6
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress],
+    ids=["gz", "xz", "bz2", "zst"],
+)
+def test_a_truncated_compressed_file(
+    reading: Callable[..., HeapGraph], pack: Callable[[bytes], bytes]
+) -> None:
+    lines = "".join(f"o {i:x} 1 {i * 7919**5 % 65536:x}\n" for i in range(1, 120_001))
+    content = pack(f"a 2 x\nt 1 T\n{lines}r 1 1 0\nc x\n".encode())
+
+    half = reading(content[: len(content) // 2])
+    assert 10_000 < half.object_count < 120_000
+    assert odd(half)["truncated_compression"] == 1
+    assert odd(half)["unclosed_domain"] == 1
+    almost = reading(content[:-3])
+    assert odd(almost)["truncated_compression"] == 1
+    assert almost.object_count > 60_000
+    with pytest.raises(DumpError):
+        reading(content[:9])
+
+
+def test_a_gzip_file_without_its_trailer_is_read_whole(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    graph = reading(gzip.compress(EXCERPT.encode())[:-4])
+
+    assert (graph.object_count, len(graph.root_object)) == (6, 3)
+    assert odd(graph)["truncated_compression"] == 1
+
+
+def test_zstd_frames_one_behind_the_other(reading: Callable[..., HeapGraph]) -> None:
+    pack = zstandard.ZstdCompressor().compress
+    half = EXCERPT.index("t 1 ")
+
+    graph = reading(pack(EXCERPT[:half].encode()) + pack(EXCERPT[half:].encode()))
+
+    assert graph.object_count == 6
+    assert "truncated_compression" not in odd(graph)
+
+
+def test_damaged_compressed_data_is_an_error_with_its_offset(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    content = bytearray(lzma.compress(EXCERPT.encode() * 500))
+    content[len(content) // 2] ^= 0xFF
+
+    with pytest.raises(MalformedDump, match="byte"):
+        reading(bytes(content))
