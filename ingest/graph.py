@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NO_TYPE = -1
-NO_DOMAIN = -1
 
 
 class RefKind(IntEnum):

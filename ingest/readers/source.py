@@ -12,7 +12,7 @@ import io
 import lzma
 import sys
 import zlib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -53,7 +53,6 @@ class _Zstd(io.RawIOBase):
         self._raw = raw
         self._frame = self._new_frame()
         self._begun = False
-        self._waiting = b""
         self._out = memoryview(b"")
 
     @staticmethod
@@ -66,11 +65,11 @@ class _Zstd(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         while not self._out:
+            piece = b""
             if self._frame.eof:
-                self._waiting = self._frame.unused_data + self._waiting
+                piece = self._frame.unused_data
                 self._frame, self._begun = self._new_frame(), False
-            piece = self._waiting or self._raw.read(_ZSTD_STEP_BYTES)
-            self._waiting = b""
+            piece = piece or self._raw.read(_ZSTD_STEP_BYTES)
             if not piece:
                 if self._begun:
                     raise EOFError("a zstd frame is cut")
@@ -205,17 +204,23 @@ def open_source(dump: str) -> Iterator[Source]:
             raise DumpError("standard input is closed", path="<stdin>")
         yield Source("<stdin>", sys.stdin.buffer, None)
         return
-    path = Path(dump)
-    try:
-        if path.is_dir():
-            raise DumpError("is a folder; name a dump in it", path=dump)
-        with path.open("rb") as file:
+    # Only what opening says is translated: what goes wrong in the caller's block is
+    # the caller's.
+    with ExitStack() as stack:
+        try:
+            path = Path(dump)
+            if path.is_dir():
+                raise DumpError("is a folder; name a dump in it", path=dump)
+            file = stack.enter_context(path.open("rb"))
             size = path.stat().st_size if path.is_file() else None
-            yield Source(dump, cast("BinaryIO", file), size)
-    except FileNotFoundError as error:
-        raise DumpError("no such file", path=dump) from error
-    except PermissionError as error:
-        raise DumpError("may not be read; check its permissions", path=dump) from error
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise DumpError(f"cannot be read ({why})", path=dump[:200]) from error
+            source = Source(dump, cast("BinaryIO", file), size)
+        except FileNotFoundError as error:
+            raise DumpError("no such file", path=dump) from error
+        except PermissionError as error:
+            raise DumpError(
+                "may not be read; check its permissions", path=dump
+            ) from error
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise DumpError(f"cannot be read ({why})", path=dump[:200]) from error
+        yield source

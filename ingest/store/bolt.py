@@ -237,7 +237,7 @@ class _Writer:
                 )
                 return [result for part in parts for result in part]
             except BaseException:
-                self._stopped = True
+                self._stopped = True  # Ctrl-C arrives here, in the main thread
                 raise
 
     def _count(self, counters: SummaryCounters) -> None:
@@ -318,6 +318,8 @@ class _Writer:
         columns: list[NDArray[np.int64]],
         properties: tuple[str, ...] = (),
     ) -> None:
+        if not len(columns[0]):
+            return
         pairs = ", ".join(f"{key}: r[{i}]" for i, key in enumerate(properties, start=2))
         inner = f" {{{pairs}}}" if pairs else ""
         text = (

@@ -11,10 +11,12 @@ import pytest
 import zstandard
 
 from ingest.errors import DumpError, MalformedDump
+from ingest.readers import open_source
 from tests.unit.readers.test_gclog import EXCERPT, odd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ingest.graph import HeapGraph
 
@@ -79,3 +81,11 @@ def test_damaged_compressed_data_is_an_error_with_its_offset(
 
     with pytest.raises(MalformedDump, match="byte"):
         reading(bytes(content))
+
+
+def test_what_goes_wrong_in_the_callers_block_is_the_callers(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_text(EXCERPT, encoding="utf-8")
+
+    with pytest.raises(PermissionError, match="mine"), open_source(str(path)):
+        raise PermissionError("mine")
