@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from ingest import __version__
 from ingest.errors import AlreadyLoaded, StoreError
 from ingest.progress import silent
 from ingest.readers import open_source, read
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
     from ingest.analysis.metrics import HeapMetrics
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.store.connection import Database
     from ingest.store.dumps import DumpInfo
+    from ingest.store.embedded import EmbeddedServer
+    from ingest.store.mapping import Counts
+    from ingest.store.tables import HeapTables
 
 _SUFFIXES = re.compile(r"(\.(gclog|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE)
+
+
+class Via(StrEnum):
+    """How a dump is written.
+
+    ``BOLT`` into the running server, ``BULK`` as a new store (see
+    `ingest.store.bulk`), ``AUTO`` as is estimated to be faster.
+    """
+
+    AUTO = "auto"
+    BOLT = "bolt"
+    BULK = "bulk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,8 @@ def load(
     dump: str,
     database: Database,
     *,
+    server: EmbeddedServer | None = None,
+    via: Via = Via.AUTO,
     name: str | None = None,
     replace: bool = False,
     strict: bool = False,
@@ -73,6 +95,9 @@ def load(
     Args:
         dump: A path, or ``-``.
         database: Where to.
+        server: Whose database that is, if it is the embedded one's. Then the dump's
+            tables are kept beside its store.
+        via: How to write it.
         name: What to call it; made from the file's name otherwise.
         replace: Load again what is there, and whatever has the name.
         strict: Refuse a dump with irregularities.
@@ -80,17 +105,20 @@ def load(
 
     Raises:
         DumpError: the dump cannot be read.
-        StoreError: the server refused or was lost, or the name is taken.
+        StoreError: the server refused or was lost, the name is taken, or no bulk
+            load is possible. What was written stays invisible, and the next load
+            removes it.
+        EmbeddedError: the embedded server could not be changed over; it is as before.
     """
     from ingest.analysis.metrics import analyse
-    from ingest.store.bolt import ensure_schema, write
-    from ingest.store.dumps import list_dumps
+    from ingest.store import bolt, dumps
+    from ingest.store.tables import HeapTables
 
-    ensure_schema(database)
+    bolt.ensure_schema(database)
     with open_source(dump) as source:
         graph = read(source, strict=strict, progress=progress)
     warnings = {i.kind: i.count for i in graph.irregularities}
-    present = list_dumps(database)
+    present = dumps.list_dumps(database)
     same = [entry for entry in present if entry.sha256 == source.sha256]
     if same and not replace:
         return _present(same[0], warnings)
@@ -101,24 +129,24 @@ def load(
         )
     replaced = {entry.number: entry for entry in [*same, *named]}
     taken = {entry.name for entry in present if entry.number not in replaced}
-    exact_name = name is not None
-    if name is None:
-        name = same[0].name if same else _free_name(dump, taken)
-    metrics = analyse(graph, progress)
+    tables = HeapTables(graph, analyse(graph, progress))
+    object_count, reference_count = graph.object_count, graph.reference_count
+    del graph  # `write` lets go of it
     try:
         written = write(
+            tables,
             database,
-            graph,
-            metrics,
-            name=name,
+            server=server,
+            via=via,
+            name=name or (same[0].name if same else _free_name(dump, taken)),
+            exact_name=name is not None,
             source=PurePath(dump).name if dump != "-" else "<stdin>",
             sha256=source.sha256,
             replaces=sorted(replaced),
-            exact_name=exact_name,
             progress=progress,
         )
     except AlreadyLoaded:
-        same = [d for d in list_dumps(database) if d.sha256 == source.sha256]
+        same = [d for d in dumps.list_dumps(database) if d.sha256 == source.sha256]
         if not same:
             raise
         return _present(same[0], warnings)
@@ -126,12 +154,152 @@ def load(
         written.name,
         written.number,
         loaded=True,
-        object_count=graph.object_count,
-        reference_count=graph.reference_count,
-        node_count=written.node_count,
-        relationship_count=written.relationship_count,
+        object_count=object_count,
+        reference_count=reference_count,
+        node_count=sum(written.counts.nodes.values()),
+        relationship_count=sum(written.counts.relationships.values()),
         warnings=warnings,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        name: The dump's name; not the wished one where that was taken meanwhile.
+        number: The dump's number.
+        counts: Its nodes and relationships.
+    """
+
+    name: str
+    number: int
+    counts: Counts
+
+
+def write(
+    tables: HeapTables,
+    database: Database,
+    *,
+    server: EmbeddedServer | None = None,
+    via: Via = Via.AUTO,
+    name: str,
+    exact_name: bool = True,
+    source: str,
+    sha256: str,
+    replaces: Sequence[int] = (),
+    progress: Progress = silent,
+) -> Written:
+    """Write one dump under a number of its own and make it ready.
+
+    Args:
+        tables: The dump; a bulk load closes them.
+        database: Where to; constraints and indexes are there.
+        server: Whose database that is, if it is the embedded one's.
+        via: How.
+        name: What to call it.
+        exact_name: Whether ``name`` must be had, or may get a number behind it.
+        source: The file's name.
+        sha256: Digest of the decompressed file.
+        replaces: Numbers of dumps that go when this one is ready.
+        progress: Told of all stages.
+
+    Raises:
+        AlreadyLoaded: another process has loaded the same file meanwhile.
+        StoreError, EmbeddedError: see `load`.
+    """
+    from ingest.store import bolt, bulk, dumps
+
+    dumps.clean_up(database, progress)
+    in_bulk = _in_bulk(via, server, database, tables, replaces)
+    about: dict[str, object] = {"source": source, "tool_version": __version__}
+    with ExitStack() as stack:
+        if server is not None and in_bulk:
+            stack.enter_context(bulk.exclusive(server))
+        number, node = dumps.claim(
+            database, name, sha256, about, replaces=replaces, exclusive=in_bulk
+        )
+        if server is not None:
+            bulk.keep(server, number, sha256, tables, progress)
+        if server is not None and in_bulk:
+            properties = tables.dump() | about
+            tables.close()  # the importer needs the memory
+            name, counts = bulk.write(
+                server,
+                database,
+                number=number,
+                name=name,
+                exact_name=exact_name,
+                properties=properties,
+                replaces=replaces,
+                progress=progress,
+            )
+        else:
+            counts = bolt.write(database, tables, number, node, progress)
+            name = dumps.publish_as(
+                database, number, name, list(replaces), exact=exact_name
+            )
+            for old in replaces:
+                dumps.delete(database, old, progress)
+    if server is not None:
+        bulk.prune(server, database)
+    return Written(name, number, counts)
+
+
+def _in_bulk(
+    via: Via,
+    server: EmbeddedServer | None,
+    database: Database,
+    tables: HeapTables,
+    replaces: Container[int],
+) -> bool:
+    """Whether to load in bulk.
+
+    Raises:
+        StoreError: it was asked for and is not possible.
+    """
+    from ingest.store import bulk
+
+    if server is None:
+        if via is Via.BULK:
+            raise StoreError(
+                "a bulk load makes a new store, which only the tool's own Neo4j can "
+                "take; for yours: ingest export DUMP DIR --for neo4j-admin"
+            )
+        return False
+    entities = 3 * tables.rows("objects") + tables.rows("references")
+    if via is Via.BOLT or (via is Via.AUTO and entities < bulk.LEAST_ENTITIES):
+        return False
+    plan = bulk.plan(server, database, entities, replaces)
+    if via is Via.AUTO:
+        return plan.obstacle is None and plan.is_faster
+    if plan.obstacle is not None:
+        raise StoreError(f"no bulk load is possible: {plan.obstacle}; use --via bolt")
+    return True
+
+
+def drop(
+    name: str,
+    database: Database,
+    *,
+    server: EmbeddedServer | None = None,
+    progress: Progress = silent,
+) -> DumpInfo:
+    """Drop a loaded dump; returns what it was.
+
+    Raises:
+        UnknownDump: there is none of that name.
+        StoreError: the server refused or was lost.
+    """
+    from ingest.store import bulk, dumps
+
+    found = dumps.find_dump(database, name)
+    dumps.clean_up(database, progress)
+    dumps.unpublish(database, found.number)
+    dumps.delete(database, found.number, progress)
+    if server is not None:
+        bulk.prune(server, database)
+    return found
 
 
 def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:

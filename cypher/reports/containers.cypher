@@ -15,7 +15,7 @@
 // object count twice. Every object of the dump is looked at, about a second for a
 // million.
 MATCH (o:Object)
-WHERE o.dump = $dump
+WHERE o.dump = $dump AND o.retained_bytes >= 0
 WITH o, COUNT { (o)-[:REFERENCES]->() } AS reference_count
 WHERE reference_count > 0
 WITH o, reference_count

@@ -14,7 +14,7 @@
 // trace. Go on with referrers-of and shared-by. Two references of one object count
 // twice. Every object of the dump is looked at, about a second for a million.
 MATCH (o:Object)
-WHERE o.dump = $dump
+WHERE o.dump = $dump AND o.retained_bytes >= 0
 WITH o, COUNT { (o)<-[:REFERENCES]-() } AS referrer_count
 WHERE referrer_count > 0
 WITH o, referrer_count

@@ -13,9 +13,11 @@
 // Each stands in the graph as a placeholder of size 0. A few are usual: the heap
 // moved while it was written, or the object lives in another heap. Many mean that
 // the dump is cut or incomplete, and then retained sizes are too small: see
-// warnings. An index has the placeholders, so only they are read.
+// warnings. Placeholders are the dump's last objects, so only their keys are read.
+MATCH (d:Dump {number: $dump})
 MATCH (o:Object)
-WHERE o.dump = $dump AND o.missing = true
+WHERE o.key >= $dump * 1099511627776 + d.object_count
+  AND o.key < ($dump + 1) * 1099511627776
 CALL (o) {
   OPTIONAL MATCH (o)<-[r:REFERENCES|WEAKLY_REFERENCES]-(h:Object)
   WITH h, r

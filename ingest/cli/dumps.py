@@ -19,8 +19,10 @@ from ingest.cli.options import (
     Uri,
     Username,
     open_database,
+    open_store,
     warn_of_compilation,
 )
+from ingest.pipeline import Via
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -39,6 +41,13 @@ def load(
         bool,
         typer.Option("--replace", help="Load again what is there under that name."),
     ] = False,
+    via: Annotated[
+        Via,
+        typer.Option(
+            help="bolt writes into the running server, bulk makes a new store "
+            "(only the tool's own server); auto takes what is faster."
+        ),
+    ] = Via.AUTO,
     strict: Strict = False,
     as_json: AsJson = False,
     uri: Uri = None,
@@ -67,12 +76,14 @@ def load(
     receipts = []
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        open_store(uri, username, password, database, progress) as (opened, server),
     ):
         for dump in dumps:
             receipt = load_one(
                 dump,
                 opened,
+                server=server,
+                via=via,
                 name=name,
                 replace=replace,
                 strict=strict,
@@ -143,15 +154,13 @@ def drop(
     database: DatabaseName = None,
 ) -> None:
     """Drop a loaded dump. Exit 9: there is none of that name."""
-    from ingest.store.dumps import delete, find_dump, unpublish
+    from ingest.pipeline import drop as drop_one
 
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        open_store(uri, username, password, database, progress) as (opened, server),
     ):
-        found = find_dump(opened, name)
-        unpublish(opened, found.number)
-        delete(opened, found.number, progress)
+        found = drop_one(name, opened, server=server, progress=progress)
     if as_json:
         typer.echo(json.dumps({"dropped": found.name, "number": found.number}))
     else:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.settings import Settings
     from ingest.store.connection import Database, Target
-
-
-EMBEDDED_DATABASE = "neo4j"
+    from ingest.store.embedded import EmbeddedServer
 
 
 def _complete_query(incomplete: str) -> list[tuple[str, str]]:
@@ -126,21 +124,12 @@ def _own_target(
 
 def running_target(settings: Settings) -> Target | None:
     """The user's own server, or the embedded one if it runs already."""
-    from ingest.store.connection import Target
-    from ingest.store.embedded import EmbeddedServer
+    from ingest.store.embedded import EmbeddedServer, target_of
 
     if own := _own_target(settings, None, None, None, None):
         return own
     endpoint = EmbeddedServer(settings).running()
-    if endpoint is None:
-        return None
-    return Target(
-        endpoint.bolt_uri,
-        endpoint.username,
-        endpoint.password,
-        EMBEDDED_DATABASE,
-        endpoint.http_url,
-    )
+    return None if endpoint is None else target_of(endpoint)
 
 
 @contextmanager
@@ -157,23 +146,30 @@ def open_database(
         StoreError: it cannot be opened.
         EmbeddedError: the embedded one cannot be fetched or started.
     """
-    from ingest.settings import settings
-    from ingest.store.connection import Target, connect
-    from ingest.store.embedded import EmbeddedServer
+    with open_store(uri, username, password, database, progress) as (opened, _):
+        yield opened
 
-    known = settings()
+
+@contextmanager
+def open_store(
+    uri: str | None,
+    username: str | None,
+    password: str | None,
+    database: str | None,
+    progress: Progress,
+) -> Iterator[tuple[Database, EmbeddedServer | None]]:
+    """As `open_database`; and the server, if it is the embedded one."""
+    from ingest.settings import settings
+    from ingest.store.connection import connect
+    from ingest.store.embedded import DATABASE, EmbeddedServer, target_of
+
+    known, server = settings(), None
     target = _own_target(known, uri, username, password, database)
     if target is None:
-        endpoint = EmbeddedServer(known).start(progress)
-        target = Target(
-            endpoint.bolt_uri,
-            endpoint.username,
-            endpoint.password,
-            database or EMBEDDED_DATABASE,
-            endpoint.http_url,
-        )
+        server = EmbeddedServer(known)
+        target = target_of(server.start(progress), database or DATABASE)
     with connect(target) as opened:
-        yield opened
+        yield opened, server
 
 
 def warn_of_compilation() -> None:

@@ -14,32 +14,30 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from ingest import __version__
 from ingest.analysis.distances import ROOT
-from ingest.errors import Conflict, StoreError
+from ingest.errors import StoreError
 from ingest.graph import RefKind, RootFlag
 from ingest.progress import silent
-from ingest.store.dumps import beat, claim, clean_up, delete, publish
+from ingest.store.dumps import beat
+from ingest.store.mapping import Counts
 from ingest.store.rows import Columns, Rows
 from ingest.store.schema import constraint_statements, label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from neo4j import SummaryCounters
     from numpy.typing import NDArray
 
-    from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.store.connection import Database
+    from ingest.store.tables import HeapTables
 
     Ids = NDArray[np.int64]
     T = TypeVar("T")
@@ -48,22 +46,6 @@ BATCH_ROWS = 20_000
 WRITERS = 2
 _HEARTBEAT_SECONDS = 15.0
 _STAGE = "write"
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a load has written.
-
-    Attributes:
-        name: The dump's name; not the wished one where that was taken meanwhile.
-        number: The dump's number.
-        node_count, relationship_count: As the server counted them.
-    """
-
-    name: str
-    number: int
-    node_count: int
-    relationship_count: int
 
 
 def ensure_schema(database: Database) -> None:
@@ -75,53 +57,31 @@ def ensure_schema(database: Database) -> None:
 
 def write(
     database: Database,
-    graph: HeapGraph,
-    metrics: HeapMetrics,
-    *,
-    name: str,
-    source: str,
-    sha256: str,
-    replaces: Sequence[int] = (),
-    exact_name: bool = True,
+    tables: HeapTables,
+    number: int,
+    node: int,
     progress: Progress = silent,
-) -> Written:
-    """Write one dump; readers see nothing of it until all is there.
+) -> Counts:
+    """Write all of a claimed dump; it stays invisible until it is published.
 
     Args:
         database: Where to.
-        graph: What was read.
-        metrics: What was measured.
-        name: What the dump is called once it is ready.
-        source: File name, for the reader of the graph.
-        sha256: Digest of the decompressed file.
-        replaces: Numbers of dumps that go when this one is ready.
-        exact_name: Whether ``name`` must be had, or may get a number behind it.
+        tables: The dump.
+        number: Of the dump, claimed.
+        node: The server's id of its Dump node.
         progress: Told of nodes and relationships written.
 
+    Returns:
+        What the server counted, its Dump node included.
+
     Raises:
-        StoreError: the server refused, was lost, or counted something else. What
-            was written stays invisible, and the next load removes it.
+        StoreError: the server refused, was lost, or counted something else.
     """
-    clean_up(database, progress)
-    number, node = claim(
-        database,
-        name,
-        sha256,
-        {"source": source, "tool_version": __version__},
-        replaces=replaces,
+    writer = _Writer(
+        database, Rows(tables.graph, tables.metrics, number), node, progress
     )
-    writer = _Writer(database, Rows(graph, metrics, number), node, progress)
     writer.write()
-    try:
-        publish(database, number, name, list(replaces))
-    except Conflict:
-        if exact_name:
-            raise
-        name = f"{name}-{number}"
-        publish(database, number, name, list(replaces))
-    for old in replaces:
-        delete(database, old, progress)
-    return Written(name, number, writer.nodes, writer.relationships)
+    return Counts({"": writer.nodes}, {"": writer.relationships})
 
 
 class _Writer:

@@ -139,16 +139,19 @@ def claim(
     properties: dict[str, object],
     *,
     replaces: Sequence[int] = (),
+    exclusive: bool = False,
 ) -> tuple[int, int]:
     """Make a Dump node in state ``loading``, under a number of its own.
 
-    Until it is ready it goes by a name that cannot be taken.
+    Until it is ready it goes by a name that cannot be taken. While an exclusive
+    claim stands, no other load or drop can begin.
 
     Returns:
         Its number, and its internal id.
 
     Raises:
-        StoreError: the same dump is just being loaded by another process.
+        StoreError: the same dump is just being loaded by another process; or one of
+            both claims is exclusive.
         AlreadyLoaded: another process has loaded it since one looked.
     """
     values = {
@@ -157,6 +160,7 @@ def claim(
         "loader": this_process(),
         "properties": properties,
         "replaces": list(replaces),
+        "exclusive": exclusive or None,
     }
     for attempt in range(_CLAIMS):
         try:
@@ -166,6 +170,10 @@ def claim(
             if attempt == _CLAIMS - 1:
                 raise
     state, number, node = rows[0]
+    if state == "busy":
+        raise StoreError(
+            "another load or drop is going on, and one of them is in bulk; wait for it"
+        )
     if state == "ready":
         raise AlreadyLoaded(f"{name} has just been loaded by another process")
     if state == "loading":
@@ -183,12 +191,16 @@ OPTIONAL MATCH (same:Dump)
 WHERE same.sha256 = $sha256 AND same.state IN ['loading', 'ready']
   AND NOT same.number IN $replaces
 WITH max(same.state) AS state
+OPTIONAL MATCH (other:Dump)
+WHERE other.exclusive OR ($exclusive AND other.state <> 'ready')
+WITH CASE WHEN other IS NULL THEN state ELSE 'busy' END AS state
+LIMIT 1
 OPTIONAL MATCH (last:Dump)
 WITH state, coalesce(max(last.number), 0) + 1 AS number
 FOREACH (_ IN CASE WHEN state IS NULL THEN [1] ELSE [] END |
   CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
     state: 'loading', sha256: $sha256, loading_since: datetime(),
-    heartbeat: datetime(), loader: $loader})
+    heartbeat: datetime(), loader: $loader, exclusive: $exclusive})
   SET d += $properties
 )
 WITH state, number
@@ -203,6 +215,27 @@ def beat(database: Database, number: int) -> None:
         "MATCH (d:Dump {number: $number}) SET d.heartbeat = datetime()",
         {"number": number},
     )
+
+
+def publish_as(
+    database: Database, number: int, name: str, replaces: list[int], *, exact: bool
+) -> str:
+    """`publish` under ``name``, or where it is not ``exact`` with a number behind it.
+
+    Returns:
+        The name that it got.
+
+    Raises:
+        Conflict: the name was taken meanwhile.
+    """
+    try:
+        publish(database, number, name, replaces)
+    except Conflict:
+        if exact:
+            raise
+        name = f"{name}-{number}"
+        publish(database, number, name, replaces)
+    return name
 
 
 def publish(database: Database, number: int, name: str, replaces: list[int]) -> None:
@@ -226,10 +259,12 @@ def unpublish(database: Database, number: int) -> None:
 
     Raises:
         UnknownDump: somebody else is just dropping it.
+        StoreError: the whole store is just being made anew.
     """
     rows, _ = database.write(
         """
         MATCH (d:Dump {number: $number, state: 'ready'})
+        WHERE NOT EXISTS { MATCH (other:Dump) WHERE other.exclusive }
         SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
           d.name = d.name + ' dropping as ' + d.number
         RETURN d.number
@@ -237,6 +272,9 @@ def unpublish(database: Database, number: int) -> None:
         {"number": number, "loader": this_process()},
     )
     if not rows:
+        _, busy = database.read("MATCH (d:Dump) WHERE d.exclusive RETURN d.number", {})
+        if busy:
+            raise StoreError("a bulk load is going on; wait for it")
         raise UnknownDump("the dump is just being dropped by another process")
 
 

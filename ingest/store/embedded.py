@@ -1,31 +1,22 @@
 """Our own Neo4j: a Community server of one user, on loopback, from packages only.
 
-Its home is one folder below the user's state folder, for one series of Neo4j
-(``neo4j-5.26``), because a store once opened by a later series cannot go back::
+Its files are those of `ingest.store.home`. ``server.json`` may outlive its process
+and be wrong in any way: a process is ours only if it bears our home folder in its
+command line. One that is ours but that ``server.json`` does not know (killed between
+the start and the writing) is found by that, and ended before another is started.
 
-    neo4j-5.26/        mode 0700
-      password         mode 0600; written once, before Neo4j is told of it
-      server.json      mode 0600; the process and its ports, written at every start
-      server.lock      held while somebody starts or stops it
-      conf/ data/ logs/ import/ plugins/ run/ lib/
-
-``server.json`` may outlive its process and be wrong in any way: a process is ours
-only if it bears our home folder in its command line. One that is ours but that
-``server.json`` does not know (killed between the start and the writing) is found
-by that, and ended before another is started.
+A bulk load makes a new store beside the running server and swaps it in: what is
+current is decided by one file, written last.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import secrets
 import subprocess
-import tempfile
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +27,8 @@ from ingest.errors import EmbeddedError
 from ingest.places import places
 from ingest.progress import silent
 from ingest.store import artifacts, memory
+from ingest.store.connection import Target
+from ingest.store.home import Home, State
 from ingest.store.launch import (
     LOOPBACK,
     configuration,
@@ -48,7 +41,7 @@ from ingest.store.launch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ingest.progress import Progress
     from ingest.settings import Settings
@@ -62,7 +55,6 @@ _START_S, _STOP_S, _REFUSED_S, _POLL_S = 120.0, 60.0, 10.0, 0.25
 _CREATED_TOLERANCE_S = 5.0
 _PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _STAGE = "start Neo4j"
-_FOLDERS = ("conf", "data", "logs", "import", "plugins", "run", "lib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +69,6 @@ class Endpoint:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What ``server.json`` says; ``pid`` is 0 after a stop."""
-
-    version: str
-    bolt_port: int
-    http_port: int
-    pid: int = 0
-    created: float = 0.0
-    ready: bool = False
-
-
 class _PortTaken(EmbeddedError):
     """Another process listens where Neo4j wanted to."""
 
@@ -99,6 +79,7 @@ class EmbeddedServer:
     Attributes:
         version: The version a start would run.
         home: Its folder, which is also its ``NEO4J_HOME``.
+        files: What lies in it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -108,7 +89,7 @@ class EmbeddedServer:
         # Resolved, because a process is known by this path in its command line.
         self.home = places().state.resolve() / f"neo4j-{year}.{month}"
         self._home_argument = f"--home-dir={self.home}"
-        self._password_file = self.home / "password"
+        self.files = Home(self.home)
 
     @property
     def log_path(self) -> Path:
@@ -117,10 +98,10 @@ class EmbeddedServer:
 
     def running(self) -> Endpoint | None:
         """The server, if it runs and has been ready; waits for nothing."""
-        state = self._read_state()
+        state = self.files.read_state()
         if state is None or not state.ready or self._known_process(state) is None:
             return None
-        password = self._read_password()
+        password = self.files.read_password()
         return None if password is None else _endpoint(state, password)
 
     def start(self, progress: Progress = silent) -> Endpoint:
@@ -135,11 +116,13 @@ class EmbeddedServer:
         if endpoint := self.running():
             return endpoint
         with self._lock(progress):
-            state = self._read_state()
+            state = self.files.read_state()
             process = self._known_process(state)
             if state is not None and process is not None:
-                # Ready by now, or left behind by a command that was killed waiting.
-                return self._finish(process, state, progress, stage=_STAGE)
+                if state.data == self.files.data.name:
+                    # Ready by now, or left by a command that was killed waiting.
+                    return self._finish(process, state, progress, stage=_STAGE)
+                _end(process, progress)  # on a store that was never made current
             self._end_unknown(progress)
             try:
                 return self._start_new(state, progress, stage=_STAGE)
@@ -157,13 +140,13 @@ class EmbeddedServer:
         if not self.home.is_dir():
             return False
         with self._lock(progress):
-            state = self._read_state()
+            state = self.files.read_state()
             process = self._known_process(state)
             if process is not None:
                 _end(process, progress)
             stopped = self._end_unknown(progress) or process is not None
             if state is not None:
-                self._write_state(replace(state, pid=0, created=0.0, ready=False))
+                self.files.write_state(replace(state, pid=0, created=0.0, ready=False))
             return stopped
 
     def admin(
@@ -175,8 +158,8 @@ class EmbeddedServer:
             EmbeddedError: If there is no Java or Neo4j for it.
         """
         java, _ = packaged_java(self.version)
-        jars = self._jars(progress)
-        self._make_home()
+        jars = self.jars(progress)
+        self.files.make()
         return subprocess.run(
             [str(java), "org.neo4j.cli.AdminTool", *arguments],
             env=environment(self.home, jars),
@@ -187,24 +170,71 @@ class EmbeddedServer:
             check=False,
         )
 
+    def swap(
+        self, data: Path, finish: Callable[[Endpoint], None], progress: Progress
+    ) -> Endpoint:
+        """Serve from ``data``, a folder with an imported store, from now on.
+
+        The users come along. If anything fails, the server runs on the old folder
+        again; if this process is killed, the next start is on the old one before
+        ``store`` names the new one, and on the new one after that.
+
+        Args:
+            data: From `Home.new_data`, imported into.
+            finish: Completes and checks the new store while nobody else uses it.
+            progress: Told of stopping and starting.
+
+        Raises:
+            EmbeddedError: it does not start on ``data``.
+        """
+        with self._lock(progress):
+            state = self.files.read_state()
+            process = self._known_process(state)
+            if process is not None:
+                _end(process, progress)
+            self._end_unknown(progress)
+
+            def commit(endpoint: Endpoint) -> None:
+                finish(endpoint)
+                self.files.use_data(data)
+
+            try:
+                self.files.carry_users(data)
+                return self._start_new(
+                    state, progress, stage=_STAGE, data=data, commit=commit
+                )
+            except BaseException:
+                if self.files.data != data:
+                    self._start_new(state, progress, stage=_STAGE)
+                raise
+
     def _start_new(
-        self, before: _State | None, progress: Progress, *, stage: str
+        self,
+        before: State | None,
+        progress: Progress,
+        *,
+        stage: str,
+        data: Path | None = None,
+        commit: Callable[[Endpoint], None] | None = None,
     ) -> Endpoint:
         java, java_major = packaged_java(self.version)
-        jars = self._jars(progress)
+        jars = self.jars(progress)
+        data = data or self.files.data
         sizes = memory.fit(
             self._settings.heap_mib,
             self._settings.page_cache_mib,
             total_mib=memory.total_mib(),
         )
-        self._password()
+        self.files.password()
         bolt = free_port(before.bolt_port if before else _BOLT_PORT)
         http = free_port(before.http_port if before else _HTTP_PORT, other_than=bolt)
         (self.home / "conf" / "neo4j.conf").write_text(
-            configuration(self.version, bolt_port=bolt, http_port=http, sizes=sizes),
+            configuration(
+                self.version, data=data, bolt_port=bolt, http_port=http, sizes=sizes
+            ),
             encoding="utf-8",
         )
-        if not self._has_users():
+        if not self.files.has_users():
             self._tell_password(progress)
         command = [
             str(java),
@@ -216,20 +246,35 @@ class EmbeddedServer:
         ]
         process = self._spawn(command, environment(self.home, jars))
         try:
-            state = _State(self.version, bolt, http, process.pid, process.create_time())
-            self._write_state(state)
-            return self._finish(process, state, progress, stage=stage)
+            state = State(
+                self.version,
+                bolt,
+                http,
+                process.pid,
+                process.create_time(),
+                data=data.name,
+            )
+            self.files.write_state(state)
+            return self._finish(process, state, progress, stage=stage, commit=commit)
         except BaseException:  # Ctrl-C too: nothing half started stays
             _end(process, progress)
             raise
 
     def _finish(
-        self, process: psutil.Process, state: _State, progress: Progress, *, stage: str
+        self,
+        process: psutil.Process,
+        state: State,
+        progress: Progress,
+        *,
+        stage: str,
+        commit: Callable[[Endpoint], None] | None = None,
     ) -> Endpoint:
-        endpoint = _endpoint(state, self._password())
+        endpoint = _endpoint(state, self.files.password())
         if not state.ready:
             self._wait(process, endpoint, progress, stage=stage)
-            self._write_state(replace(state, ready=True))
+            if commit is not None:
+                commit(endpoint)
+            self.files.write_state(replace(state, ready=True))
         return endpoint
 
     def _spawn(
@@ -280,9 +325,9 @@ class EmbeddedServer:
                 refused = waited if refused is None else refused
                 if waited - refused > _REFUSED_S:
                     raise EmbeddedError(
-                        f"Neo4j refuses the password in {self._password_file}: put "
-                        f"the right one there, or move {self.home} away to begin an "
-                        "empty database"
+                        "Neo4j refuses the password in "
+                        f"{self.files.password_file}: put the right one there, or "
+                        f"move {self.home} away to begin an empty database"
                     ) from error
                 time.sleep(2)  # three wrong ones in a row lock the user for a while
             except (DriverError, Neo4jError):
@@ -315,22 +360,17 @@ class EmbeddedServer:
         except OSError:
             return ""
 
-    def _jars(self, progress: Progress) -> tuple[Path, ...]:
+    def jars(self, progress: Progress) -> tuple[Path, ...]:
+        """Neo4j's class path, fetched where it is not yet."""
         url = self._settings.maven_url
         lock = artifacts.lock_for(self.version, progress, maven_url=url)
         return artifacts.fetch(lock, progress, maven_url=url)
-
-    def _make_home(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True)
-        self.home.chmod(0o700)
-        for name in _FOLDERS:
-            (self.home / name).mkdir(exist_ok=True)
 
     @contextlib.contextmanager
     def _lock(self, progress: Progress) -> Iterator[None]:
         """Hold the right to start and stop; a failed write inside is told."""
         try:
-            self._make_home()
+            self.files.make()
             lock = filelock.FileLock(self.home / "server.lock")
             begun = time.monotonic()
             while True:
@@ -347,34 +387,10 @@ class EmbeddedServer:
         except OSError as error:
             raise artifacts.disk_error(error, self.home) from error
 
-    def _has_users(self) -> bool:
-        return (self.home / "data" / "databases" / "system").exists()
-
-    def _read_password(self) -> str | None:
-        try:
-            return self._password_file.read_text(encoding="utf-8").strip() or None
-        except FileNotFoundError:
-            return None
-
-    def _password(self) -> str:
-        """The password; a new one where there is no database yet."""
-        if password := self._read_password():
-            return password
-        if self._has_users():
-            raise EmbeddedError(
-                f"{self._password_file} is missing, without which nobody gets into the "
-                f"database beside it: bring it back, or move {self.home} away to begin "
-                "an empty one"
-            )
-        # Hexadecimal, since neo4j-admin reads the file as command-line arguments.
-        password = secrets.token_hex(24)
-        _write_private(self._password_file, password)
-        return password
-
     def _tell_password(self, progress: Progress) -> None:
         # By its file: every user of the machine may read a command line.
         done = self.admin(
-            ["dbms", "set-initial-password", f"@{self._password_file}"], progress
+            ["dbms", "set-initial-password", f"@{self.files.password_file}"], progress
         )
         if done.returncode != 0:
             said = last_words(done.stderr + done.stdout) or "it said nothing"
@@ -383,25 +399,7 @@ class EmbeddedServer:
                 f"move {self.home} away"
             )
 
-    def _read_state(self) -> _State | None:
-        """What ``server.json`` says, if it makes sense."""
-        try:
-            row = json.loads((self.home / "server.json").read_text(encoding="utf-8"))
-            return _State(
-                version=str(row["version"]),
-                bolt_port=_port(row["bolt_port"]),
-                http_port=_port(row["http_port"]),
-                pid=int(row["pid"]),
-                created=float(row["created"]),
-                ready=row["ready"] is True,
-            )
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def _write_state(self, state: _State) -> None:
-        _write_private(self.home / "server.json", json.dumps(asdict(state), indent=2))
-
-    def _known_process(self, state: _State | None) -> psutil.Process | None:
+    def _known_process(self, state: State | None) -> psutil.Process | None:
         """The process of ``server.json``, if it lives and is ours."""
         if state is None or state.pid < 1:
             return None
@@ -427,13 +425,18 @@ class EmbeddedServer:
         return bool(unknown)
 
 
-def _port(value: object) -> int:
-    if type(value) is not int or not 0 < value < 65536:
-        raise ValueError(value)
-    return value
+def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:
+    """How to talk to a running server."""
+    return Target(
+        endpoint.bolt_uri,
+        endpoint.username,
+        endpoint.password,
+        database,
+        endpoint.http_url,
+    )
 
 
-def _endpoint(state: _State, password: str) -> Endpoint:
+def _endpoint(state: State, password: str) -> Endpoint:
     return Endpoint(
         bolt_uri=f"bolt://{LOOPBACK}:{state.bolt_port}",
         http_url=f"http://{LOOPBACK}:{state.http_port}",
@@ -460,20 +463,6 @@ def _ask(endpoint: Endpoint) -> None:
         driver.session(database=DATABASE) as session,
     ):
         session.run("RETURN 1").consume()
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Replace a file by one that only its owner can read, whole or not at all."""
-    handle, name = tempfile.mkstemp(".part", f".{path.name}.", path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:  # mkstemp made it 0600
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _alive(process: psutil.Process) -> bool:

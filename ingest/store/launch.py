@@ -29,11 +29,12 @@ _NO_QUIET_PERIOD = {
 
 
 def configuration(
-    version: str, *, bolt_port: int, http_port: int, sizes: Memory
+    version: str, *, data: Path, bolt_port: int, http_port: int, sizes: Memory
 ) -> str:
     """``neo4j.conf``; only keys that ``version`` knows, since it refuses others."""
     bolt, http = f"{LOOPBACK}:{bolt_port}", f"{LOOPBACK}:{http_port}"
     entries = {
+        "server.directories.data": str(data),
         "server.default_listen_address": LOOPBACK,
         "server.default_advertised_address": LOOPBACK,
         "server.bolt.enabled": "true",
@@ -161,7 +162,9 @@ def main_class(jars: Sequence[Path], version: str) -> str:
     return f"org.neo4j.server.{'Neo4jCommunity' if renamed else 'CommunityEntryPoint'}"
 
 
-def environment(home: Path, jars: Sequence[Path]) -> dict[str, str]:
+def environment(
+    home: Path, jars: Sequence[Path], conf: Path | None = None
+) -> dict[str, str]:
     """Ours, less what would change Java's flags, and less the user's own server."""
     kept = {
         name: value
@@ -170,7 +173,7 @@ def environment(home: Path, jars: Sequence[Path]) -> dict[str, str]:
     }
     return kept | {
         "NEO4J_HOME": str(home),
-        "NEO4J_CONF": str(home / "conf"),
+        "NEO4J_CONF": str(conf or home / "conf"),
         # As an argument, 20 kB of it would stand in every list of processes.
         "CLASSPATH": os.pathsep.join(map(str, jars)),
     }

@@ -58,6 +58,14 @@ def fit(heap_mib: int | None, page_cache_mib: int | None, *, total_mib: int) -> 
     return Memory(heap, cache)
 
 
+def for_import(*, total_mib: int) -> Memory:
+    """What ``neo4j-admin`` may have beside a running server and the tool."""
+    return Memory(
+        _between((256, 2 << 10), total_mib // 8),
+        _between((512, 64 << 10), total_mib * 3 // 10),
+    )
+
+
 def _between(bounds: tuple[int, int], value: int) -> int:
     return max(bounds[0], min(bounds[1], value))
 

@@ -35,12 +35,17 @@ class Label:
     """One node label.
 
     Attributes:
+        table: The table of `ingest.store.tables` whose rows are its nodes; ``None``
+            for Dump, which is no row. But for key and dump, the properties are
+            columns of the same names.
         unique: Properties that are unique each for itself.
-        indexes: Range indexes, each a tuple of properties.
+        indexes: Range indexes, each a tuple of properties. Each is populated in
+            full after a bulk load, so there are few.
     """
 
     name: str
     meaning: str
+    table: str | None
     properties: tuple[Property, ...]
     unique: tuple[str, ...] = ("key",)
     indexes: tuple[tuple[str, ...], ...] = ()
@@ -48,12 +53,24 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """One relationship type between two labels."""
+    """One relationship type between two labels.
+
+    Attributes:
+        table: The table of `ingest.store.tables` whose rows are its relationships.
+        start_column, end_column: Its columns with the rows of the two nodes in
+            their own tables; ``None`` as start is the Dump. Where either is null
+            or negative, there is no relationship.
+        where: A column and the value that it must have.
+    """
 
     name: str
     start: str
     end: str
     meaning: str
+    table: str
+    start_column: str | None
+    end_column: str
+    where: tuple[str, bool | int] | None = None
     properties: tuple[Property, ...] = ()
 
 
@@ -65,6 +82,7 @@ LABELS: tuple[Label, ...] = (
     Label(
         "Dump",
         "one loaded dump, and the super-root above all its roots",
+        None,
         (
             Property("number", _INT, "what queries find in `$dump`"),
             Property("name", _STR, "what `--dump` takes"),
@@ -91,6 +109,7 @@ LABELS: tuple[Label, ...] = (
             Property(
                 "heartbeat", "ZONED DATETIME", "the load's last sign of life", True
             ),
+            Property("exclusive", _BOOL, "true while a bulk load goes on", True),
             Property("tool_version", _STR, "version of heaproots"),
         ),
         unique=("number", "name"),
@@ -99,6 +118,7 @@ LABELS: tuple[Label, ...] = (
     Label(
         "Domain",
         "an application domain of the dump",
+        "domains",
         (
             _KEY,
             _DUMP,
@@ -116,6 +136,7 @@ LABELS: tuple[Label, ...] = (
     Label(
         "Type",
         "a type of one dump",
+        "types",
         (
             _KEY,
             _DUMP,
@@ -139,6 +160,7 @@ LABELS: tuple[Label, ...] = (
     Label(
         "Object",
         "an object of the dump, or a placeholder for one that is missing",
+        "objects",
         (
             _KEY,
             _DUMP,
@@ -164,15 +186,14 @@ LABELS: tuple[Label, ...] = (
             ),
         ),
         indexes=(
-            ("dump",),
             ("dump", "retained_bytes"),
             ("dump", "address"),
-            ("dump", "missing"),
         ),
     ),
     Label(
         "Root",
         "one reason of the collector to keep an object",
+        "roots",
         (
             _KEY,
             _DUMP,
@@ -192,24 +213,104 @@ LABELS: tuple[Label, ...] = (
 )
 
 RELATIONSHIPS: tuple[Relationship, ...] = (
-    Relationship("HAS_DOMAIN", "Dump", "Domain", "the dump's domains"),
-    Relationship("HAS_ROOT", "Dump", "Root", "the dump's roots, weak ones too"),
-    Relationship("REFERENCES", "Root", "Object", "a strong root keeps its object"),
-    Relationship("WEAKLY_REFERENCES", "Root", "Object", "a weak root only sees it"),
-    Relationship("STATIC_IN", "Root", "Type", "the type with the static field"),
-    Relationship("REFERENCES", "Object", "Object", "a strong reference; one each"),
-    Relationship("WEAKLY_REFERENCES", "Object", "Object", "a weak reference"),
-    Relationship("INSTANCE_OF", "Object", "Type", "the object's type"),
-    Relationship("DOMINATES", "Object", "Object", "immediate dominator"),
     Relationship(
-        "DOMINATES", "Dump", "Object", "the top of the tree: nothing but the roots"
+        "HAS_DOMAIN", "Dump", "Domain", "the dump's domains", "domains", None, "ordinal"
+    ),
+    Relationship(
+        "HAS_ROOT",
+        "Dump",
+        "Root",
+        "the dump's roots, weak ones too",
+        "roots",
+        None,
+        "root",
+    ),
+    Relationship(
+        "REFERENCES",
+        "Root",
+        "Object",
+        "a strong root keeps its object",
+        "roots",
+        "root",
+        "object",
+        ("weak", False),
+    ),
+    Relationship(
+        "WEAKLY_REFERENCES",
+        "Root",
+        "Object",
+        "a weak root only sees it",
+        "roots",
+        "root",
+        "object",
+        ("weak", True),
+    ),
+    Relationship(
+        "STATIC_IN",
+        "Root",
+        "Type",
+        "the type with the static field",
+        "roots",
+        "root",
+        "type",
+    ),
+    Relationship(
+        "REFERENCES",
+        "Object",
+        "Object",
+        "a strong reference; one each",
+        "references",
+        "source",
+        "target",
+        ("weak", False),
+    ),
+    Relationship(
+        "WEAKLY_REFERENCES",
+        "Object",
+        "Object",
+        "a weak reference",
+        "references",
+        "source",
+        "target",
+        ("weak", True),
+    ),
+    Relationship(
+        "INSTANCE_OF",
+        "Object",
+        "Type",
+        "the object's type",
+        "objects",
+        "object",
+        "type",
+    ),
+    Relationship(
+        "DOMINATES",
+        "Object",
+        "Object",
+        "immediate dominator",
+        "dominator_tree",
+        "dominator",
+        "object",
+    ),
+    Relationship(
+        "DOMINATES",
+        "Dump",
+        "Object",
+        "the top of the tree: nothing but the roots",
+        "dominator_tree",
+        None,
+        "object",
+        ("dominator", -1),
     ),
     Relationship(
         "REFERENCES_TYPE",
         "Type",
         "Type",
         "references between their instances, counted",
-        (Property("reference_count", _INT, "how many"),),
+        "type_references",
+        "source",
+        "target",
+        properties=(Property("reference_count", _INT, "how many"),),
     ),
 )
 
@@ -220,21 +321,25 @@ def label(name: str) -> Label:
 
 
 def constraint_statements() -> tuple[str, ...]:
-    """Cypher that makes every constraint and index, each safe to run again."""
-    statements = []
+    """Cypher that makes every index and constraint, each safe to run again.
+
+    Indexes come first: a full store populates them in the background, while making
+    a constraint waits for its own index.
+    """
+    indexes, constraints = [], []
     for entry in LABELS:
-        statements += [
+        constraints += [
             f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
             f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
             for name in entry.unique
         ]
         for names in entry.indexes:
             columns = ", ".join(f"n.{name}" for name in names)
-            statements.append(
+            indexes.append(
                 f"CREATE INDEX {entry.name.lower()}_{'_'.join(names)} IF NOT EXISTS "
                 f"FOR (n:{entry.name}) ON ({columns})"
             )
-    return tuple(statements)
+    return (*indexes, *constraints)
 
 
 def markdown() -> str:

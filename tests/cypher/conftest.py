@@ -9,8 +9,9 @@ from uuid import uuid4
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.store.bolt import write
+from ingest.pipeline import write
 from ingest.store.dumps import delete, unpublish
+from ingest.store.tables import HeapTables
 from tests.cypher.heap import main_heap, two_domains
 from tests.cypher.twin import Heap
 
@@ -38,9 +39,8 @@ def load_heap(database: Database, graph: HeapGraph, prefix: str) -> Loaded:
     """Write ``graph`` under a name of its own."""
     name = f"{prefix}-{uuid4().hex}"
     written = write(
+        HeapTables(graph, analyse(graph)),
         database,
-        graph,
-        analyse(graph),
         name=name,
         source=f"{name}.gclog",
         sha256=uuid4().hex * 2,

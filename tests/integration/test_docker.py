@@ -35,7 +35,7 @@ def test_compose_sets_what_the_embedded_server_sets() -> None:
     embedded = dict(
         line.split("=", 1)
         for line in configuration(
-            VERSION, bolt_port=1, http_port=2, sizes=Memory(3, 4)
+            VERSION, data=Path("d"), bolt_port=1, http_port=2, sizes=Memory(3, 4)
         ).splitlines()
     )
     compose = {

@@ -137,7 +137,7 @@ def test_a_command_killed_while_waiting_leaves_a_server_that_is_adopted(
     deadline = time.monotonic() + 60
     state = None
     while time.monotonic() < deadline and (state is None or not state.pid):
-        state = server._read_state()
+        state = server.files.read_state()
         time.sleep(0.02)
     racer.kill()
     racer.wait()

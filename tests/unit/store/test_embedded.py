@@ -14,7 +14,8 @@ import pytest
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.settings import Settings
-from ingest.store.embedded import EmbeddedServer, _ask, _endpoint, _State
+from ingest.store.embedded import EmbeddedServer, _ask, _endpoint
+from ingest.store.home import State
 from ingest.store.launch import (
     check_java,
     configuration,
@@ -32,12 +33,14 @@ SIZES = Memory(300, 100)
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedServer:
     monkeypatch.setenv("INGEST_HOME", str(tmp_path))
     server = EmbeddedServer(Settings())
-    server._make_home()
+    server.files.make()
     return server
 
 
 def _keys(version: str) -> dict[str, str]:
-    text = configuration(version, bolt_port=1111, http_port=2222, sizes=SIZES)
+    text = configuration(
+        version, data=Path("/x/data"), bolt_port=1111, http_port=2222, sizes=SIZES
+    )
     rows = [line.partition("=") for line in text.splitlines()]
     return {key: value for key, _, value in rows}
 
@@ -188,28 +191,28 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _state(pid: int, created: float) -> _State:
-    return _State("5.26.29", 7687, 7474, pid, created, ready=True)
+def _state(pid: int, created: float) -> State:
+    return State("5.26.29", 7687, 7474, pid, created, ready=True)
 
 
 def test_only_a_process_with_our_home_and_its_birthday_is_ours(
     server: EmbeddedServer,
 ) -> None:
-    server._password()
+    server.files.password()
     process = _impostor(f"--home-dir={server.home}")
     created = psutil.Process(process.pid).create_time()
     try:
-        server._write_state(_state(process.pid, created))
+        server.files.write_state(_state(process.pid, created))
         found = server.running()
         assert found is not None
         assert found.pid == process.pid
-        server._write_state(_state(process.pid, created - 60))
+        server.files.write_state(_state(process.pid, created - 60))
         assert server.running() is None, "a later process with the same number"
-        server._write_state(_state(os.getpid(), created))
+        server.files.write_state(_state(os.getpid(), created))
         assert server.running() is None, "a process without our home"
     finally:
         _finish(process)
-    server._write_state(_state(process.pid, created))
+    server.files.write_state(_state(process.pid, created))
     assert server.running() is None, "a process that is gone"
 
 
@@ -228,7 +231,7 @@ def test_stop_spares_a_process_that_only_the_state_file_calls_ours(
     process = _impostor("--home-dir=/elsewhere")
     try:
         created = psutil.Process(process.pid).create_time()
-        server._write_state(_state(process.pid, created))
+        server.files.write_state(_state(process.pid, created))
         assert not server.stop(silent)
         assert process.poll() is None
     finally:
@@ -287,9 +290,9 @@ def test_nothing_runs_and_nothing_is_made_by_looking(
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_secrets_are_for_their_user_only(server: EmbeddedServer) -> None:
     server.home.chmod(0o755)
-    server._make_home()
-    server._password()
-    server._write_state(_state(1, 0.0))
+    server.files.make()
+    server.files.password()
+    server.files.write_state(_state(1, 0.0))
     for path, mode in (
         (server.home, 0o700),
         (server.home / "password", 0o600),
@@ -301,15 +304,15 @@ def test_secrets_are_for_their_user_only(server: EmbeddedServer) -> None:
 def test_the_password_is_made_once_and_never_over_a_database(
     server: EmbeddedServer,
 ) -> None:
-    password = server._password()
+    password = server.files.password()
     assert len(password) >= 32
-    assert server._password() == password
+    assert server.files.password() == password
     (server.home / "password").unlink()
-    assert server._password() != password, "no database yet: a new one will do"
+    assert server.files.password() != password, "no database yet: a new one will do"
     (server.home / "password").unlink()
     (server.home / "data" / "databases" / "system").mkdir(parents=True)
     with pytest.raises(EmbeddedError, match="bring it back"):
-        server._password()
+        server.files.password()
 
 
 def test_one_folder_for_a_series(
@@ -336,7 +339,7 @@ def test_asking_where_nobody_listens_is_silent(
 ) -> None:
     from neo4j.exceptions import ServiceUnavailable
 
-    state = _State("5.26.29", free_port(0), 1, 1, 0.0)
+    state = State("5.26.29", free_port(0), 1, 1, 0.0)
     with pytest.raises(ServiceUnavailable):
         _ask(_endpoint(state, "x" * 8))
     assert [r for r in caplog.records if r.levelno >= 30] == []

@@ -1,0 +1,181 @@
+"""The input of ``neo4j-admin database import full``: CSV files and its arguments.
+
+Node ids are given, not looked up (``--id-type=actual``): Dump, Domain, Type, Object
+and Root of the first dump are numbered from 0 without a gap, then those of the next.
+
+Source: Neo4j operations manual, "Import", sections "CSV file header format" and
+"Syntax".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ingest.progress import silent
+from ingest.store.mapping import END, START, node_columns, relationships, row_column
+from ingest.store.schema import LABELS, RELATIONSHIPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ingest.progress import Progress
+    from ingest.store.mapping import Tables
+    from ingest.store.schema import Label, Property, Relationship
+
+_TYPES = {
+    "INTEGER": "long",
+    "STRING": "string",
+    "BOOLEAN": "boolean",
+    "ZONED DATETIME": "datetime",
+    "LIST<STRING>": "string[]",
+}
+_BETWEEN = "\x1f"
+_LINE_END = r"[\r\n]"
+
+
+@dataclass(frozen=True, slots=True)
+class DumpToImport:
+    """One dump on its way into a new store.
+
+    Attributes:
+        number: Its number.
+        properties: Of its Dump node; dates as text.
+        tables: The heap.
+    """
+
+    number: int
+    properties: Mapping[str, object]
+    tables: Tables
+
+
+def write_import_files(
+    folder: Path, dumps: Sequence[DumpToImport], progress: Progress = silent
+) -> list[str]:
+    """Write one header a label and relationship, and one file of each a dump.
+
+    Args:
+        folder: An empty folder.
+        dumps: All that the new store will have.
+        progress: Told of files.
+
+    Returns:
+        The importer's arguments; the paths in them start in ``folder``.
+    """
+    writer = _Writer(folder, dumps, progress)
+    for entry in LABELS:
+        writer.add_label(entry)
+    for relation in RELATIONSHIPS:
+        writer.add_relationship(relation)
+    return [
+        "--id-type=actual",
+        "--bad-tolerance=0",
+        f"--multiline-fields={str(writer.multiline).lower()}",
+        "--array-delimiter=U+001F",
+        "--read-buffer-size=16m",
+        "--high-parallel-io=on",
+        *writer.arguments,
+    ]
+
+
+class _Writer:
+    def __init__(
+        self, folder: Path, dumps: Sequence[DumpToImport], progress: Progress
+    ) -> None:
+        self._folder = folder
+        self._dumps = dumps
+        self._progress = progress
+        self._done = 0
+        self._total = (len(LABELS) + len(RELATIONSHIPS)) * len(dumps)
+        self.arguments: list[str] = []
+        self.multiline = False
+        self._first_ids: list[dict[str, int]] = []
+        free = 0
+        for dump in dumps:
+            first = {}
+            for entry in LABELS:
+                first[entry.name] = free
+                free += 1 if entry.table is None else dump.tables.rows(entry.table)
+            self._first_ids.append(first)
+
+    def add_label(self, entry: Label) -> None:
+        """Write the nodes of one label."""
+        header = [":ID", *map(_typed, entry.properties)]
+
+        def part(at: int) -> pl.LazyFrame:
+            dump, first = self._dumps[at], self._first_ids[at][entry.name]
+            if entry.table is None:
+                return _dump_row(first, dump.properties, entry)
+            row = pl.col(row_column(entry)).cast(pl.Int64)
+            return dump.tables.lazy(entry.table).select(
+                (row + first).alias(":ID"), *node_columns(entry, dump.number)
+            )
+
+        self._add(f"--nodes={entry.name}", entry.name, header, part)
+        if any(column.name == "name" for column in entry.properties):
+            self._look_for_line_ends(entry)
+
+    def add_relationship(self, relation: Relationship) -> None:
+        """Write the relationships of one row of the schema."""
+        header = [":START_ID", ":END_ID", *map(_typed, relation.properties)]
+
+        def part(at: int) -> pl.LazyFrame:
+            dump, first = self._dumps[at], self._first_ids[at]
+            frame = relationships(relation, dump.tables.lazy(relation.table))
+            return frame.with_columns(
+                pl.col(START).cast(pl.Int64).fill_null(0) + first[relation.start],
+                pl.col(END).cast(pl.Int64) + first[relation.end],
+            )
+
+        name = f"{relation.start}-{relation.name}-{relation.end}"
+        self._add(f"--relationships={relation.name}", name, header, part)
+
+    def _add(
+        self,
+        argument: str,
+        name: str,
+        header: list[str],
+        part: Callable[[int], pl.LazyFrame],
+    ) -> None:
+        paths = [f"{name}-header.csv"]
+        (self._folder / paths[0]).write_text(",".join(header) + "\n", encoding="utf-8")
+        for at, dump in enumerate(self._dumps):
+            paths.append(f"{name}-{dump.number}.csv")
+            part(at).sink_csv(self._folder / paths[-1], include_header=False)
+            self._done += 1
+            self._progress("write import files", self._done, self._total)
+        self.arguments.append(f"{argument}={','.join(paths)}")
+
+    def _look_for_line_ends(self, entry: Label) -> None:
+        """Fields with line ends are read by a slower reader, so only when needed."""
+        for dump in self._dumps:
+            if entry.table is None:
+                frame = _dump_row(0, dump.properties, entry)
+            elif entry.name == "Root":  # its name is made of those of types
+                continue
+            else:
+                frame = dump.tables.lazy(entry.table)
+            found = frame.select(pl.col(pl.String).str.contains(_LINE_END).any())
+            self.multiline |= any(found.collect().row(0))
+
+
+def _typed(column: Property) -> str:
+    return f"{column.name}:{_TYPES[column.type]}"
+
+
+def _dump_row(
+    first: int, properties: Mapping[str, object], entry: Label
+) -> pl.LazyFrame:
+    def text(value: object) -> str | None:
+        if isinstance(value, list):
+            return _BETWEEN.join(map(str, value))
+        return None if value is None else str(value)
+
+    cells = {
+        column.name: text(properties.get(column.name)) for column in entry.properties
+    }
+    schema = {":ID": pl.Int64, **dict.fromkeys(cells, pl.String)}
+    return pl.LazyFrame({":ID": [first], **{k: [v] for k, v in cells.items()}}, schema)

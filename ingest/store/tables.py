@@ -1,0 +1,414 @@
+"""One heap as tables: what is exported, kept beside the store, and written to it.
+
+Rows refer to rows of other tables by number, counted from 0 in the order of the
+dump. `ingest.store.schema` says which columns become nodes and relationships. A
+table is made slice by slice, so that no heap stands in memory twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.graph import MISSING_TYPE_NAME, RefKind, RootFlag, RootKind
+from ingest.progress import silent
+from ingest.text import caption_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.graph import HeapGraph
+    from ingest.progress import Progress
+
+    Columns = dict[str, pl.Series | NDArray[Any]]
+
+SLICE_ROWS = 1 << 18
+TOP = ROOT
+"""In ``dominator_tree.dominator``: nothing but the roots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name with the unit, its type, and what it means."""
+
+    name: str
+    dtype: type[pl.DataType]
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table and its columns, in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Names and types of the columns."""
+        return pl.Schema({column.name: column.dtype for column in self.columns})
+
+
+_ROW, _COUNT, _TEXT, _FLAG = pl.Int32, pl.Int64, pl.String, pl.Boolean
+
+TABLES: tuple[Table, ...] = (
+    Table(
+        "objects",
+        "objects in the order of the dump, then placeholders for missing ones",
+        (
+            Column("object", _ROW, "row number, from 0"),
+            Column("address", _TEXT, "hexadecimal, as a debugger prints it"),
+            Column("type", _ROW, "row of `types`; null on placeholders"),
+            Column("type_name", _TEXT, "short name of its type"),
+            Column("shallow_bytes", _COUNT, "its own bytes"),
+            Column("retained_bytes", _COUNT, "bytes that go with it; 0 if unreachable"),
+            Column("retained_count", _COUNT, "objects that go with it, itself too"),
+            Column(
+                "root_distance",
+                _ROW,
+                "references from the nearest strong root, 1 if a root itself; null "
+                "where no strong root reaches it",
+            ),
+            Column("missing", _FLAG, "true on placeholders, else null"),
+            Column("domain", _ROW, "row of `domains`; null where there is one"),
+        ),
+    ),
+    Table(
+        "types",
+        "types, declared or synthesised",
+        (
+            Column("type", _ROW, "row number, from 0"),
+            Column("name", _TEXT, "as the runtime spells it"),
+            Column("namespace", _TEXT, "its namespace or library"),
+            Column("domain", _ROW, "row of `domains` that declares it"),
+            Column("instance_count", _COUNT, "objects of it"),
+            Column("reachable_count", _COUNT, "of those, reached by a strong root"),
+            Column("shallow_bytes", _COUNT, "bytes of its instances"),
+            Column("reachable_bytes", _COUNT, "bytes of the reached ones"),
+            Column("retained_bytes", _COUNT, "bytes that go if all instances go"),
+            Column("top_count", _COUNT, "instances that only the roots dominate"),
+            Column("top_retained_bytes", _COUNT, "retained bytes of those, summed"),
+        ),
+    ),
+    Table(
+        "roots",
+        "roots, weak ones too",
+        (
+            Column("root", _ROW, "row number, from 0"),
+            Column("object", _ROW, "row of `objects` that it holds"),
+            Column("type", _ROW, "row of `types` with the static field; else null"),
+            Column("kind", _TEXT, "such as `static` or `handle`"),
+            Column("pinned", _FLAG, "the object may not be moved"),
+            Column("weak", _FLAG, "does not keep alive"),
+            Column("interior", _FLAG, "points into the object"),
+            Column("name", _TEXT, "all that in words"),
+        ),
+    ),
+    Table(
+        "references",
+        "references, sorted by source; two of one object to another are two rows",
+        (
+            Column("source", _ROW, "row of `objects`"),
+            Column("target", _ROW, "row of `objects`"),
+            Column("weak", _FLAG, "does not keep alive"),
+        ),
+    ),
+    Table(
+        "dominator_tree",
+        "reachable objects, sorted by dominator",
+        (
+            Column("object", _ROW, "row of `objects`"),
+            Column(
+                "dominator",
+                _ROW,
+                "row of `objects`; -1 where only the roots dominate it",
+            ),
+        ),
+    ),
+    Table(
+        "type_references",
+        "pairs of types whose instances refer to one another",
+        (
+            Column("source", _ROW, "row of `types`"),
+            Column("target", _ROW, "row of `types`"),
+            Column("reference_count", _COUNT, "how many references"),
+        ),
+    ),
+    Table(
+        "domains",
+        "application domains",
+        (
+            Column("ordinal", _ROW, "row number, from 0"),
+            Column("name", _TEXT, "empty for records outside any domain"),
+            Column("started_ms", _COUNT, "device's clock, ms since boot"),
+            Column("ended_ms", _COUNT, "the same at the end"),
+            Column("duration_ms", _COUNT, "from start to end, ms"),
+            Column("complete", _FLAG, "whether the dump closed it"),
+            Column("object_count", _COUNT, "objects in it"),
+            Column("shallow_bytes", _COUNT, "bytes of those"),
+            Column("reachable_bytes", _COUNT, "bytes that a strong root reaches"),
+        ),
+    ),
+)
+
+
+def table(name: str) -> Table:
+    """The table of that name."""
+    return next(entry for entry in TABLES if entry.name == name)
+
+
+class HeapTables:
+    """The tables of a heap that has just been read and analysed."""
+
+    def __init__(self, graph: HeapGraph, metrics: HeapMetrics) -> None:
+        self.graph = graph
+        self.metrics = metrics
+        captions = [*map(caption_of, graph.type_names), MISSING_TYPE_NAME]
+        self._captions = pl.Series(captions, dtype=pl.String)
+        self._makers: dict[str, tuple[int, Callable[[int, int], Columns]]] = {
+            "objects": (len(graph.object_id), self._objects),
+            "types": (len(graph.type_names), self._types),
+            "roots": (len(graph.root_object), self._roots),
+            "references": (graph.reference_count, self._references),
+            "dominator_tree": (
+                int(np.count_nonzero(metrics.dominator != UNREACHABLE)),
+                self._dominator_tree,
+            ),
+            "type_references": (len(metrics.pair_count), self._type_references),
+            "domains": (len(graph.domains), self._domains),
+        }
+
+    def close(self) -> None:
+        """Let go of the heap; nothing can be asked any more."""
+        self._makers.clear()
+        del self.graph, self.metrics
+
+    def rows(self, name: str) -> int:
+        """How many rows a table has."""
+        return self._makers[name][0]
+
+    def part(self, name: str, begin: int, end: int) -> pl.DataFrame:
+        """Rows ``begin`` to ``end`` of a table, in the columns of `TABLES`."""
+        columns = self._makers[name][1](begin, end)
+        return pl.DataFrame(columns, schema_overrides=table(name).schema).select(
+            table(name).schema.names()
+        )
+
+    def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
+        """A table that is made in slices while it is written somewhere."""
+        rows = self.rows(name)
+
+        def slices(
+            with_columns: list[str] | None,
+            predicate: pl.Expr | None,
+            n_rows: int | None,
+            batch_size: int | None,
+        ) -> Iterator[pl.DataFrame]:
+            del batch_size
+            last = rows if n_rows is None else min(rows, n_rows)
+            for begin in range(0, last, SLICE_ROWS):
+                end = min(begin + SLICE_ROWS, last)
+                frame = self.part(name, begin, end)
+                if predicate is not None:
+                    frame = frame.filter(predicate)
+                yield frame if with_columns is None else frame.select(with_columns)
+                progress(name, end, rows)
+
+        return register_io_source(slices, schema=table(name).schema)
+
+    def _objects(self, begin: int, end: int) -> Columns:
+        graph, metrics, part = self.graph, self.metrics, slice(begin, end)
+        row = np.arange(begin, end, dtype=np.int32)
+        kinds = graph.type_index[part]
+        domain = graph.domain_index
+        return {
+            "object": row,
+            "address": addresses(graph.object_id[part]),
+            "type": _not_negative(kinds),
+            "type_name": self._captions.gather(_from_end(kinds, len(self._captions))),
+            "shallow_bytes": graph.shallow_bytes[part],
+            "retained_bytes": metrics.retained_bytes[part],
+            "retained_count": metrics.retained_count[part],
+            "root_distance": _not_negative(metrics.root_distance[part]),
+            "missing": _true_or_null(row >= graph.object_count),
+            "domain": _nulls(end - begin) if domain is None else domain[part],
+        }
+
+    def _types(self, begin: int, end: int) -> Columns:
+        graph, metrics, part = self.graph, self.metrics, slice(begin, end)
+        names = graph.type_names[part]
+        return {
+            "type": np.arange(begin, end, dtype=np.int32),
+            "name": pl.Series(names, dtype=pl.String),
+            "namespace": pl.Series(map(namespace_of, names), dtype=pl.String),
+            "domain": graph.type_domain[part],
+            "instance_count": metrics.instance_count[part],
+            "reachable_count": metrics.type_reachable_count[part],
+            "shallow_bytes": metrics.type_shallow_bytes[part],
+            "reachable_bytes": metrics.type_reachable_bytes[part],
+            "retained_bytes": metrics.type_retained_bytes[part],
+            "top_count": metrics.type_top_count[part],
+            "top_retained_bytes": metrics.type_top_retained_bytes[part],
+        }
+
+    def _roots(self, begin: int, end: int) -> Columns:
+        graph, part = self.graph, slice(begin, end)
+        kinds, flags = graph.root_kind[part], graph.root_flags[part]
+        labels = pl.Series([kind.label for kind in RootKind])
+        container = graph.root_type[part]
+        words = pl.DataFrame(
+            {
+                "kind": labels.gather(kinds.astype(np.uint32)),
+                "of": self._captions.gather(_from_end(container, len(self._captions))),
+                "static": container >= 0,
+            }
+        ).select(
+            pl.col("kind").str.replace_all("_", " ", literal=True)
+            + " root"
+            + pl.when("static").then(" in " + pl.col("of")).otherwise(pl.lit(""))
+        )
+        return {
+            "root": np.arange(begin, end, dtype=np.int32),
+            "object": graph.root_object[part],
+            "type": _not_negative(container),
+            "kind": labels.gather(kinds.astype(np.uint32)),
+            "pinned": (flags & RootFlag.PINNED) != 0,
+            "weak": (flags & RootFlag.WEAK) != 0,
+            "interior": (flags & RootFlag.INTERIOR) != 0,
+            "name": words.to_series(),
+        }
+
+    def _references(self, begin: int, end: int) -> Columns:
+        graph = self.graph
+        first = int(np.searchsorted(graph.ref_start, begin, "right")) - 1
+        last = int(np.searchsorted(graph.ref_start, end, "left"))
+        bounds = np.clip(graph.ref_start[first : last + 1], begin, end)
+        source = np.repeat(np.arange(first, last, dtype=np.int32), np.diff(bounds))
+        weak = (
+            np.zeros(end - begin, np.bool_)
+            if graph.ref_kind is None
+            else graph.ref_kind[begin:end] != RefKind.STRONG
+        )
+        return {"source": source, "target": graph.ref_target[begin:end], "weak": weak}
+
+    def _dominator_tree(self, begin: int, end: int) -> Columns:
+        rows = self._by_dominator[begin:end]
+        return {"object": rows, "dominator": self.metrics.dominator[rows]}
+
+    @cached_property
+    def _by_dominator(self) -> NDArray[np.int32]:
+        """int32: reachable objects, those of one dominator together."""
+        reachable = np.flatnonzero(self.metrics.dominator != UNREACHABLE)
+        reachable = reachable.astype(np.int32)
+        order = np.argsort(self.metrics.dominator[reachable], kind="stable")
+        return np.asarray(reachable[order])
+
+    def _type_references(self, begin: int, end: int) -> Columns:
+        metrics, part = self.metrics, slice(begin, end)
+        return {
+            "source": metrics.pair_source[part],
+            "target": metrics.pair_target[part],
+            "reference_count": metrics.pair_count[part],
+        }
+
+    def _domains(self, begin: int, end: int) -> Columns:
+        domains = self.graph.domains[begin:end]
+        counts, shallow, reachable = self._domain_sums
+        return {
+            "ordinal": np.arange(begin, end, dtype=np.int32),
+            "name": pl.Series([domain.name for domain in domains], dtype=_TEXT),
+            "started_ms": pl.Series([d.started_ms for d in domains], dtype=_COUNT),
+            "ended_ms": pl.Series([d.ended_ms for d in domains], dtype=_COUNT),
+            "duration_ms": pl.Series([d.duration_ms for d in domains], dtype=_COUNT),
+            "complete": np.array([domain.complete for domain in domains], np.bool_),
+            "object_count": counts[begin:end],
+            "shallow_bytes": shallow[begin:end],
+            "reachable_bytes": reachable[begin:end],
+        }
+
+    @cached_property
+    def _domain_sums(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        from ingest.analysis.types import count_by, sum_by
+
+        graph, n = self.graph, self.graph.object_count
+        index = graph.domain_index
+        index = np.zeros(n, np.int32) if index is None else index[:n]
+        live = np.where(self.metrics.root_distance[:n] > 0, index, -1)
+        live = live.astype(np.int32)
+        size, many = graph.shallow_bytes[:n], len(graph.domains)
+        return (
+            count_by(index, many),
+            sum_by(index, size, many),
+            sum_by(live, size, many),
+        )
+
+    def dump(self) -> dict[str, object]:
+        """What the Dump node says of the heap itself."""
+        graph, metrics = self.graph, self.metrics
+        weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
+        return {
+            "format": graph.format_name,
+            "producer": graph.producer,
+            "object_count": graph.object_count,
+            "missing_count": graph.missing_count,
+            "type_count": len(graph.type_names),
+            "root_count": len(graph.root_object),
+            "weak_root_count": weak,
+            "reference_count": graph.reference_count,
+            "null_reference_count": graph.null_reference_count,
+            "shallow_bytes": int(graph.shallow_bytes.sum()),
+            "reachable_count": metrics.reachable_count,
+            "reachable_bytes": metrics.reachable_bytes,
+            "warning_count": sum(i.count for i in graph.irregularities),
+            "warnings": [
+                f"{i.kind}: {i.count}" + (f", first in line {i.line}" if i.line else "")
+                for i in graph.irregularities
+            ],
+        }
+
+
+def addresses(ids: NDArray[np.uint64]) -> pl.Series:
+    """Identities in hexadecimal, as ``hex`` writes them."""
+    big_endian = ids.astype(">u8").view(np.uint8).reshape(len(ids), 8)
+    digits = (
+        pl.Series(big_endian, dtype=pl.Array(pl.UInt8, 8))
+        .arr.to_list()
+        .cast(pl.Binary)
+        .bin.encode("hex")
+        .str.strip_chars_start("0")
+    )
+    return pl.select(
+        "0x" + pl.when(digits == "").then(pl.lit("0")).otherwise(digits)
+    ).to_series()
+
+
+def _not_negative(values: NDArray[np.int32]) -> pl.Series:
+    """The values, null where they are negative."""
+    series = pl.Series(values)
+    return pl.select(pl.when(series >= 0).then(series)).to_series()
+
+
+def _from_end(rows: NDArray[np.int32], count: int) -> NDArray[np.uint32]:
+    """Row -1 as the last of ``count``."""
+    return np.where(rows < 0, count - 1, rows).astype(np.uint32)
+
+
+def _true_or_null(flags: NDArray[np.bool_]) -> pl.Series:
+    series = pl.Series(flags)
+    return pl.select(pl.when(series).then(pl.lit(value=True))).to_series()
+
+
+def _nulls(rows: int) -> pl.Series:
+    return pl.Series([None], dtype=_ROW).new_from_index(0, rows)

@@ -1,0 +1,211 @@
+"""Bulk loads on the embedded server: the same graph as over Bolt, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.errors import StoreError
+from ingest.pipeline import Via, load, write
+from ingest.settings import settings
+from ingest.store.bolt import ensure_schema
+from ingest.store.connection import connect
+from ingest.store.dumps import list_dumps
+from ingest.store.embedded import EmbeddedServer, target_of
+from ingest.store.schema import KEY_BITS
+from ingest.store.tables import HeapTables
+from tests.conftest import share_jars
+from tests.cypher.heap import main_heap
+from tests.dumps.gclog import Gclog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ingest.store.connection import Database
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(
+        os.environ.get("INGEST_TEST_NEO4J", "embedded") != "embedded",
+        reason="only the embedded server's store can be made anew",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bulk")
+    share_jars(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One home for the whole module: a start takes its time."""
+    monkeypatch.setenv("INGEST_HOME", str(own_home))
+    monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
+    monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")
+    return own_home
+
+
+@pytest.fixture
+def server(home: Path) -> EmbeddedServer:
+    assert home.is_dir()
+    server = EmbeddedServer(settings())
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stopped(own_home: Path) -> Iterator[None]:
+    yield
+    before = os.environ["INGEST_HOME"]
+    os.environ["INGEST_HOME"] = str(own_home)
+    EmbeddedServer(settings()).stop()
+    os.environ["INGEST_HOME"] = before
+
+
+@pytest.fixture
+def database(server: EmbeddedServer) -> Iterator[Database]:
+    with connect(target_of(server.start())) as opened:
+        ensure_schema(opened)
+        yield opened
+
+
+def rows(database: Database, text: str, **values: object) -> list[tuple[object, ...]]:
+    return database.read(text, values)[1]
+
+
+def content(database: Database, name: str) -> tuple[Counter[object], Counter[object]]:
+    """All nodes and relationships of a dump, without what differs by load."""
+    (number,) = rows(database, "MATCH (d:Dump {name: $n}) RETURN d.number", n=name)[0]
+    nodes = rows(
+        database,
+        "MATCH (n) WHERE n.dump = $dump OR (n:Dump AND n.number = $dump) "
+        "RETURN labels(n), n.key % $size, properties(n)",
+        dump=number,
+        size=1 << KEY_BITS,
+    )
+    different = ("key", "dump", "number", "name", "loaded_at", "loading_since")
+    found: Counter[object] = Counter()
+    for labels, index, properties in nodes:
+        assert isinstance(labels, list)
+        assert isinstance(properties, dict)
+        kept = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in properties.items()
+            if key not in different or (key == "name" and labels != ["Dump"])
+        }
+        typed = tuple(
+            sorted((key, type(value).__name__, value) for key, value in kept.items())
+        )
+        found[(tuple(labels), index, typed)] += 1
+    edges = rows(
+        database,
+        "MATCH (a)-[r]->(b) WHERE b.dump = $dump "
+        "RETURN labels(a), a.key % $size, type(r), properties(r), "
+        "labels(b), b.key % $size",
+        dump=number,
+        size=1 << KEY_BITS,
+    )
+    return found, Counter(json.dumps(edge) for edge in edges)
+
+
+def hostile(path: Path) -> Path:
+    """Names that would break a CSV file that is not written with care."""
+    log = Gclog().domain('He said "no", 1;2', clock=5)
+    for number, name in enumerate(
+        [
+            'a"b',
+            "c,d",
+            "'",
+            "  e  ",
+            "ü\u2028\U0001f600",
+            "\\",
+            '"',
+            "null",
+            "\x1f\x00",
+        ],
+        1,
+    ):
+        log.type(number, name)
+    for number in range(1, 10):
+        log.object(number, number, number * 8, [number % 9 + 1, 0xDEAD, number])
+    log.object(0xFFFFFFFFFFFFFFFF, 0x99, 4)
+    log.root(1, 4, 0, 3).root(2, 3, 2).root(0xBEEF, 3, 1).close("other", 7)
+    log.domain("", clock=9).object(1, 1, 16, [2]).root(1).close("")
+    path.write_bytes(log.bytes())
+    return path
+
+
+def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
+    server: EmbeddedServer, database: Database, tmp_path: Path
+) -> None:
+    # Arrange: two dumps over Bolt, and an index of the user's own
+    first = load(
+        str(hostile(tmp_path / "hostile.gclog")),
+        database,
+        server=server,
+        via=Via.BOLT,
+        name="hostile",
+    )
+    heap = main_heap()
+
+    def put(name: str, via: Via, *replaces: int) -> int:
+        return write(
+            HeapTables(heap, analyse(heap)),
+            database,
+            server=server,
+            via=via,
+            name=name,
+            source='main, "quoted".gclog',
+            sha256="ab" * 32,
+            replaces=replaces,
+        ).number
+
+    number = put("over Bolt", Via.BOLT)
+    database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
+    before = {name: content(database, name) for name in ("hostile", "over Bolt")}
+    for name, what in before.items():
+        assert all(what), name
+
+    # Act: one of them again, in bulk; the other is carried over
+    put("in bulk", Via.BULK, number)
+
+    # Assert
+    with connect(target_of(server.start())) as after:
+        assert {dump.name for dump in list_dumps(after)} == {"hostile", "in bulk"}
+        for name, other in (("hostile", "hostile"), ("in bulk", "over Bolt")):
+            nodes, edges = content(after, name)
+            assert nodes == before[other][0]
+            assert edges == before[other][1]
+        assert first.warnings
+        names = {str(row[0]) for row in rows(after, "SHOW INDEXES YIELD name")}
+        assert {"mine", "object_key", "object_dump_address"} <= names
+        assert rows(after, "SHOW INDEXES YIELD state WHERE state <> 'ONLINE'") == []
+    assert list(server.home.glob("bulk-*")) == []
+    assert server.files.stale_data() == []
+
+
+def test_what_is_not_a_dump_is_never_lost(
+    server: EmbeddedServer, database: Database, tmp_path: Path
+) -> None:
+    path = hostile(tmp_path / "again.gclog")
+    path.write_bytes(path.read_bytes() + b"\n")
+    data = server.files.data
+    database.run("CREATE (:Note {name: 'mine'})")
+    with pytest.raises(StoreError, match="holds more than dumps"):
+        load(str(path), database, server=server, via=Via.BULK)
+    database.run("MATCH (n:Note) DELETE n")
+    database.run("MATCH (t:Type) WITH t LIMIT 1 SET t.checked_by_me = true")
+    with pytest.raises(StoreError, match="checked_by_me"):
+        load(str(path), database, server=server, via=Via.BULK)
+    assert server.files.data == data
+    assert load(str(path), database, server=server, via=Via.AUTO).loaded
+    assert server.files.data == data, "so few objects go over Bolt"

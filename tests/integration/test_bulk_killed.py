@@ -1,0 +1,185 @@
+"""Kill -9 of a bulk load at five points: the old store or the new one, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from ingest.settings import settings
+from ingest.store.embedded import EmbeddedServer
+from tests.bench.heaps import write_heap
+from tests.conftest import share_jars
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(
+        os.environ.get("INGEST_TEST_NEO4J", "embedded") != "embedded",
+        reason="only the embedded server's store can be made anew",
+    ),
+]
+
+OBJECTS, REFERENCES = 5_000, 12_500
+
+LOADER = """
+import os, signal, sys
+from ingest import pipeline
+from ingest.cli import main
+from ingest.store import bulk, embedded, home
+
+point, *arguments = sys.argv[1:]
+
+def die(*_, **__):
+    os.kill(os.getpid(), getattr(signal, os.environ["HOW"]))
+
+def importing(server, work, data, arguments, on_share, progress):
+    def on_share_or_die(share):
+        if share > 0.3:
+            die()
+        on_share(share)
+    real_import(server, work, data, arguments, on_share_or_die, progress)
+
+def committed(files, folder):
+    real_use(files, folder)
+    die()
+
+real_import, real_use = bulk.run_import, home.Home.use_data
+if point == "with import files written":
+    bulk.run_import = die
+elif point == "while it imports":
+    bulk.run_import = importing
+elif point == "with a store that is imported":
+    embedded.EmbeddedServer.swap = die
+elif point == "with the server on the new store":
+    bulk._apply = die
+elif point == "with the new store made current":
+    home.Home.use_data = committed
+sys.argv = ["ingest", *arguments]
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("killed")
+    share_jars(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One home for the whole module: each point begins where the last one ended."""
+    monkeypatch.setenv("INGEST_HOME", str(own_home))
+    monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
+    monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")
+    return own_home
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stopped(own_home: Path) -> Iterator[None]:
+    yield
+    before = os.environ["INGEST_HOME"]
+    os.environ["INGEST_HOME"] = str(own_home)
+    EmbeddedServer(settings()).stop()
+    os.environ["INGEST_HOME"] = before
+
+
+def ingest(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "ingest", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def names() -> set[str]:
+    return {dump["name"] for dump in json.loads(ingest("list", "--json"))}
+
+
+def counted(name: str, tmp_path: Path) -> dict[str, int]:
+    own = tmp_path / "count.cypher"
+    own.write_text(
+        "MATCH (o:Object {dump: $dump}) RETURN count(o) AS objects, "
+        "sum(COUNT { (o)-[:REFERENCES]->(:Object) }) AS references",
+        encoding="utf-8",
+    )
+    (row,) = json.loads(ingest("query", str(own), "--dump", name, "--json"))
+    return dict(row)
+
+
+def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> int:
+    return subprocess.run(
+        [sys.executable, "-c", LOADER, point, "load", "--via", "bulk", *arguments],
+        capture_output=True,
+        env={**os.environ, "HOW": how.name},
+        check=False,
+        timeout=300,
+    ).returncode
+
+
+@pytest.mark.parametrize(
+    ("point", "how", "is_there"),
+    [
+        ("with import files written", signal.SIGKILL, False),
+        ("while it imports", signal.SIGKILL, False),
+        ("with a store that is imported", signal.SIGKILL, False),
+        ("with the server on the new store", signal.SIGKILL, False),
+        ("with the server on the new store", signal.SIGINT, False),
+        ("with the new store made current", signal.SIGKILL, True),
+    ],
+)
+def test_a_stop_leaves_the_old_store_or_the_new_one(
+    point: str, how: signal.Signals, is_there: bool, tmp_path: Path
+) -> None:
+    # Arrange: one dump that must survive
+    old, new = tmp_path / "old.gclog", tmp_path / "new.gclog"
+    write_heap(old, OBJECTS, REFERENCES)
+    write_heap(new, OBJECTS, REFERENCES, seed=2)
+    ingest("load", str(old), "--via", "bolt")
+
+    # Act
+    code = stop_in_bulk(point, how, str(new), "--name", "new")
+
+    # Assert
+    assert code == (130 if how is signal.SIGINT else -signal.SIGKILL)
+    whole = {"objects": OBJECTS, "references": REFERENCES}
+    assert names() == ({"old", "new"} if is_there else {"old"})
+    for name in names():
+        assert counted(name, tmp_path) == whole
+    if is_there:
+        ingest("drop", "new")
+        assert names() == {"old"}
+
+
+def test_the_next_load_clears_up_and_succeeds(tmp_path: Path) -> None:
+    new = tmp_path / "new.gclog"
+    write_heap(new, OBJECTS, REFERENCES, seed=3)
+    server = EmbeddedServer(settings())
+    stop_in_bulk("while it imports", signal.SIGKILL, str(new))
+    assert list(server.home.glob("bulk-*"))
+
+    ingest("load", str(new), "--via", "bulk")
+
+    assert counted("new", tmp_path) == {"objects": OBJECTS, "references": REFERENCES}
+    assert list(server.home.glob("bulk-*")) == []
+    assert server.files.stale_data() == []
+    ours = [
+        process.cmdline()
+        for process in psutil.process_iter()
+        if any(str(server.home) in part for part in process.cmdline())
+    ]
+    assert len(ours) == 1, "one server, and no importer"
