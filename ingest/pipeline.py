@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from ingest import __version__
 from ingest.errors import AlreadyLoaded, StoreError
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.store.ways import Via
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from ingest.store.tables import HeapTables
 
 _SUFFIXES = re.compile(r"(\.(gclog|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE)
-
-
-class Via(StrEnum):
-    """How a dump is written.
-
-    ``BOLT`` into the running server, ``BULK`` as a new store (see
-    `ingest.store.bulk`), ``AUTO`` as is estimated to be faster.
-    """
-
-    AUTO = "auto"
-    BOLT = "bolt"
-    BULK = "bulk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +126,7 @@ def load(
             database,
             server=server,
             via=via,
-            name=name or (same[0].name if same else _free_name(dump, taken)),
+            name=name or (same[0].name if same else free_name(dump, taken)),
             exact_name=name is not None,
             source=PurePath(dump).name if dump != "-" else "<stdin>",
             sha256=source.sha256,
@@ -316,7 +304,7 @@ def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
     )
 
 
-def _free_name(dump: str, taken: set[str]) -> str:
+def free_name(dump: str, taken: Container[str] = ()) -> str:
     """A name from the file's, with a number behind it where that is taken."""
     stem = "stdin" if dump == "-" else _SUFFIXES.sub("", PurePath(dump).name)
     stem = stem or "dump"

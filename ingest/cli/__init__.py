@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest import __version__
-from ingest.cli import ask, browse, dumps, example, info, report, server, why
+from ingest.cli import (
+    ask,
+    browse,
+    dumps,
+    example,
+    export,
+    info,
+    report,
+    server,
+    why,
+)
 from ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -54,6 +64,7 @@ app.command("load")(dumps.load)
 app.command("info")(info.info)
 app.command("list")(dumps.list_)
 app.command("drop")(dumps.drop)
+app.command("export")(export.export)
 app.command("queries")(ask.queries)
 app.command("query")(ask.query)
 app.command("why")(why.why)

@@ -22,7 +22,7 @@ from ingest.cli.options import (
     open_store,
     warn_of_compilation,
 )
-from ingest.pipeline import Via
+from ingest.store.ways import Via
 from ingest.text import printable
 
 if TYPE_CHECKING:

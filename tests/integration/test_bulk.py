@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import StoreError
-from ingest.pipeline import Via, load, write
+from ingest.pipeline import load, write
 from ingest.settings import settings
 from ingest.store.bolt import ensure_schema
 from ingest.store.connection import connect
 from ingest.store.dumps import list_dumps
 from ingest.store.embedded import EmbeddedServer, target_of
-from ingest.store.schema import KEY_BITS
 from ingest.store.tables import HeapTables
+from ingest.store.ways import Via
 from tests.conftest import share_jars
 from tests.cypher.heap import main_heap
 from tests.dumps.gclog import Gclog
+from tests.integration.content import content, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,45 +75,6 @@ def database(server: EmbeddedServer) -> Iterator[Database]:
     with connect(target_of(server.start())) as opened:
         ensure_schema(opened)
         yield opened
-
-
-def rows(database: Database, text: str, **values: object) -> list[tuple[object, ...]]:
-    return database.read(text, values)[1]
-
-
-def content(database: Database, name: str) -> tuple[Counter[object], Counter[object]]:
-    """All nodes and relationships of a dump, without what differs by load."""
-    (number,) = rows(database, "MATCH (d:Dump {name: $n}) RETURN d.number", n=name)[0]
-    nodes = rows(
-        database,
-        "MATCH (n) WHERE n.dump = $dump OR (n:Dump AND n.number = $dump) "
-        "RETURN labels(n), n.key % $size, properties(n)",
-        dump=number,
-        size=1 << KEY_BITS,
-    )
-    different = ("key", "dump", "number", "name", "loaded_at", "loading_since")
-    found: Counter[object] = Counter()
-    for labels, index, properties in nodes:
-        assert isinstance(labels, list)
-        assert isinstance(properties, dict)
-        kept = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in properties.items()
-            if key not in different or (key == "name" and labels != ["Dump"])
-        }
-        typed = tuple(
-            sorted((key, type(value).__name__, value) for key, value in kept.items())
-        )
-        found[(tuple(labels), index, typed)] += 1
-    edges = rows(
-        database,
-        "MATCH (a)-[r]->(b) WHERE b.dump = $dump "
-        "RETURN labels(a), a.key % $size, type(r), properties(r), "
-        "labels(b), b.key % $size",
-        dump=number,
-        size=1 << KEY_BITS,
-    )
-    return found, Counter(json.dumps(edge) for edge in edges)
 
 
 def hostile(path: Path) -> Path:

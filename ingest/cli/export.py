@@ -1,0 +1,72 @@
+"""``export``: a dump as files for other programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePath
+from typing import Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import AsJson, DumpFile, Strict, warn_of_compilation
+from ingest.pipeline import free_name, measure
+from ingest.store.ways import ExportFor
+from ingest.text import printable
+
+
+def export(
+    dump: DumpFile,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")],
+    kind: Annotated[
+        ExportFor,
+        typer.Option(
+            "--for",
+            help="neo4j-admin: what imports it into a server of yours; "
+            "csv, parquet: tables for DuckDB, pandas, Spark.",
+        ),
+    ] = ExportFor.PARQUET,
+    name: Annotated[
+        str | None, typer.Option(help="What to call the dump (neo4j-admin only).")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Write into a folder with files.")
+    ] = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a dump as tables, or as input of neo4j-admin. Needs no server.
+
+    A README.md in DIR tells each column, or the command that imports.
+    """
+    from ingest import __version__
+    from ingest.compiled import mark_warm
+    from ingest.settings import settings
+    from ingest.store.export import ABOUT
+    from ingest.store.export import export as write
+    from ingest.store.tables import HeapTables
+
+    warn_of_compilation()
+    with Bars() as progress:
+        graph, metrics, sha256 = measure(dump, strict=strict, progress=progress)
+        mark_warm()
+        files = write(
+            HeapTables(graph, metrics),
+            folder,
+            kind,
+            version=settings().neo4j_version,
+            about={
+                "name": name or free_name(dump),
+                "source": PurePath(dump).name if dump != "-" else "<stdin>",
+                "sha256": sha256,
+                "tool_version": __version__,
+            },
+            force=force,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps({"folder": str(folder), "bytes": files}, indent=2))
+        return
+    typer.echo(f"{len(files)} files in {printable(str(folder))}")
+    what = "how to import them" if kind is ExportFor.NEO4J_ADMIN else "their columns"
+    typer.echo(f"{what}: {printable(str(folder / ABOUT))}")

@@ -1,0 +1,25 @@
+"""Ways to write a dump, as the command line names them; imports nothing heavy."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Via(StrEnum):
+    """How a dump gets into a database.
+
+    ``BOLT`` writes into the running server, ``BULK`` makes a new store (see
+    `ingest.store.bulk`), ``AUTO`` takes what is estimated to be faster.
+    """
+
+    AUTO = "auto"
+    BOLT = "bolt"
+    BULK = "bulk"
+
+
+class ExportFor(StrEnum):
+    """Whom exported files are for."""
+
+    NEO4J_ADMIN = "neo4j-admin"
+    CSV = "csv"
+    PARQUET = "parquet"
