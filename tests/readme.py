@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ingest import errors
 from ingest.queries.library import library
 from ingest.store.schema import markdown
+from ingest.store.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,8 +77,17 @@ def shown(command: str, out: str, lines: int | None = None) -> str:
     return "\n".join(["```text", f"$ {command}", *kept, *cut, "```", ""])
 
 
+def tables_table() -> str:
+    lines = ["| table | rows | columns |", "| --- | --- | --- |"]
+    for entry in TABLES:
+        columns = ", ".join(f"`{column.name}`" for column in entry.columns)
+        lines.append(f"| `{entry.name}` | {entry.meaning} | {columns} |")
+    return "\n".join(lines) + "\n"
+
+
 PARTS = {
     "schema": markdown,
+    "tables": tables_table,
     "queries": queries_table,
     "exit-codes": exit_codes,
     "info": info_output,
