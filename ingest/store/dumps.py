@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
 
-_WINDOW = 200_000
+_WINDOW_KEYS = 50_000
+"""Objects between two signs of life of a drop."""
+
+_DELETE_ROWS = 2_000
+"""Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +286,9 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
     """Delete all of a dump, in bounded transactions, the Dump node last.
 
     Relationships go before nodes, so that a hub is no large transaction. Time is
-    proportional to the dump.
+    proportional to the dump: 90,000 relationships a second, about what writing them
+    takes, nearly all of it the server's commits. Neither two windows at a time, which
+    wait for each other's locks, nor another order of the relationships is faster.
     """
     first = number << KEY_BITS
     _, rows = database.read(
@@ -294,7 +300,7 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
     )
     total = max(cast("int", rows[0][0]), 1)
     stage = "drop"
-    for begin in range(0, total, _WINDOW):
+    for begin in range(0, total, _WINDOW_KEYS):
         progress(stage, begin, 2 * total)
         _delete_window(
             database,
@@ -302,7 +308,7 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
             first + begin,
         )
         beat(database, number)
-    for begin in range(0, total, _WINDOW):
+    for begin in range(0, total, _WINDOW_KEYS):
         progress(stage, total + begin, 2 * total)
         _delete_window(
             database,
@@ -323,10 +329,11 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
 
 
 def _delete_window(
-    database: Database, match: str, first: int, size: int = _WINDOW
+    database: Database, match: str, first: int, size: int = _WINDOW_KEYS
 ) -> None:
     detach = "" if match.endswith("->()") else "DETACH "
     database.run(
-        f"{match} CALL (x) {{ {detach}DELETE x }} IN TRANSACTIONS OF 20000 ROWS",
+        f"{match} CALL (x) {{ {detach}DELETE x }} "
+        f"IN TRANSACTIONS OF {_DELETE_ROWS} ROWS",
         {"first": first, "last": first + size},
     )
