@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 BATCH_ROWS = 20_000
+BATCH_TEXT_BYTES = 4 << 20
+"""Of names in one message; a type's may have any length."""
+
 WRITERS = 2
 _HEARTBEAT_SECONDS = 15.0
 _STAGE = "write"
@@ -123,7 +126,8 @@ class _Writer:
         dump = np.array([self._dump_node])
         domains = self._create("Domain", rows.domains())
         self._relate("HAS_DOMAIN", np.repeat(dump, len(domains)), domains)
-        types = self._create_all("Type", len(graph.type_names), rows.types)
+        names = np.array([len(name.encode()) for name in graph.type_names], np.int64)
+        types = self._create_all("Type", len(names), rows.types, text_bytes=names)
         self._relate(
             "REFERENCES_TYPE",
             types[metrics.pair_source],
@@ -168,16 +172,20 @@ class _Writer:
 
         self._share(0, graph.reference_count, some)
 
-    def _share(self, first: int, last: int, work: Callable[[int, int], T]) -> list[T]:
+    def _share(
+        self,
+        first: int,
+        last: int,
+        work: Callable[[int, int], T],
+        *,
+        text_bytes: Ids | None = None,
+    ) -> list[T]:
         """Do ``work`` on all batches of the rows, each writer its own stretch of them.
 
         Returns:
             The results in the order of the batches.
         """
-        batches = [
-            (begin, min(begin + BATCH_ROWS, last))
-            for begin in range(first, last, BATCH_ROWS)
-        ]
+        batches = _batches(first, last, text_bytes)
 
         def stretch(some: list[tuple[int, int]]) -> list[T]:
             try:
@@ -225,14 +233,19 @@ class _Writer:
         return np.array(cast("list[int]", answer[0][0]), np.int64)
 
     def _create_all(
-        self, name: str, count: int, columns: Callable[[int, int], Columns]
+        self,
+        name: str,
+        count: int,
+        columns: Callable[[int, int], Columns],
+        *,
+        text_bytes: Ids | None = None,
     ) -> Ids:
         """Create all nodes of one label."""
-        return _joined(
-            self._share(
-                0, count, lambda begin, end: self._create(name, columns(begin, end))
-            )
-        )
+
+        def some(begin: int, end: int) -> Ids:
+            return self._create(name, columns(begin, end))
+
+        return _joined(self._share(0, count, some, text_bytes=text_bytes))
 
     def _create_objects(self, types: Ids) -> Ids:
         """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
@@ -289,6 +302,20 @@ class _Writer:
         rows = np.stack(columns, axis=1).tolist()
         _, summary = self._database.write(text, {"rows": rows})
         self._count(summary.counters)
+
+
+def _batches(first: int, last: int, text_bytes: Ids | None) -> list[tuple[int, int]]:
+    """Ranges of rows, none with more than a message may have, but for single rows."""
+    bounds = range(first, last, BATCH_ROWS)
+    if text_bytes is None:
+        return [(begin, min(begin + BATCH_ROWS, last)) for begin in bounds]
+    batches: list[tuple[int, int]] = []
+    for begin in bounds:
+        end = min(begin + BATCH_ROWS, last)
+        upto = np.cumsum(text_bytes[begin:end]) // BATCH_TEXT_BYTES
+        cuts = (begin + 1 + np.flatnonzero(np.diff(upto))).tolist()
+        batches += pairwise([begin, *cuts, end])
+    return batches
 
 
 def _joined(parts: list[Ids]) -> Ids:

@@ -18,7 +18,8 @@ from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownD
 from ingest.example import example_gclog
 from ingest.graph import RootKind
 from ingest.pipeline import load, measure
-from ingest.store.connection import Target, connect
+from ingest.store import bolt
+from ingest.store.connection import Database, Target, connect
 from ingest.store.dumps import (
     delete,
     find_dump,
@@ -30,7 +31,7 @@ from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS
 from tests.bench.heaps import write_heap
 
 if TYPE_CHECKING:
-    from ingest.store.connection import Database
+    from collections.abc import Mapping
 
 pytestmark = pytest.mark.server
 
@@ -336,6 +337,34 @@ def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> 
 
     assert rows(empty_database, "MATCH (t:Type) RETURN t.name") == [(name,)]
     assert find_dump(empty_database, "'}) RETURN 1 //").object_count == 1
+
+
+def test_long_names_go_in_messages_of_bounded_size(
+    empty_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"N.{i}" + 1000 * i * "x" for i in range(64)]
+    path = tmp_path / "long.gclog"
+    types = "".join(f"t {i + 1:x} {name}\n" for i, name in enumerate(names))
+    path.write_text(f"a 2 x\n{types}o 1 1 10\nr 1 1 0\nc x\n")
+    monkeypatch.setattr(bolt, "BATCH_TEXT_BYTES", 100_000)
+    sent: list[int] = []
+    write_one = Database.write
+
+    def spied(self: Database, text: str, values: Mapping[str, object]) -> object:
+        if "CREATE (n:Type" in text:
+            sent.append(
+                sum(len(row[2]) for row in cast("list[list[str]]", values["rows"]))
+            )
+        return write_one(self, text, values)
+
+    monkeypatch.setattr(Database, "write", spied)
+
+    load(str(path), empty_database)
+
+    assert sum(sent) == sum(map(len, names))
+    assert max(sent) <= 100_000 + max(map(len, names))
+    found = rows(empty_database, "MATCH (t:Type) RETURN t.name ORDER BY t.key")
+    assert found == [(name,) for name in names]
 
 
 def test_wrong_password_and_a_server_that_is_down(neo4j_target: Target) -> None:
