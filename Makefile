@@ -55,6 +55,9 @@ lint: $(VENV)/.tools ## formatting, style, types
 bench: $(VENV)/.tools ## measure 1 million objects against peers and limits
 	@$(BIN)/python -m tests.bench $(ARGS)
 
+bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for more
+	@$(BIN)/python -m tests.bench --objects 10000000 --no-bolt $(ARGS)
+
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)
 

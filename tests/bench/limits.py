@@ -1,0 +1,54 @@
+"""What may be used, by size: set on two cores, with other work on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits for one size of heap; ``None`` where there is none.
+
+    Attributes:
+        dominators_speed: How many times faster than igraph, at least.
+        dominators_memory: What part of igraph's peak memory, at most.
+        first_s: For each query that reports show first.
+        query_s: For each other query.
+    """
+
+    info_s: float | None = None
+    info_mib: float | None = None
+    bulk_s: float | None = None
+    bolt_s: float | None = None
+    bolt_mib: float | None = None
+    dominators_speed: float | None = None
+    dominators_memory: float | None = None
+    first_s: float | None = None
+    query_s: float | None = None
+
+
+_LIMITS = {
+    1_000_000: Limits(
+        info_s=1.8,
+        info_mib=400,
+        bulk_s=32,
+        bolt_s=65,
+        bolt_mib=600,
+        first_s=1,
+        query_s=1,
+    ),
+    10_000_000: Limits(
+        info_s=20,
+        info_mib=3072,
+        bulk_s=210,
+        dominators_speed=5,
+        dominators_memory=0.25,
+        first_s=1,
+        query_s=15,
+    ),
+}
+
+
+def limits_for(objects: int) -> Limits:
+    """The limits of heaps of that size; none for other sizes."""
+    return _LIMITS.get(objects, Limits())

@@ -1,0 +1,98 @@
+"""Running a child process and printing what it cost, beside a limit or a peer.
+
+A child inherits the peak memory of the process that starts it: this one must stay
+small, so whatever is heavy is a child (`tests.bench.stages`, or the command).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+INGEST = (sys.executable, "-m", "ingest")
+
+over_limit: list[str] = []
+"""Rows that were above their limit, told once more at the end."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process: wall clock and CPU in seconds, peak memory in MiB, its output."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+    output: str
+
+
+def run(*command: str) -> Run:
+    """Run a command to its end; it must succeed."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)}: exit {process.returncode}")
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(wall, cpu, usage.ru_maxrss / 1024, output)
+
+
+def fastest(times: int, *command: str) -> Run:
+    """The fastest of some runs: on a shared machine the one least disturbed."""
+    return min((run(*command) for _ in range(times)), key=lambda each: each.wall_s)
+
+
+def stage(name: str, *arguments: str) -> dict[str, Any]:
+    """What a stage of `tests.bench.stages` found, with ``peak_mib`` of its process."""
+    done = run(sys.executable, "-m", "tests.bench.stages", name, *arguments)
+    found: dict[str, Any] = json.loads(done.output.splitlines()[-1])
+    return {"peak_mib": done.peak_mib, **found}
+
+
+def head(title: str) -> None:
+    """The heading of one table."""
+    print(f"\n{title}", flush=True)
+    print(f"{'':<40}{'here':>10}{'':5}{'rate':>14}  {'beside':<26}{'':>9}{'ratio':>7}")
+
+
+def row(
+    what: str,
+    value: float,
+    unit: str,
+    *,
+    limit: float | None = None,
+    peer: tuple[str, float] | None = None,
+    rate: tuple[float, str] | None = None,
+) -> None:
+    """One line: the value, its rate, and its ratio to the limit or to the peer.
+
+    A ratio to a limit is the part of it that was used; to a peer, how many times
+    what we took the peer took.
+    """
+    text = f"{what:<40}{value:>10.2f} {unit:<4}"
+    text += f"{rate[0]:>10,.0f} {rate[1]:<3}" if rate else " " * 14
+    if limit is not None:
+        text += f"  {'limit':<26}{limit:>9.1f}{value / limit:>6.2f}x"
+        if value > limit:
+            text += "  OVER"
+            over_limit.append(what)
+    elif peer is not None:
+        text += f"  {peer[0]:<26}{peer[1]:>9.1f}{peer[1] / value:>6.2f}x"
+    print(text.rstrip(), flush=True)
+
+
+def exponent(sizes: list[int], values: list[float]) -> float:
+    """The power of the size that fits the values best: slope in log-log."""
+    xs, ys = [math.log(size) for size in sizes], [math.log(value) for value in values]
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    above = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
+    return above / sum((a - x) ** 2 for a in xs)

@@ -1,0 +1,163 @@
+"""What is measured inside a process: stages of ours, and peers, each in its own.
+
+``python -m tests.bench.stages NAME ...`` prints what it found as JSON. Times are the
+fastest of some runs after one that is not counted, but for what takes long.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.graph import HeapGraph
+
+    T = TypeVar("T")
+
+Found = dict[str, Any]
+
+
+def timed(times: int, work: Callable[[], T]) -> tuple[float, T]:
+    """The fastest of ``times``, and the last result."""
+    seconds = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds), result
+
+
+def read_graph(dump: str) -> HeapGraph:
+    from ingest.progress import silent
+    from ingest.readers import open_source, read
+
+    with open_source(dump) as source:
+        return read(source, strict=False, progress=silent)
+
+
+def reset_peak() -> None:
+    """Let the kernel count this process's peak memory from now on (Linux)."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> float:
+    """Peak memory since `reset_peak`."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def reading(dump: str) -> Found:
+    """Our reader and our analysis; and the bytes that their columns take."""
+    from ingest.analysis.metrics import analyse
+
+    read_graph(dump)
+    read_s, graph = timed(2, lambda: read_graph(dump))
+    analyse(graph)
+    analyse_s, metrics = timed(2, lambda: analyse(graph))
+    return {
+        "read_s": read_s,
+        "analyse_s": analyse_s,
+        "types_exact": metrics.type_retained_exact,
+        "graph_bytes": column_bytes(graph),
+        "metrics_bytes": column_bytes(metrics),
+    }
+
+
+def column_bytes(table: object) -> int:
+    """Bytes of all columns of a graph or of metrics."""
+    columns = (getattr(table, name) for name in table.__dataclass_fields__)  # type: ignore[attr-defined]
+    return sum(c.nbytes for c in columns if isinstance(c, np.ndarray))
+
+
+def plain_reader(dump: str) -> Found:
+    """What one would write in an hour: split lines, dictionaries, lists."""
+
+    def work() -> int:
+        objects: dict[int, tuple[int, int, list[int]]] = {}
+        with Path(dump).open(encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("o "):
+                    _, number, kind, size, *targets = line.split()
+                    objects[int(number, 16)] = (
+                        int(kind, 16),
+                        int(size, 16),
+                        [int(target, 16) for target in targets],
+                    )
+        return len(objects)
+
+    return {"seconds": timed(1, work)[0]}
+
+
+def edges(dump: str, path: str) -> Found:
+    """Write what dominators are computed from: edges, the super-root as row N."""
+    graph = read_graph(dump)
+    n = len(graph.object_id)
+    roots = graph.root_object[(graph.root_flags & 2) == 0]
+    table = np.empty((len(roots) + graph.reference_count, 2), np.int32)
+    table[: len(roots), 0] = n
+    table[: len(roots), 1] = roots
+    table[len(roots) :, 0] = np.repeat(np.arange(n), np.diff(graph.ref_start))
+    table[len(roots) :, 1] = graph.ref_target
+    np.save(path, table)
+    return {"objects": n}
+
+
+def igraph_dominators(path: str, out: str) -> Found:
+    """The dominator tree of igraph; memory of its graph and of the computation."""
+    import igraph
+
+    table = np.load(path)
+    n = int(table[0, 0])
+    graph = igraph.Graph(n + 1, table, directed=True)
+    del table
+    reset_peak()
+    seconds, found = timed(1, lambda: graph.dominator(n))
+    peak = peak_mib()
+    # It says NaN of what cannot be reached.
+    np.save(out, np.nan_to_num(np.array(found[:n]), nan=-1).astype(np.int64))
+    return {"seconds": seconds, "peak_mib": peak}
+
+
+def our_dominators(dump: str, theirs: str) -> Found:
+    """Ours on the graph's columns; and whether both agree on every object."""
+    from ingest.analysis.dominators import dominator_tree
+
+    graph = read_graph(dump)
+    seconds, _ = timed(2, lambda: dominator_tree(graph))
+    reset_peak()
+    last_s, tree = timed(1, lambda: dominator_tree(graph))
+    peak = peak_mib()
+    ours = tree.by_object().astype(np.int64)
+    other = np.load(theirs)
+    n = len(ours)
+    expected = np.where(other == n, -1, np.where(other < 0, -2, other))
+    return {
+        "seconds": min(seconds, last_s),
+        "peak_mib": peak,
+        "equal": bool(np.array_equal(ours, expected)),
+    }
+
+
+STAGES: tuple[Callable[..., Found], ...] = (
+    reading,
+    plain_reader,
+    edges,
+    igraph_dominators,
+    our_dominators,
+)
+
+
+if __name__ == "__main__":
+    chosen = {stage.__name__: stage for stage in STAGES}[sys.argv[1]]
+    print(json.dumps(chosen(*sys.argv[2:])))

@@ -1,0 +1,193 @@
+"""The tables of the bench, one function each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from tests.bench.measure import INGEST, exponent, fastest, head, row, run, stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bench.limits import Limits
+
+NAME = "bench"
+NAIVE_OBJECTS = 50_000
+
+
+def heap(home: Path, objects: int, references: int = 0) -> Path:
+    """A synthetic heap, written unless it is there; 2.5 references an object."""
+    references = references or objects * 5 // 2
+    path = home / f"heap-{objects}-{references}.gclog"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        sizes = (str(objects), str(references))
+        run(sys.executable, "-m", "tests.bench.heaps", str(part), *sizes)
+        part.replace(path)
+    return path
+
+
+def copies(home: Path, sample: Path, count: int) -> Path:
+    """A real sample, its objects ``count`` times."""
+    path = home / f"{sample.name.split('.')[0]}-{count}.gclog"
+    work = "from pathlib import Path; from tests.bench.heaps import write_copies; "
+    work += f"write_copies(Path({str(path)!r}), Path({str(sample)!r}), {count})"
+    run(sys.executable, "-c", work)
+    return path
+
+
+def commands(dump: Path, limits: Limits) -> None:
+    """Whole commands that need no server."""
+    head("whole commands, kernels compiled (fastest of 3)")
+    row("ingest --help", fastest(3, *INGEST, "--help").wall_s, "s", limit=0.5)
+    info = fastest(3, *INGEST, "info", str(dump), "--json")
+    mib = dump.stat().st_size / 2**20
+    row(
+        "ingest info: time",
+        info.wall_s,
+        "s",
+        limit=limits.info_s,
+        rate=(mib / info.wall_s, "MiB"),
+    )
+    row("ingest info: peak memory", info.peak_mib, "MiB", limit=limits.info_mib)
+
+
+def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
+    """Reader, analysis and dominators, beside what others take for the same."""
+    head("stages in one process each, beside peers in theirs")
+    ours = stage("reading", str(dump))
+    told = json.loads(run(*INGEST, "info", str(dump), "--json").output)
+    count = told["objects"]
+    mib = dump.stat().st_size / 2**20
+    plain = stage("plain_reader", str(dump)) if peers else None
+    row(
+        "read the dump",
+        ours["read_s"],
+        "s",
+        rate=(mib / ours["read_s"], "MiB"),
+        peer=("plain Python loop", plain["seconds"]) if plain else None,
+    )
+    if plain:
+        row(
+            "read and analyse: peak memory",
+            ours["peak_mib"],
+            "MiB",
+            peer=("plain Python, read only", plain["peak_mib"]),
+        )
+    row(
+        "whole analysis",
+        ours["analyse_s"],
+        "s",
+        rate=(count / ours["analyse_s"], "obj"),
+    )
+    # What the columns take while they are made is told here too, once readers and
+    # analysis say it.
+    total = ours["graph_bytes"] + ours["metrics_bytes"]
+    row("columns of graph and metrics", total / count, "B", rate=None)
+    if not ours["types_exact"]:
+        print("  retained bytes of types are bounds, not exact")
+    if peers:
+        _dominators(dump, home, limits)
+
+
+def _dominators(dump: Path, home: Path, limits: Limits) -> None:
+    edges, theirs = home / "edges.npy", home / "igraph.npy"
+    stage("edges", str(dump), str(edges))
+    peer = stage("igraph_dominators", str(edges), str(theirs))
+    ours = stage("our_dominators", str(dump), str(theirs))
+    slowest = limits.dominators_speed and peer["seconds"] / limits.dominators_speed
+    most = limits.dominators_memory and peer["peak_mib"] * limits.dominators_memory
+    beside = ("igraph", peer["seconds"])
+    row("dominator tree", ours["seconds"], "s", peer=beside)
+    if slowest:
+        row("dominator tree: time", ours["seconds"], "s", limit=slowest)
+    beside = ("igraph", peer["peak_mib"])
+    row("dominator tree: peak memory", ours["peak_mib"], "MiB", peer=beside)
+    if most:
+        row("dominator tree: memory", ours["peak_mib"], "MiB", limit=most)
+    print(f"  dominators equal to igraph's on every object: {ours['equal']}")
+    edges.unlink()
+    theirs.unlink()
+
+
+def loads(dump: Path, home: Path, limits: Limits, *, bolt: bool) -> None:
+    """Both ways of loading and what dropping takes; the dump stays loaded."""
+    head("ingest load, server running")
+    told = json.loads(run(*INGEST, "info", str(dump), "--json").output)
+    things = told["objects"] + told["references"]
+    ways: list[tuple[str, float | None, float | None]]
+    ways = [("bulk", limits.bulk_s, None)]
+    if bolt:
+        ways.append(("bolt", limits.bolt_s, limits.bolt_mib))
+    for way, seconds, mib in ways:
+        load = ("load", str(dump), "--name", NAME, "--via", way)
+        done = run(*INGEST, *load)
+        rate = (things / done.wall_s, "/s")
+        row(f"{way}: time", done.wall_s, "s", limit=seconds, rate=rate)
+        row(f"{way}: peak memory of the tool", done.peak_mib, "MiB", limit=mib)
+        dropped = run(*INGEST, "drop", NAME)
+        rate = (things / dropped.wall_s, "/s")
+        row(f"{way}: drop", dropped.wall_s, "s", rate=rate)
+    run(*INGEST, "load", str(dump), "--name", NAME)
+
+
+def other_loads(dump: Path, home: Path) -> None:
+    """What the same heap costs with Neo4j's tools and a script of one's own."""
+    head("the same heap, brought in by hand (ratios: to reading and analysing)")
+    folder = home / "peer"
+    folder.mkdir(exist_ok=True)
+    done = run(sys.executable, "-m", "tests.bench.peers", "csv", str(dump), str(folder))
+    found = json.loads(done.output)
+    shutil.rmtree(folder)
+    row("csv module, string ids: write files", found["write_s"], "s")
+    row("neo4j-admin database import full", found["import_s"], "s")
+    whole = found["measure_s"] + found["write_s"] + found["import_s"]
+    row("both, and reading and analysing", whole, "s")
+    peer = (sys.executable, "-m", "tests.bench.peers", "maps")
+    found = json.loads(run(*peer, str(dump), str(NAIVE_OBJECTS)).output)
+    what = f"UNWIND of maps, one writer, {NAIVE_OBJECTS // 1000} k objects"
+    row(what, found["whole_s"], "s", rate=(found["relation_rate"], "rel"))
+    print("  (seconds: its rates carried over to the whole heap)")
+
+
+def queries(limits: Limits) -> None:
+    """Every query of the library."""
+    head("every query of the library, second run")
+    found = run(sys.executable, "-m", "tests.bench.queries", NAME).output.splitlines()
+    for name, seconds, first in map(json.loads, found):
+        limit = limits.first_s if first else limits.query_s
+        row(name + (" *" if first else ""), seconds, "s", limit=limit)
+    print("  * what reports show first")
+
+
+def growth_of_info(home: Path, sizes: list[int]) -> None:
+    """How time and memory of ``info`` grow with the heap."""
+    head("growth of ingest info")
+    done = [fastest(3, *INGEST, "info", str(heap(home, size))) for size in sizes]
+    for size, each in zip(sizes, done, strict=True):
+        row(
+            f"{size:,} objects: time", each.wall_s, "s", rate=(size / each.wall_s, "/s")
+        )
+        row(f"{size:,} objects: memory", each.peak_mib, "MiB")
+    # A start without work is in both: what grows is above it.
+    start = fastest(3, *INGEST, "info", str(heap(home, 1000)))
+    seconds = [max(each.wall_s - start.wall_s, 1e-3) for each in done]
+    mib = [max(each.peak_mib - start.peak_mib, 1e-3) for each in done]
+    print(f"  time grows with the power {exponent(sizes, seconds):.2f} of the objects")
+    print(f"  memory with the power {exponent(sizes, mib):.2f}; both above what a")
+    print(f"  heap of a thousand takes: {start.wall_s:.2f} s, {start.peak_mib:.0f} MiB")
+
+
+def growth_of_loads(home: Path, sizes: list[int]) -> None:
+    """How the time of a load, by the way the tool chooses, grows with the heap."""
+    head("growth of ingest load")
+    seconds = []
+    for size in sizes:
+        name = f"growth-{size}"
+        done = run(*INGEST, "load", str(heap(home, size)), "--name", name, "--replace")
+        seconds.append(done.wall_s)
+        row(f"{size:,} objects", done.wall_s, "s", rate=(size / done.wall_s, "/s"))
+    print(f"  time grows with the power {exponent(sizes, seconds):.2f} of the objects")

@@ -1,0 +1,167 @@
+"""Twenty dumps in one database: none costs, changes or hides another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from ingest.pipeline import load
+from ingest.queries.library import Query, library
+from ingest.reports import leaks
+from ingest.store.ask import ask
+from ingest.store.dumps import delete, find_dump, list_dumps, unpublish
+from tests.bench.heaps import write_heap
+from tests.bench.queries import arguments, subjects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.store.connection import Database
+
+pytestmark = pytest.mark.server
+
+DUMPS = 20
+SLACK = 1.05
+"""A plan may look a dump or a type up in another way when there are more of them."""
+
+BY_WEAK_REFERENCES = {"weakly-held"}
+"""Starts from all weak references of the database, as there are few of them."""
+
+State = dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def heaps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Heaps of 500 to 2,400 objects; System.String is a hub and a type in each."""
+    folder = tmp_path_factory.mktemp("heaps")
+    paths = []
+    for i in range(DUMPS):
+        path = folder / f"heap-{i:02}.gclog"
+        objects = 500 + 100 * i
+        write_heap(path, objects, objects * 3, seed=i + 1)
+        paths.append(path)
+    return paths
+
+
+def load_all(database: Database, paths: list[Path]) -> None:
+    for path in paths:
+        load(str(path), database)
+
+
+def state(database: Database, name: str, queries: list[Query]) -> State:
+    """All of one dump: nodes by label, relationships by type, answers."""
+    number = find_dump(database, name).number
+    found: State = {}
+    found["nodes"] = database.read(
+        "MATCH (n) WHERE n.dump = $dump RETURN labels(n)[0] AS label, count(n), "
+        "sum(n.key) ORDER BY label",
+        {"dump": number},
+    )[1]
+    found["relationships"] = database.read(
+        "MATCH (n)-[r]->(m) WHERE n.dump = $dump OR n.number = $dump "
+        "RETURN type(r) AS type, count(r), sum(m.key) ORDER BY type",
+        {"dump": number},
+    )[1]
+    known = subjects(database, number)
+    for query in queries:
+        given = arguments(query, known)
+        found[query.name] = ask(database, query, given, number)
+    return found
+
+
+def test_dropping_one_leaves_the_others_as_they_were(
+    empty_database: Database, heaps: list[Path]
+) -> None:
+    database = empty_database
+    load_all(database, heaps)
+    names = [path.stem for path in heaps]
+    assert [dump.name for dump in list_dumps(database)] == names[::-1]
+    shown = [library()[name] for name in leaks.QUERIES]
+    asked = {name: shown for name in names}
+    asked[names[3]] = asked[names[18]] = list(library().values())
+    before = {name: state(database, name, asked[name]) for name in names}
+    gone = find_dump(database, names[7])
+
+    unpublish(database, gone.number)
+    delete(database, gone.number)
+
+    left = [name for name in names if name != gone.name]
+    assert [dump.name for dump in list_dumps(database)] == left[::-1]
+    for name in left:
+        assert state(database, name, asked[name]) == before[name], name
+    assert database.read("MATCH (n:Dump) RETURN count(n)", {})[1] == [(DUMPS - 1,)]
+    assert database.read("MATCH (n) RETURN count(n)", {})[1] == [
+        (sum(_nodes(before[name]) for name in left) + len(left),)
+    ]
+
+
+def _nodes(found: State) -> int:
+    return sum(row[1] for row in cast("list[tuple[str, int, int]]", found["nodes"]))
+
+
+def test_replacing_one_leaves_the_others_as_they_were(
+    empty_database: Database, heaps: list[Path], tmp_path: Path
+) -> None:
+    database = empty_database
+    load_all(database, heaps[:6])
+    shown = [library()[name] for name in leaks.QUERIES]
+    names = [path.stem for path in heaps[:6]]
+    before = {name: state(database, name, shown) for name in names}
+    other = tmp_path / "other.gclog"
+    write_heap(other, 700, 1500, seed=99)
+
+    load(str(other), database, name=names[2], replace=True)
+
+    assert find_dump(database, names[2]).reference_count == 1500
+    assert len(list_dumps(database)) == 6
+    for name in names:
+        if name != names[2]:
+            assert state(database, name, shown) == before[name], name
+    assert database.read("MATCH (n:Object) RETURN count(n)", {})[1] == [
+        (sum(500 + 100 * i for i in range(6) if i != 2) + 700,)
+    ]
+
+
+def hits(database: Database, query: Query, given: dict[str, str], number: int) -> int:
+    """Records and properties that the server touched to answer."""
+    values = query.bind(given, number)
+    _, summary = database.write(f"PROFILE {query.text}", values)
+
+    def below(plan: dict[str, object]) -> int:
+        own = cast("dict[str, int]", plan.get("args", {})).get("DbHits", 0)
+        children = cast("list[dict[str, object]]", plan.get("children", []))
+        return own + sum(map(below, children))
+
+    assert summary.profile is not None
+    return below(summary.profile)
+
+
+def test_no_query_pays_for_other_dumps(
+    empty_database: Database, heaps: list[Path]
+) -> None:
+    """The same query on the same dump, alone and among nineteen others."""
+    database = empty_database
+    name = heaps[-1].stem
+    load(str(heaps[-1]), database)
+    number = find_dump(database, name).number
+    known = subjects(database, number)
+    given = {query.name: arguments(query, known) for query in library().values()}
+
+    def measured() -> dict[str, int]:
+        database.run("CALL db.prepareForReplanning(60)")
+        return {
+            query.name: hits(database, query, given[query.name], number)
+            for query in library().values()
+        }
+
+    alone = measured()
+    load_all(database, heaps[:-1])
+    among = measured()
+
+    paying = {
+        name: (alone[name], among[name])
+        for name in alone.keys() - BY_WEAK_REFERENCES
+        if among[name] > SLACK * alone[name]
+    }
+    assert paying == {}
