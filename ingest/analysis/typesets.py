@@ -7,316 +7,416 @@ the types that every way from the roots to v meets (that of v included)::
     S(v) = {type of v} + the intersection of all S(u) where u refers to v
 
 (its largest solution). Type T retains {v : T in S(v)}. That set is closed below in
-the dominator tree, so its bytes are the retained bytes of its topmost members. Two
-facts make it cheap: S(v) contains S(idom v), so where the dominator refers to v
-itself nothing is to be intersected; and real heaps have few distinct S, so they are
-stored once, and their unions and intersections remembered.
+the dominator tree, so its bytes are the retained bytes of its topmost members.
+
+S(v) contains S(idom v), so only what v adds to it is kept, and S(u) beyond S(d) is
+read off on the way from u up to d, past those who add nothing. Only where the
+dominator does not refer to v itself (a *join*) can v add more than its own type:
+what all who refer to v have beyond S(idom v). In preorder of the dominator tree,
+siblings in reverse postorder of the search, most of them come before v: one pass
+takes the rest for everything, and what was wrong in that is taken back join by join.
+
+So that little is: the same equations with types in 64 classes, a bit each, are
+solved first by plain sweeps. A type whose class is not in the mask of v is not in
+S(v), and in a heap of a million objects that leaves one join in twenty.
 
 A type with one instance retains what the instance retains and enters no set.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.analysis.nesting import NONE, ONE, nest_of
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.dominators import DominatorTree
-    from ingest.compiled import Ints, Longs, Number
+    from ingest.analysis.nesting import Nest
+    from ingest.compiled import Bools, Ids, Ints, Longs, Number
     from ingest.graph import HeapGraph
 
-_UNKNOWN = -1
-_FULL = -1
-_SMALL = 24
-_POOL, _SETS, _MEMOS = 0, 1, 2
+_FEW = 1000
+_SWEEPS = 16
+_ALONE = 32
+_USED, _STAMP, _HEAD, _QUEUED, _WORK = range(5)
+
+
+class _Types(NamedTuple):
+    """Room for sets of types.
+
+    Attributes:
+        bit: uint64 (T,). Its class: one bit.
+        cover: int32 (T,). The type is in S of all places below this one.
+        stamp: int64 (T,). When it was last seen on a way upwards.
+        lost: bool (T,). Whether it is being taken back.
+        first, second: int32 (T,). Sets in the making.
+    """
+
+    bit: Ids
+    cover: Ints
+    stamp: Longs
+    lost: Bools
+    first: Ints
+    second: Ints
+
+
+class _Edges(NamedTuple):
+    """What a place refers to; see `DominatorTree` and `HeapGraph`."""
+
+    vertex: Ints
+    number: Ints
+    ref_start: Longs
+    ref_target: Ints
 
 
 @kernel
-def _hash(a: Number, b: Number) -> Number:
-    x = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(b) * np.uint64(
-        0xC2B2AE3D27D4EB4F
-    )
-    x ^= x >> np.uint64(31)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64(x >> np.uint64(20))
-
-
-@kernel
-def _intern(
-    used: Longs, pool: Ints, starts: Longs, slots: Ints, length: Number
-) -> Number:
-    """The id of the set written behind the pool's end; -1 when room runs out."""
-    begin = used[_POOL]
-    code: Number = np.int64(length)
-    for at in range(begin, begin + length):
-        code = _hash(code, pool[at])
-    mask = len(slots) - 1
-    slot = code & mask
-    while slots[slot] >= 0:
-        other = slots[slot]
-        first = starts[other]
-        if starts[other + 1] - first == length:
-            same = True
-            for k in range(length):
-                if pool[first + k] != pool[begin + k]:
-                    same = False
-                    break
-            if same:
-                return other
-        slot = (slot + 1) & mask
-    new = used[_SETS]
-    if new + 2 >= len(starts):
-        return _FULL
-    slots[slot] = new
-    used[_POOL] = begin + length
-    used[_SETS] = new + 1
-    starts[new + 1] = begin + length
-    return new
-
-
-@kernel
-def _combine(
-    used: Longs,
-    pool: Ints,
-    starts: Longs,
-    slots: Ints,
-    memo_keys: Longs,
-    memo_values: Ints,
-    a: Number,
-    b: Number,
-    joined: bool,
-) -> Number:
-    """Set ``a`` with type ``b`` added (joined), or with set ``b`` intersected."""
-    if joined:
-        key = (np.int64(a) << 32) | np.int64(b) << 1 | 1
-    else:
-        if a > b:
-            a, b = b, a
-        key = (np.int64(a) << 32) | np.int64(b) << 1
-    begin = used[_POOL]
-    p, p_end = starts[a], starts[a + 1]
-    # Small sets are intersected faster than an answer is looked up.
-    remembered = joined or p_end - p + starts[b + 1] - starts[b] > _SMALL
-    mask = len(memo_keys) - 1
-    slot = _hash(key, 7) & mask
-    while remembered and memo_keys[slot] >= 0:
-        if memo_keys[slot] == key:
-            return memo_values[slot]
-        slot = (slot + 1) & mask
-    out = begin
-    if begin + (p_end - p) + 1 > len(pool) or 4 * used[_MEMOS] > 3 * len(memo_keys):
-        return _FULL
-    if joined:
-        while p < p_end and pool[p] < b:
-            pool[out] = pool[p]
-            out += 1
-            p += 1
-        pool[out] = b
-        out += 1
-        if p < p_end and pool[p] == b:
-            p += 1
-        while p < p_end:
-            pool[out] = pool[p]
-            out += 1
-            p += 1
-    else:
-        q, q_end = starts[b], starts[b + 1]
-        while p < p_end and q < q_end:
-            if pool[p] == pool[q]:
-                pool[out] = pool[p]
-                out += 1
-                p += 1
-                q += 1
-            elif pool[p] < pool[q]:
-                p += 1
+def _bound(nest: Nest, types: _Types, most_sweeps: int) -> None:
+    """Narrow the masks, until a sweep narrows few of them."""
+    # To hand on a named tuple costs more than a turn of these loops.
+    start, source, mask, above = nest.start, nest.source, nest.mask, nest.above
+    kind, bit = nest.kind, types.bit
+    everything = ~np.uint64(0)
+    mask[0] = 0
+    for _ in range(most_sweeps):
+        narrowed = 0
+        for p in range(1, len(mask)):
+            if start[p] == start[p + 1]:
+                met = mask[above[p]]
             else:
-                q += 1
-        if out - begin == p_end - starts[a]:
-            return a
-        if out - begin == q_end - starts[b]:
-            return b
-    value = _intern(used, pool, starts, slots, out - begin)
-    if value != _FULL and remembered:
-        memo_keys[slot] = key
-        memo_values[slot] = value
-        used[_MEMOS] += 1
-    return value
+                met = everything
+                for at in range(start[p], start[p + 1]):
+                    met &= mask[source[at]]
+            if kind[p] >= 0:
+                met |= bit[kind[p]]
+            if met != mask[p]:
+                mask[p] = met
+                narrowed += 1
+        if narrowed * _FEW <= len(mask):
+            break
 
 
 @kernel
-def _children(idom: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The dominator tree downwards: first child and next sibling, -1 for none."""
-    child = np.full(len(idom), -1, np.int32)
-    sibling = np.full(len(idom), -1, np.int32)
-    for w in range(len(idom) - 1, 0, -1):
-        sibling[w] = child[idom[w]]
-        child[idom[w]] = w
-    return child, sibling
+def _mark(nest: Nest, types: _Types, u: int, d: int) -> Number:
+    """Stamp the types of S(u) beyond S(d), where ``d`` dominates ``u``."""
+    nest.book[_STAMP] += 1
+    stamp = nest.book[_STAMP]
+    x = nest.top[u]
+    while x > d:
+        nest.book[_WORK] += 1
+        entry = nest.added[x]
+        if entry <= ONE:
+            types.stamp[ONE - entry] = stamp
+        else:
+            for k in range(entry + 1, entry + 1 + nest.pool[entry]):
+                types.stamp[nest.pool[k]] = stamp
+        x = nest.top[nest.above[x]]
+    return stamp
 
 
 @kernel
-def _solve(
-    tree_vertex: NDArray[np.int32],
-    number: NDArray[np.int32],
-    idom: NDArray[np.int32],
-    pred_start: NDArray[np.int64],
-    pred_source: NDArray[np.int32],
-    finished: NDArray[np.int32],
-    ref_start: NDArray[np.int64],
-    ref_target: NDArray[np.int32],
-    member: NDArray[np.int32],
-    capacity: int,
-    pool_size: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], bool]:
-    """S of every vertex as a set id, the sets, and whether there was room."""
-    count = len(tree_vertex)
-    used = np.zeros(3, np.int64)
-    pool = np.empty(pool_size, np.int32)
-    starts = np.zeros(capacity // 2, np.int64)
-    slots = np.full(capacity, -1, np.int32)
-    memo_keys = np.full(capacity, -1, np.int64)
-    memo_values = np.empty(capacity, np.int32)
-    used[_SETS] = 0
-    empty = _intern(used, pool, starts, slots, 0)
-    sets = np.full(count, _UNKNOWN, np.int32)
-    sets[0] = empty
-    joins = np.zeros(count, np.bool_)
-    dirty = np.ones(count, np.bool_)
-    for w in range(1, count):
-        # Sources ascend and the dominator has the lowest number of them all, if it
-        # is one of them.
-        joins[w] = pred_source[pred_start[w]] != idom[w]
-    child, sibling = _children(idom)
-    again = True
-    first = True
-    while again:
-        again = False
-        for k in range(len(finished) - 1, -1, -1):
-            w = finished[k]
-            if not dirty[w]:
-                continue
-            dirty[w] = False
-            below = sets[idom[w]]
-            value = below
-            if joins[w]:
-                value = _UNKNOWN
-                for at in range(pred_start[w], pred_start[w + 1]):
-                    other = sets[pred_source[at]]
-                    if other in (_UNKNOWN, value):
-                        continue
-                    if value == _UNKNOWN or other == below:
-                        value = other
-                    else:
-                        value = _combine(
-                            used,
-                            pool,
-                            starts,
-                            slots,
-                            memo_keys,
-                            memo_values,
-                            value,
-                            other,
-                            False,
-                        )
-                        if value == _FULL:
-                            return sets, pool, starts, False
-                    if value == below:
-                        break
-            if member[w] >= 0:
-                value = _combine(
-                    used,
-                    pool,
-                    starts,
-                    slots,
-                    memo_keys,
-                    memo_values,
-                    value,
-                    member[w],
-                    True,
-                )
-                if value == _FULL:
-                    return sets, pool, starts, False
-            if value == sets[w]:
-                continue
-            sets[w] = value
-            # On the first pass only references against the order were taken for
-            # everything; later, all that depends on w is to be seen again.
-            i = tree_vertex[w]
-            for at in range(ref_start[i], ref_start[i + 1]):
-                x = number[ref_target[at]]
-                if x > 0 and joins[x] and sets[x] != _UNKNOWN and x != w:
-                    dirty[x] = True
-                    again = True
-            if not first:
-                x = child[w]
-                while x >= 0:
-                    dirty[x] = True
-                    again = True
-                    x = sibling[x]
-        first = False
-    return sets, pool, starts, True
+def _shared(
+    nest: Nest, types: _Types, p: int, have: int, done: int
+) -> tuple[int, bool]:
+    """Keep of ``types.first[:have]`` what all who refer to ``p`` have.
 
+    Places from ``done`` on count as having everything.
 
-@kernel
-def _sum_topmost(
-    vertex: NDArray[np.int32],
-    idom: NDArray[np.int32],
-    sets: NDArray[np.int32],
-    pool: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    retained_bytes: NDArray[np.int64],
-    sums: NDArray[np.int64],
-) -> None:
-    for w in range(1, len(vertex)):
-        a, b = sets[w], sets[idom[w]]
-        if a == b:
+    Returns:
+        How many are left, and whether there were places that counted so.
+    """
+    optimistic = False
+    for at in range(nest.start[p], nest.start[p + 1]):
+        u = nest.source[at]
+        if u >= done:
+            optimistic = True
             continue
-        q, q_end = starts[b], starts[b + 1]
-        for p in range(starts[a], starts[a + 1]):
-            while q < q_end and pool[q] < pool[p]:
-                q += 1
-            if q == q_end or pool[q] != pool[p]:
-                sums[pool[p]] += retained_bytes[vertex[w]]
+        stamp = _mark(nest, types, u, nest.above[p])
+        left = 0
+        for k in range(have):
+            if types.stamp[types.first[k]] == stamp:
+                types.first[left] = types.first[k]
+                left += 1
+        have = left
+        if have == 0:
+            break
+    return have, optimistic
 
 
 @kernel
-def _sum_outermost(
-    vertex: NDArray[np.int32],
-    idom: NDArray[np.int32],
-    kind: NDArray[np.int32],
-    retained_bytes: NDArray[np.int64],
-    sums: NDArray[np.int64],
-) -> None:
-    """A lower bound: instances that no other instance of their type dominates."""
-    child, sibling = _children(idom)
-    open_count = np.zeros(len(sums), np.int64)
-    w = child[0]
-    while w > 0:
-        t = kind[vertex[w]]
-        if t >= 0:
-            if open_count[t] == 0:
-                sums[t] += retained_bytes[vertex[w]]
-            open_count[t] += 1
-        if child[w] >= 0:
-            w = child[w]
+def _candidates(nest: Nest, types: _Types, p: int, mask: Number) -> int:
+    """Put into ``types.first`` what one who refers to ``p`` has, but p's own type.
+
+    Only what ``mask`` allows.
+    """
+    d = nest.above[p]
+    chosen = -1
+    for at in range(nest.start[p], nest.start[p + 1]):
+        u = nest.source[at]
+        if u < p:
+            if nest.top[u] <= d:
+                return 0
+            if chosen < 0:
+                chosen = u
+    have = 0
+    x = nest.top[chosen]
+    while x > d:
+        entry = nest.added[x]
+        if entry <= ONE:
+            t = ONE - entry
+            if t != nest.kind[p] and types.bit[t] & mask:
+                types.first[have] = t
+                have += 1
+        else:
+            for k in range(entry + 1, entry + 1 + nest.pool[entry]):
+                t = nest.pool[k]
+                if t != nest.kind[p] and types.bit[t] & mask:
+                    types.first[have] = t
+                    have += 1
+        x = nest.top[nest.above[x]]
+    return have
+
+
+@kernel
+def _add(nest: Nest, p: int, t: int) -> bool:
+    """Let ``p`` add ``t`` to what it adds; false when the room runs out."""
+    entry = nest.added[p]
+    if entry == NONE:
+        nest.added[p] = ONE - t
+        return True
+    used = nest.book[_USED]
+    count = 1 if entry <= ONE else nest.pool[entry]
+    if entry <= ONE or entry + 1 + count != used:
+        # Only the last list of the pool can grow where it is.
+        if used + count + 2 > len(nest.pool):
+            return False
+        if entry <= ONE:
+            nest.pool[used + 1] = ONE - entry
+        else:
+            for k in range(count):
+                nest.pool[used + 1 + k] = nest.pool[entry + 1 + k]
+        entry = used
+        nest.added[p] = entry
+    elif used + 1 > len(nest.pool):
+        return False
+    nest.pool[entry] = count + 1
+    nest.pool[entry + 1 + count] = t
+    nest.book[_USED] = entry + count + 2
+    return True
+
+
+@kernel
+def _wait(nest: Nest, p: int) -> None:
+    if not nest.waits[p]:
+        nest.waits[p] = True
+        at = nest.book[_HEAD] + nest.book[_QUEUED]
+        nest.ring[at if at < len(nest.ring) else at - len(nest.ring)] = p
+        nest.book[_QUEUED] += 1
+
+
+@kernel
+def _descend(nest: Nest, types: _Types) -> bool:
+    """The first pass: whoever comes later counts as having everything."""
+    start, source, mask, above = nest.start, nest.source, nest.mask, nest.above
+    kind, end, added, top, cover = (
+        nest.kind,
+        nest.end,
+        nest.added,
+        nest.top,
+        types.cover,
+    )
+    for p in range(1, len(end)):
+        added[p] = NONE
+        if start[p] < start[p + 1]:
+            met = ~np.uint64(0)
+            for at in range(start[p], start[p + 1]):
+                met &= mask[source[at]]
+            have = _candidates(nest, types, p, met) if met else 0
+            if have:
+                have, optimistic = _shared(nest, types, p, have, p)
+                for k in range(have):
+                    cover[types.first[k]] = end[p]
+                    if not _add(nest, p, types.first[k]):
+                        return False
+                if have and optimistic:
+                    _wait(nest, p)
+        t = kind[p]
+        if t >= 0 and cover[t] <= p:
+            cover[t] = end[p]
+            if added[p] == NONE:
+                added[p] = ONE - t
+            elif not _add(nest, p, t):
+                return False
+        top[p] = top[above[p]] if added[p] == NONE else p
+    return True
+
+
+@kernel
+def _has_lost(nest: Nest, types: _Types, p: int, q: int) -> bool:
+    """Whether ``q`` adds a type that ``p`` has lost."""
+    entry = nest.added[q]
+    if entry == NONE:
+        return False
+    if entry <= ONE:
+        t = ONE - entry
+        return bool(types.lost[t]) and bool(types.cover[t] <= p)
+    for k in range(entry + 1, entry + 1 + nest.pool[entry]):
+        t = nest.pool[k]
+        if types.lost[t] and types.cover[t] <= p:
+            return True
+    return False
+
+
+@kernel
+def _tell(nest: Nest, edges: _Edges, types: _Types, p: int) -> None:
+    """Have those joins looked at again that ``p``, who lost types, refers to."""
+    i = edges.vertex[nest.number[p]]
+    for at in range(edges.ref_start[i], edges.ref_start[i + 1]):
+        q = nest.place[edges.number[edges.ref_target[at]]]
+        if (
+            nest.start[q] < nest.start[q + 1]
+            and not (q <= p < nest.end[q])
+            and _has_lost(nest, types, p, q)
+        ):
+            _wait(nest, q)
+
+
+@kernel
+def _take_back(nest: Nest, edges: _Edges, types: _Types, c: int, lost: int) -> bool:
+    """S(c) has lost ``types.second[:lost]``: mend all that ``c`` dominates.
+
+    There, who has a lost type between ``c`` and itself keeps it, and adds it now.
+    """
+    for k in range(lost):
+        types.lost[types.second[k]] = True
+        types.cover[types.second[k]] = 0
+    nest.top[c] = nest.top[nest.above[c]] if nest.added[c] == NONE else c
+    _tell(nest, edges, types, c)
+    for p in range(c + 1, nest.end[c]):
+        open_count = 0
+        for k in range(lost):
+            if types.cover[types.second[k]] <= p:
+                types.first[open_count] = types.second[k]
+                open_count += 1
+        t = nest.kind[p]
+        if open_count:
+            if t >= 0 and types.lost[t] and types.cover[t] <= p:
+                types.cover[t] = nest.end[p]
+                if not _add(nest, p, t):
+                    return False
+            if nest.start[p] < nest.start[p + 1]:
+                have, optimistic = _shared(nest, types, p, open_count, p)
+                for k in range(have):
+                    if types.first[k] != t:
+                        types.cover[types.first[k]] = nest.end[p]
+                        if not _add(nest, p, types.first[k]):
+                            return False
+                if have and optimistic:
+                    _wait(nest, p)
+        nest.top[p] = nest.top[nest.above[p]] if nest.added[p] == NONE else p
+        if open_count:
+            _tell(nest, edges, types, p)
+    for k in range(lost):
+        types.lost[types.second[k]] = False
+    nest.book[_WORK] += nest.end[c] - c
+    return True
+
+
+@kernel
+def _settle(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
+    """Look at joins again until nothing has to be taken back any more."""
+    while nest.book[_QUEUED]:
+        p = nest.ring[nest.book[_HEAD]]
+        nest.waits[p] = False
+        nest.book[_QUEUED] -= 1
+        nest.book[_HEAD] += 1
+        if nest.book[_HEAD] == len(nest.ring):
+            nest.book[_HEAD] = 0
+        if nest.book[_WORK] > most_work:
+            return False
+        entry = nest.added[p]
+        if entry == NONE:
             continue
-        while w > 0:
-            t = kind[vertex[w]]
-            if t >= 0:
-                open_count[t] -= 1
-            if sibling[w] >= 0:
-                w = sibling[w]
-                break
-            w = idom[w]
+        own, had = False, 0
+        if entry <= ONE:
+            own = ONE - entry == nest.kind[p]
+            if not own:
+                types.second[0] = ONE - entry
+                had = 1
+        else:
+            for k in range(entry + 1, entry + 1 + nest.pool[entry]):
+                if nest.pool[k] == nest.kind[p]:
+                    own = True
+                else:
+                    types.second[had] = nest.pool[k]
+                    had += 1
+        for k in range(had):
+            types.first[k] = types.second[k]
+        left, _ = _shared(nest, types, p, had, len(nest.end))
+        if left == had:
+            continue
+        # What is left stands in the old order, so that one pass tells the lost.
+        lost = kept = 0
+        nest.added[p] = ONE - nest.kind[p] if own else NONE
+        for k in range(had):
+            if kept < left and types.first[kept] == types.second[k]:
+                kept += 1
+            else:
+                types.second[lost] = types.second[k]
+                lost += 1
+        for k in range(left):
+            if not _add(nest, p, types.first[k]):
+                return False
+        if not _take_back(nest, edges, types, p, lost):
+            return False
+    return True
 
 
-LARGEST_CAPACITY = 1 << 23
-LARGEST_POOL = 1 << 26
+@kernel
+def _solve(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
+    """Find what each place adds; false when the room, or the patience, ran out."""
+    _bound(nest, types, _SWEEPS)
+    nest.top[0] = 0
+    nest.added[0] = NONE
+    if not _descend(nest, types):
+        return False
+    return _settle(nest, edges, types, most_work)
+
+
+@kernel
+def _sum(
+    nest: Nest,
+    vertex: Ints,
+    cover: Ints,
+    type_index: Ints,
+    retained_bytes: Longs,
+    sums: Longs,
+    exact: bool,
+) -> None:
+    """Sum up every type, or those instances that no other of their type dominates."""
+    for p in range(1, len(nest.end)):
+        i = vertex[nest.number[p]]
+        t = type_index[i]
+        held = retained_bytes[i]
+        if t >= 0 and (nest.kind[p] < 0 or (not exact and cover[t] <= p)):
+            cover[t] = nest.end[p]
+            sums[t] += held
+        if not exact or nest.added[p] == NONE:
+            continue
+        entry = nest.added[p]
+        if entry <= ONE:
+            sums[ONE - entry] += held
+        else:
+            for k in range(entry + 1, entry + 1 + nest.pool[entry]):
+                sums[nest.pool[k]] += held
+
+
+WORK_PER_REFERENCE = 200
+"""Steps upwards, a reference, after which a heap counts as built to be hard."""
 
 
 def type_retained_bytes(
@@ -324,54 +424,50 @@ def type_retained_bytes(
     tree: DominatorTree,
     retained_bytes: NDArray[np.int64],
     *,
-    capacity: int | None = None,
+    room: int | None = None,
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that go if all instances of a type go.
+
+    Memory: 50 bytes a reached object, 4 a reference, and what the sets need.
 
     Args:
         graph: The heap; its strong references only count where ``tree`` says so.
         tree: Its dominators.
         retained_bytes: int64 (N + M,), of each object.
-        capacity: Room for distinct sets, a power of two; for tests.
+        room: How many int32 the sets may take; for tests.
 
     Returns:
-        int64 (T,), and whether it is exact: a heap built to have more distinct
-        sets than there is room for gets a lower bound, the retained bytes of those
-        instances that no other one of their type dominates.
+        int64 (T,), and whether it is exact: a heap built to need more room or time
+        than there is gets a lower bound, the retained bytes of those instances that
+        no other one of their type dominates.
     """
-    types = len(graph.type_names)
-    kinds = graph.type_index
+    types, count = len(graph.type_names), len(tree.vertex)
     sums = np.zeros(types, np.int64)
-    if not types or not len(kinds):
+    if not types or count == 1:
         return sums, True
-    of_vertex = kinds[tree.vertex]
-    of_vertex[0] = -1
-    instances = np.bincount(of_vertex[of_vertex >= 0], minlength=types)
-    alone = of_vertex.copy()
-    alone[(of_vertex < 0) | (instances[of_vertex] != 1)] = -1
-    single = np.flatnonzero(alone >= 0)
-    sums[alone[single]] = retained_bytes[tree.vertex[single]]
-    member = of_vertex
-    member[alone >= 0] = -1
-    if not (member >= 0).any():
-        return sums, True
-    room = 1 << max(12, (4 * len(tree.vertex)).bit_length())
-    sets, pool, starts, exact = _solve(
-        tree.vertex,
-        tree.number,
-        tree.idom,
-        tree.pred_start,
-        tree.pred_source,
-        tree.finished,
-        graph.ref_start,
-        graph.ref_target,
-        member,
-        capacity or min(room, LARGEST_CAPACITY),
-        min(64 * room, LARGEST_POOL),
+    # Pages of the pool that no set reaches are never resident.
+    nest, instances = nest_of(graph, tree, 4 * count + 65536 if room is None else room)
+    sets = _Types(
+        bit=_classes(instances),
+        cover=np.zeros(types, np.int32),
+        stamp=np.zeros(types, np.int64),
+        lost=np.zeros(types, np.bool_),
+        first=np.empty(types, np.int32),
+        second=np.empty(types, np.int32),
     )
-    if exact:
-        _sum_topmost(tree.vertex, tree.idom, sets, pool, starts, retained_bytes, sums)
-        return sums, True
-    sums[:] = 0
-    _sum_outermost(tree.vertex, tree.idom, kinds, retained_bytes, sums)
-    return sums, False
+    edges = _Edges(tree.vertex, tree.number, graph.ref_start, graph.ref_target)
+    most_work = WORK_PER_REFERENCE * (count + len(tree.pred_source))
+    exact = _solve(nest, edges, sets, most_work)
+    if not exact:
+        sets.cover[:] = 0
+    _sum(nest, tree.vertex, sets.cover, graph.type_index, retained_bytes, sums, exact)
+    return sums, bool(exact)
+
+
+def _classes(instances: Longs) -> Ids:
+    """uint64 (T,): one bit a type; those with most instances have theirs alone."""
+    rank = np.empty(len(instances), np.uint64)
+    rank[np.argsort(-instances, kind="stable")] = np.arange(len(instances))
+    shared = rank >= _ALONE
+    rank[shared] = _ALONE + rank[shared] % (64 - _ALONE)
+    return np.uint64(1) << rank

@@ -113,23 +113,37 @@ def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
     held, _, _ = retained(graph, tree)
 
     exact, _ = type_retained_bytes(graph, tree, held)
-    bound, is_exact = type_retained_bytes(graph, tree, held, capacity=4)
+    bound, is_exact = type_retained_bytes(graph, tree, held, room=4)
 
     assert (bound <= exact).all()
     if is_exact:
         assert bound.tolist() == exact.tolist()
 
 
-def test_more_distinct_sets_than_room_is_said() -> None:
-    chain = [[i + 1] for i in range(19)] + [[]]
-    graph = graph_of(*chain, roots=[0], types=[i % 10 for i in range(20)])
+def test_more_than_there_is_room_for_is_said() -> None:
+    #  0 -> 1 (A) -> 2 (B) -> 3 (C) -.
+    #   `-> 4 (A) -> 5 (B) -> 6 (C) --> 7
+    graph = graph_of(
+        [1, 4],
+        [2],
+        [3],
+        [7],
+        [5],
+        [6],
+        [7],
+        [],
+        roots=[0],
+        types=[3, 0, 1, 2, 0, 1, 2, 4],
+    )
     tree = dominator_tree(graph)
     held, _, _ = retained(graph, tree)
 
-    bound, is_exact = type_retained_bytes(graph, tree, held, capacity=4)
+    exact, is_exact = type_retained_bytes(graph, tree, held)
+    bound, bound_is_exact = type_retained_bytes(graph, tree, held, room=3)
 
-    assert not is_exact
-    assert bound.tolist() == [held[i] for i in range(10)]
+    assert is_exact
+    assert not bound_is_exact
+    assert (exact - bound).tolist() == [graph.shallow_bytes[7]] * 3 + [0, 0]
 
 
 @given(small_graphs())
