@@ -25,10 +25,13 @@ from typing import TYPE_CHECKING
 
 from ingest.graph import Domain
 from ingest.readers.gclog_assembly import Columns, Report, assemble
-from ingest.readers.gclog_scan import CLOSED, IMPLIED, KINDS, OPENED, Piece, Scanner
+from ingest.readers.gclog_pieces import Scanner
+from ingest.readers.gclog_scan import CLOSED, IMPLIED, KINDS, OPENED
 from ingest.readers.lines import decode, to_utf8, whole_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.readers.source import Source
@@ -72,18 +75,23 @@ def read(source: Source, *, strict: bool, progress: Progress) -> HeapGraph:
     Memory while reading: about 90 bytes an object and 12 a reference.
     """
     scanner = Scanner()
-    pieces: list[Piece] = []
     report = Report(strict=strict, name=source.name)
-    for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
-        whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
-        pieces.append(scanner.scan(text[:whole]))
-        if rest := text[whole:]:
-            # The last line has no end. Where its domain is not closed either, the
-            # file was cut, and half a number is worse than none.
-            if scanner.is_open and not _CLOSE.match(rest):
-                report.add("truncated_line", 1, scanner.line + 1, scanner.offset)
-            else:
-                pieces.append(scanner.scan(rest))
+    rest = b""
+
+    def lines() -> Iterator[bytes]:
+        nonlocal rest
+        for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
+            whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+            yield text[:whole]
+            rest = text[whole:]
+
+    pieces = list(scanner.scan(lines()))
+    # The last line may have no end. Where its domain is not closed either, the file
+    # was cut, and half a number is worse than none.
+    if rest and scanner.is_open and not _CLOSE.match(rest):
+        report.add("truncated_line", 1, scanner.line + 1, scanner.offset)
+    elif rest:
+        pieces += scanner.scan([rest])
     for kind, (count, line, offset) in zip(KINDS, scanner.book.tolist(), strict=True):
         report.add(kind, count, line, offset)
     if scanner.is_open:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Ids, Ints
     from ingest.graph import Domain
-    from ingest.readers.gclog_scan import Piece, Scanner
+    from ingest.readers.gclog_pieces import Piece, Scanner
 
     Lines = NDArray[np.integer[Any]]
 
@@ -80,9 +80,6 @@ class Report:
         return tuple(
             Irregularity(kind, count, line) for kind, (count, line, _) in found
         )
-
-
-_TRUNCATIONS = ("truncated_compression", "truncated_line", "unclosed_domain")
 
 
 _TRUNCATIONS = ("truncated_compression", "truncated_line", "unclosed_domain")

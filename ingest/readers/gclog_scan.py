@@ -1,13 +1,12 @@
 """The compiled scanner of gclog text: one pass over bytes, columns out.
 
 It knows records and tokens. What ids mean (sections, types, missing objects) is
-settled in `ingest.readers.gclog` once all lines are read.
+settled in `ingest.readers.gclog_assembly` once all lines are read.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -61,44 +60,41 @@ MAX_SIZE_BYTES = (1 << 47) - 1
 """More than any process can address; a larger size is a fault of the file."""
 
 _ENDED, _GOOD, _BAD = 0, 1, 2
-_LINE, _SECTION, _STATE, _NULLS, _OFFSET = range(5)
-_OUTSIDE, _INSIDE, _IMPLICIT = 0, 1, 2
+LINE, SECTION, STATE, NULLS, OFFSET = range(5)
+OUTSIDE, INSIDE, IMPLICIT = 0, 1, 2
 
-_DIGIT = np.full(256, -1, np.int8)
+_BLANK, _END, _OTHER = 16, 17, 18
+_CLASS = np.full(256, _OTHER, np.uint8)
+"""What a byte is: a digit below 16, or one of the above."""
 for _i, _c in enumerate(b"0123456789abcdef"):
-    _DIGIT[_c] = _i
+    _CLASS[_c] = _i
 for _i, _c in enumerate(b"ABCDEF"):
-    _DIGIT[_c] = 10 + _i
-_BLANK = np.zeros(256, np.bool_)
-_BLANK[[0x20, 0x09]] = True
-_END = np.zeros(256, np.bool_)
-_END[[0x0A, 0x0D]] = True
+    _CLASS[_c] = 10 + _i
+_CLASS[[0x20, 0x09]] = _BLANK
+_CLASS[[0x0A, 0x0D]] = _END
 
 
 @kernel
 def _hex(data: Bytes, p: int, end: int) -> tuple[Number, int, int]:
     """The next token as a number: (value, how it went, where it ended)."""
-    while p < end and _BLANK[data[p]]:
+    while p < end and _CLASS[data[p]] == _BLANK:
         p += 1
-    if p >= end or _END[data[p]]:
+    if p >= end or _CLASS[data[p]] == _END:
         return np.uint64(0), _ENDED, p
-    value = np.uint64(0)
-    digits = 0
-    good = _GOOD
-    while p < end:
-        c = data[p]
-        digit = _DIGIT[c]
-        if digit < 0:
-            if _BLANK[c] or _END[c]:
-                break
-            good = _BAD
-        else:
-            if digits or digit:
-                digits += 1
-            value = (value << np.uint64(4)) | np.uint64(digit)
+    while p < end and data[p] == 0x30:
         p += 1
-    if digits > 16:
+    value = np.uint64(0)
+    first = p
+    while p < end:
+        digit = _CLASS[data[p]]
+        if digit >= _BLANK:
+            break
+        value = (value << np.uint64(4)) | np.uint64(digit)
+        p += 1
+    good = _GOOD if p - first <= 16 else _BAD
+    while p < end and _CLASS[data[p]] not in (_BLANK, _END):
         good = _BAD
+        p += 1
     return value, good, p
 
 
@@ -111,51 +107,85 @@ def _note(book: Longs, kind: int, line: int, offset: int) -> None:
     book[kind, 0] += 1
 
 
+class Room(NamedTuple):
+    """Where a scan writes its columns; the shortest records bound their rows.
+
+    Attributes:
+        object_id, object_type_id: uint64 (rows,).
+        object_size_bytes: int64 (rows,).
+        object_section, object_ref_count: int32 (rows,).
+        object_line: uint32 (rows,). 1-based from the piece's first line.
+        reference_id: uint64 (rows,).
+        type: int64 (rows, 5): id (bits), section, name's start and end, line.
+        root: int64 (rows, 6): see `ingest.readers.gclog_pieces.Piece`.
+        root_line: int64 (rows,).
+        event: int64 (rows, 5): kind, rest's start and end, line, section.
+    """
+
+    object_id: Ids
+    object_type_id: Ids
+    object_size_bytes: Longs
+    object_section: Ints
+    object_ref_count: Ints
+    object_line: NDArray[np.uint32]
+    reference_id: Ids
+    type: Longs
+    root: Longs
+    root_line: Longs
+    event: Longs
+
+
+def room_for(size_bytes: int) -> Room:
+    """Room for any text of ``size_bytes``; pages that are not used cost nothing."""
+    # "o 1 1 1", "r 1 1 1", "t 1" and "a", each with a line end but the last.
+    objects = roots = size_bytes // 8 + 1
+    types = size_bytes // 4 + 1
+    return Room(
+        object_id=np.empty(objects, np.uint64),
+        object_type_id=np.empty(objects, np.uint64),
+        object_size_bytes=np.empty(objects, np.int64),
+        object_section=np.empty(objects, np.int32),
+        object_ref_count=np.empty(objects, np.int32),
+        object_line=np.empty(objects, np.uint32),
+        reference_id=np.empty(size_bytes // 2 + 1, np.uint64),
+        type=np.empty((types, 5), np.int64),
+        root=np.empty((roots, 6), np.int64),
+        root_line=np.empty(roots, np.int64),
+        event=np.empty((size_bytes // 2 + 2 + types, 5), np.int64),
+    )
+
+
 @kernel
-def _scan(
-    data: Bytes,
-    state: Longs,
-    object_columns: Ids,
-    object_sizes: Longs,
-    object_places: Ints,
-    object_lines: NDArray[np.uint32],
-    references: Ids,
-    types: Longs,
-    roots: Longs,
-    root_lines: Longs,
-    events: Longs,
-    book: Longs,
+def scan(
+    data: Bytes, state: Longs, room: Room, book: Longs
 ) -> tuple[int, int, int, int, int]:
     """Scan whole lines; returns the rows used of each column.
 
     Args:
         data: uint8 (B,), ends at a line end or at the end of the file.
         state: int64 (5,): line, section, state, null references, offset.
-        object_columns: uint64 (rows, 2): id, type id.
-        object_sizes: int64 (rows,).
-        object_places: int32 (rows, 2): section, references.
-        object_lines: uint32 (rows,).
-        references: uint64 (rows,).
-        types: int64 (rows, 5): id (bits), section, name's start and end, line.
-        roots: int64 (rows, 6): see `Piece`.
-        root_lines: int64 (rows,).
-        events: int64 (rows, 5): kind, rest's start and end, line, section.
+        room: Where to.
         book: int64 (kinds, 3): count, first line, first byte offset.
     """
+    object_id, object_type_id = room.object_id, room.object_type_id
+    object_size_bytes, object_section = room.object_size_bytes, room.object_section
+    object_ref_count, object_line = room.object_ref_count, room.object_line
+    reference_id, types, events = room.reference_id, room.type, room.event
+    roots, root_lines = room.root, room.root_line
     n = e = t = r = v = 0
     end = len(data)
     p = 0
-    line = state[_LINE]
-    base = state[_OFFSET]
+    line = state[LINE]
+    base = state[OFFSET]
     while p < end:
         line += 1
         start = p
-        while p < end and _BLANK[data[p]]:
+        while p < end and _CLASS[data[p]] == _BLANK:
             p += 1
-        if p < end and not _END[data[p]]:
+        if p < end and _CLASS[data[p]] != _END:
             letter = data[p] | 0x20
             p += 1
-            alone = p >= end or _END[data[p]] or _BLANK[data[p]]
+            alone = p >= end or _CLASS[data[p]] == _END or _CLASS[data[p]] == _BLANK
             record = alone and (
                 letter == 0x61
                 or letter == 0x63
@@ -166,53 +196,53 @@ def _scan(
             if not record:
                 _note(book, UNKNOWN_RECORD, line, base + start)
             elif letter == 0x61:  # a: a domain opens
-                if state[_STATE] == _INSIDE:
+                if state[STATE] == INSIDE:
                     _note(book, UNCLOSED_DOMAIN, line, base + start)
-                state[_SECTION] += 1
-                state[_STATE] = _INSIDE
+                state[SECTION] += 1
+                state[STATE] = INSIDE
                 events[v, 0] = OPENED
                 events[v, 1] = p
-                while p < end and not _END[data[p]]:
+                while p < end and _CLASS[data[p]] != _END:
                     p += 1
                 events[v, 2] = p
                 events[v, 3] = line
-                events[v, 4] = state[_SECTION]
+                events[v, 4] = state[SECTION]
                 v += 1
             elif letter == 0x63:  # c: it closes
-                if state[_STATE] != _INSIDE:
+                if state[STATE] != INSIDE:
                     _note(book, STRAY_CLOSE, line, base + start)
                 else:
                     events[v, 0] = CLOSED
                     events[v, 1] = p
-                    while p < end and not _END[data[p]]:
+                    while p < end and _CLASS[data[p]] != _END:
                         p += 1
                     events[v, 2] = p
                     events[v, 3] = line
-                    events[v, 4] = state[_SECTION]
+                    events[v, 4] = state[SECTION]
                     v += 1
-                state[_STATE] = _OUTSIDE
+                state[STATE] = OUTSIDE
             else:
-                if state[_STATE] == _OUTSIDE:
-                    state[_SECTION] += 1
-                    state[_STATE] = _IMPLICIT
+                if state[STATE] == OUTSIDE:
+                    state[SECTION] += 1
+                    state[STATE] = IMPLICIT
                     events[v, 0] = IMPLIED
                     events[v, 1] = p
                     events[v, 2] = p
                     events[v, 3] = line
-                    events[v, 4] = state[_SECTION]
+                    events[v, 4] = state[SECTION]
                     v += 1
-                if state[_STATE] == _IMPLICIT:
+                if state[STATE] == IMPLICIT:
                     _note(book, OUTSIDE_DOMAIN, line, base + start)
                 first, good, p = _hex(data, p, end)
                 if good != _GOOD:
                     _note(book, MALFORMED_RECORD, line, base + start)
                 elif letter == 0x74:  # t: a type; its name is the rest of the line
-                    while p < end and _BLANK[data[p]]:
+                    while p < end and _CLASS[data[p]] == _BLANK:
                         p += 1
                     types[t, 0] = np.int64(first)
-                    types[t, 1] = state[_SECTION]
+                    types[t, 1] = state[SECTION]
                     types[t, 2] = p
-                    while p < end and not _END[data[p]]:
+                    while p < end and _CLASS[data[p]] != _END:
                         p += 1
                     types[t, 3] = p
                     types[t, 4] = line
@@ -230,11 +260,11 @@ def _scan(
                         if size > np.uint64(MAX_SIZE_BYTES):
                             _note(book, SIZE_OUT_OF_RANGE, line, base + start)
                             size = np.uint64(0)
-                        object_columns[n, 0] = first
-                        object_columns[n, 1] = kind
-                        object_sizes[n] = np.int64(size)
-                        object_places[n, 0] = state[_SECTION]
-                        object_lines[n] = line
+                        object_id[n] = first
+                        object_type_id[n] = kind
+                        object_size_bytes[n] = np.int64(size)
+                        object_section[n] = state[SECTION]
+                        object_line[n] = line
                         before = e
                         while True:
                             target, good, p = _hex(data, p, end)
@@ -243,11 +273,11 @@ def _scan(
                             if good == _BAD:
                                 _note(book, MALFORMED_REFERENCE, line, base + p)
                             elif target == 0:
-                                state[_NULLS] += 1
+                                state[NULLS] += 1
                             else:
-                                references[e] = target
+                                reference_id[e] = target
                                 e += 1
-                        object_places[n, 1] = e - before
+                        object_ref_count[n] = e - before
                         n += 1
                 else:  # r: a root
                     kind, good, p = _hex(data, p, end)
@@ -277,131 +307,19 @@ def _scan(
                         roots[r, 2] = np.int64(flags & np.uint64(ALL_FLAGS))
                         roots[r, 3] = contained == _GOOD
                         roots[r, 4] = np.int64(container)
-                        roots[r, 5] = state[_SECTION]
+                        roots[r, 5] = state[SECTION]
                         root_lines[r] = line
                         r += 1
                         if contained == _GOOD:
                             _, more, p = _hex(data, p, end)
                             if more != _ENDED:
                                 _note(book, EXTRA_ELEMENTS, line, base + start)
-        while p < end and not _END[data[p]]:
+        while p < end and _CLASS[data[p]] != _END:
             p += 1
         if p < end:
             p += 1
             if data[p - 1] == 0x0D and p < end and data[p] == 0x0A:
                 p += 1
-    state[_LINE] = line
-    state[_OFFSET] += end
+    state[LINE] = line
+    state[OFFSET] += end
     return n, e, t, r, v
-
-
-@dataclass(slots=True)
-class Piece:
-    """The columns of one piece of the file; ids are the dump's own.
-
-    Attributes:
-        object_id: uint64 (N,).
-        object_type_id: uint64 (N,).
-        object_size_bytes: int64 (N,).
-        object_section: int32 (N,).
-        object_ref_count: int32 (N,).
-        object_line: uint32 (N,). 1-based, modulo 2^32.
-        reference_id: uint64 (E,), nulls left out.
-        root: int64 (R, 6): object id, kind, flags, has a container, container's
-            type id, section. Ids are the bits of a uint64.
-        root_line: int64 (R,).
-    """
-
-    object_id: NDArray[np.uint64]
-    object_type_id: NDArray[np.uint64]
-    object_size_bytes: NDArray[np.int64]
-    object_section: NDArray[np.int32]
-    object_ref_count: NDArray[np.int32]
-    object_line: NDArray[np.uint32]
-    reference_id: NDArray[np.uint64]
-    root: NDArray[np.int64]
-    root_line: NDArray[np.int64]
-
-
-class Scanner:
-    """Scans a gclog piece by piece and keeps what outlives a piece.
-
-    Attributes:
-        types: (id, section, name as bytes, line) of each ``t`` record.
-        events: (kind, section, rest of the line as bytes, line) of each ``a`` and
-            ``c`` record, and of each record that stands outside any domain first.
-        book: int64 (kinds, 3): count, first line and first byte offset of each of
-            `KINDS`; the offset counts decompressed bytes, without a byte order mark.
-    """
-
-    def __init__(self) -> None:
-        self._state = np.zeros(5, np.int64)
-        self._state[_SECTION] = -1
-        self.book = np.zeros((len(KINDS), 3), np.int64)
-        self.types: list[tuple[int, int, bytes, int]] = []
-        self.events: list[tuple[int, int, bytes, int]] = []
-
-    @property
-    def line(self) -> int:
-        """Lines scanned so far."""
-        return int(self._state[_LINE])
-
-    @property
-    def offset(self) -> int:
-        """Bytes scanned so far."""
-        return int(self._state[_OFFSET])
-
-    @property
-    def null_reference_count(self) -> int:
-        """References to id 0 so far."""
-        return int(self._state[_NULLS])
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a domain is open, so that the file ended without closing it."""
-        return bool(self._state[_STATE] == _INSIDE)
-
-    def scan(self, data: bytes) -> Piece:
-        """Scan ``data``, which ends at a line end or at the end of the file."""
-        size = len(data)
-        # The shortest records bound the rows: "o 1 1 1", "r 1 1 1", "t 1", "a",
-        # each with a line end but the last. Untouched pages cost nothing.
-        n, r, t, v = size // 8 + 1, size // 8 + 1, size // 4 + 1, size // 2 + 2
-        columns = np.empty((n, 2), np.uint64)
-        sizes = np.empty(n, np.int64)
-        places = np.empty((n, 2), np.int32)
-        object_lines = np.empty(n, np.uint32)
-        references = np.empty(size // 2 + 1, np.uint64)
-        types = np.empty((t, 5), np.int64)
-        roots = np.empty((r, 6), np.int64)
-        root_lines = np.empty(r, np.int64)
-        events = np.empty((v + t, 5), np.int64)
-        n, e, t, r, v = _scan(
-            np.frombuffer(data, np.uint8),
-            self._state,
-            columns,
-            sizes,
-            places,
-            object_lines,
-            references,
-            types,
-            roots,
-            root_lines,
-            events,
-            self.book,
-        )
-        for id_bits, section, start, end, line in types[:t].tolist():
-            self.types.append((id_bits % 2**64, section, data[start:end], line))
-        for kind, start, end, line, section in events[:v].tolist():
-            self.events.append((kind, section, data[start:end], line))
-        return Piece(
-            columns[:n, 0].copy(),
-            columns[:n, 1].copy(),
-            sizes[:n].copy(),
-            places[:n, 0].copy(),
-            places[:n, 1].copy(),
-            object_lines[:n].copy(),
-            references[:e].copy(),
-            roots[:r].copy(),
-            root_lines[:r].copy(),
-        )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 SNIFF_BYTES = 65536
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 2 << 20
 _ZSTD_STEP_BYTES = 4096
 STDIN = "-"
 
