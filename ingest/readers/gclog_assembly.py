@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.errors import MalformedDump, TruncatedDump
 from ingest.graph import NO_TYPE, HeapGraph, Irregularity, RootKind
+from ingest.readers.cores import cores
 from ingest.readers.idtable import IdTable
 from ingest.readers.lines import decode
 
@@ -171,20 +173,16 @@ def assemble(
 
     n = len(columns.object_id)
     placeholders = _Placeholders(n)
-    placeholders.want(root_id, root_section, np.flatnonzero(root_object < 0))
-    ref_target = _resolve(columns, table, placeholders, scoped=scoped, report=report)
+    rootless = np.flatnonzero(root_object < 0)
+    placeholders.want(root_object, rootless, root_id[rootless], root_section[rootless])
+    ref_start = np.zeros(n + 1, np.int64)
+    np.cumsum(columns.ref_count, out=ref_start[1:])
+    ref_target = _resolve(
+        columns, ref_start, table, placeholders, scoped=scoped, report=report
+    )
     del table
     ids, sections = placeholders.settle()
-    placeholders.fill(root_object, root_id, root_section)
-    if (ref_target < 0).any():
-        owner = np.repeat(columns.section, columns.ref_count)
-        placeholders.fill(ref_target, np.concatenate(columns.references), owner)
-    columns.references.clear()
-
     m = len(ids)
-    ref_start = np.zeros(n + m + 1, np.int64)
-    np.cumsum(columns.ref_count, out=ref_start[1 : n + 1])
-    ref_start[n + 1 :] = ref_start[n]
     return HeapGraph(
         format_name="gclog",
         producer="Remote Performance Monitor",
@@ -192,7 +190,7 @@ def assemble(
         object_id=_extended(columns.object_id, ids),
         type_index=_extended(type_index, np.full(m, NO_TYPE, np.int32)),
         shallow_bytes=_extended(columns.size_bytes, np.zeros(m, np.int64)),
-        ref_start=ref_start,
+        ref_start=_extended(ref_start, np.full(m, ref_start[n], np.int64)),
         ref_target=ref_target,
         root_object=root_object,
         root_kind=_ROOT_KIND[columns.root[:, 1]],
@@ -231,36 +229,41 @@ def _object_table(columns: Columns, *, scoped: bool, report: Report) -> IdTable:
 
 def _resolve(
     columns: Columns,
+    ref_start: NDArray[np.int64],
     table: IdTable,
     placeholders: _Placeholders,
     *,
     scoped: bool,
     report: Report,
 ) -> Ints:
-    """Row of each reference's target, -1 where it is not in the dump."""
-    total = int(columns.ref_count.sum(dtype=np.int64))
-    target = np.empty(total, np.int32)
-    ends = np.cumsum(columns.ref_count, dtype=np.int64)
-    done = 0
-    for ids in columns.references:
-        here = slice(done, done + len(ids))
-        done = here.stop
-        scopes = None
-        if scoped:
-            owner = np.searchsorted(ends, np.arange(here.start, here.stop), "right")
-            scopes = columns.section[owner]
+    """Row of each reference's target, -1 where it is not in the dump (yet).
+
+    Pieces are looked up side by side, and freed one by one.
+    """
+    target = np.empty(int(ref_start[-1]), np.int32)
+    ends = np.cumsum([len(ids) for ids in columns.references])
+
+    def owners(at: NDArray[Any]) -> NDArray[Any]:
+        return np.searchsorted(ref_start, at, "right") - 1
+
+    def look_up(piece: int) -> tuple[NDArray[Any], NDArray[Any], Ids]:
+        """Positions found in another section only, and not at all; their ids."""
+        ids = columns.references[piece]
+        columns.references[piece] = ids[:0].copy()
+        end = int(ends[piece])
+        begin = end - len(ids)
+        scopes = columns.section[owners(np.arange(begin, end))] if scoped else None
         rows, crossed = table.find(ids, scopes)
-        target[here] = rows
+        target[begin:end] = rows
         absent = np.flatnonzero(rows < 0)
-        for kind, at in (
-            ("cross_domain_reference", crossed),
-            ("missing_object", absent),
-        ):
-            if len(at):
-                owner = np.searchsorted(ends, at + here.start, "right")
-                report.add_lines(kind, columns.line[owner])
-                if kind == "missing_object":
-                    placeholders.want(ids[at], columns.section[owner])
+        return begin + crossed.astype(np.int64), begin + absent, ids[absent]
+
+    with ThreadPoolExecutor(cores()) as pool:
+        for crossed, absent, ids in pool.map(look_up, range(len(ends))):
+            crossing, owning = owners(crossed), owners(absent)
+            report.add_lines("cross_domain_reference", columns.line[crossing])
+            report.add_lines("missing_object", columns.line[owning])
+            placeholders.want(target, absent, ids, columns.section[owning])
     return target
 
 
@@ -269,36 +272,28 @@ class _Placeholders:
 
     def __init__(self, first_row: int) -> None:
         self._first_row = first_row
-        self._wanted: list[tuple[Ids, Ints]] = []
-        self._table: IdTable | None = None
+        self._wanted: list[tuple[Ints, NDArray[Any], Ids, Ints]] = []
 
-    def want(self, ids: Ids, sections: Ints, at: NDArray[Any] | None = None) -> None:
-        """Ask for a row for each of ``ids`` (those ``at`` the positions)."""
-        if at is not None:
-            ids, sections = ids[at], sections[at]
-        if len(ids):
-            self._wanted.append((ids, sections))
+    def want(self, rows: Ints, at: NDArray[Any], ids: Ids, sections: Ints) -> None:
+        """Ask for the rows of ``ids``, to be put into ``rows`` at ``at``."""
+        if len(at):
+            self._wanted.append((rows, at, ids, sections))
 
     def settle(self) -> tuple[Ids, Ints]:
-        """The placeholders' ids and sections, ordered by section, then id."""
+        """Fill all rows; the placeholders' ids and sections, by section, then id."""
         if not self._wanted:
             return np.empty(0, np.uint64), np.empty(0, np.int32)
-        ids = np.concatenate([ids for ids, _ in self._wanted])
-        sections = np.concatenate([sections for _, sections in self._wanted])
+        ids = np.concatenate([ids for _, _, ids, _ in self._wanted])
+        sections = np.concatenate([sections for *_, sections in self._wanted])
         order = np.lexsort((ids, sections))
         ids, sections = ids[order], sections[order]
         fresh = np.ones(len(ids), np.bool_)
         fresh[1:] = (ids[1:] != ids[:-1]) | (sections[1:] != sections[:-1])
         ids, sections = ids[fresh], sections[fresh]
-        self._table = IdTable(ids, sections)
+        table = IdTable(ids, sections)
+        for rows, at, wanted, scopes in self._wanted:
+            rows[at] = table.find(wanted, scopes)[0] + self._first_row
         return ids, sections
-
-    def fill(self, rows: Ints, ids: Ids, sections: Ints) -> None:
-        """Put the placeholders' rows where ``rows`` is -1."""
-        at = np.flatnonzero(rows < 0)
-        if len(at) and self._table is not None:
-            found, _ = self._table.find(ids[at], sections[at])
-            rows[at] = found + self._first_row
 
 
 class _Types:

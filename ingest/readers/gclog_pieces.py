@@ -7,7 +7,6 @@ none opened or closed in what is still being scanned, and again where one did.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.readers.cores import cores
 from ingest.readers.gclog_scan import (
     INSIDE,
     KINDS,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Longs
 
-MOST_WORKERS = 8
 _KEPT_ROOM_BYTES = 4 << 20
 
 
@@ -133,7 +132,7 @@ class Scanner:
 
         No more of them are held at a time than there are cores, and one.
         """
-        workers = min(_cores(), MOST_WORKERS)
+        workers = cores()
         running: deque[tuple[bytes, int, Future[_Scan]]] = deque()
         offset = self.offset
         with ThreadPoolExecutor(workers) as pool:
@@ -209,10 +208,3 @@ class Scanner:
         found.piece.object_line += np.uint32(lines % 2**32)
         found.piece.root_line += lines
         return found.piece
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
