@@ -11,6 +11,7 @@ from ingest.compiled import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.compiled import Ints, Longs
     from ingest.graph import HeapGraph
 
 
@@ -39,33 +40,52 @@ def count_by(group: NDArray[np.int32], groups: int) -> NDArray[np.int64]:
 
 @kernel
 def _count_pairs(
-    ref_start: NDArray[np.int64],
-    ref_target: NDArray[np.int32],
-    kind: NDArray[np.int32],
-    size: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts of (source type, target type), in an open hash table of ``size``."""
-    keys = np.full(size, -1, np.int64)
-    counts = np.zeros(size, np.int64)
-    mask = size - 1
+    ref_start: Longs,
+    ref_target: Ints,
+    kind: Ints,
+    first: int,
+    begin: int,
+    old: Longs,
+    table: Longs,
+) -> tuple[int, int]:
+    """Count (source type, target type) in an open hash table.
+
+    The tables are int64 (size, 2): key, or -1, and count; ``size`` a power of two.
+    What ``old`` holds is taken over; from object ``first`` and reference ``begin`` on
+    all are counted, until the table is half full.
+
+    Returns:
+        Object and reference to go on with.
+    """
+    mask = len(table) - 1
     used = 0
-    for i in range(len(ref_start) - 1):
-        for at in range(ref_start[i], ref_start[i + 1]):
+    for row in range(len(old)):
+        key = old[row, 0]
+        if key >= 0:
+            slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
+            while table[slot, 0] >= 0:
+                slot = (slot + 1) & mask
+            table[slot, 0] = key
+            table[slot, 1] = old[row, 1]
+            used += 1
+    n = len(ref_start) - 1
+    for i in range(first, n):
+        for at in range(max(begin, ref_start[i]), ref_start[i + 1]):
             t = kind[ref_target[at]]
             if t < 0:
                 continue
             key = (np.int64(kind[i]) << 32) | np.int64(t)
             slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
-            while keys[slot] >= 0 and keys[slot] != key:
+            while table[slot, 0] >= 0 and table[slot, 0] != key:
                 slot = (slot + 1) & mask
-            if keys[slot] < 0:
-                keys[slot] = key
+            if table[slot, 0] < 0:
+                if 2 * used >= len(table):
+                    return i, at
+                table[slot, 0] = key
+                table[slot, 1] = 0
                 used += 1
-                if 2 * used > size:
-                    return keys[:0], counts[:0]
-            counts[slot] += 1
-    filled = keys >= 0
-    return keys[filled], counts[filled]
+            table[slot, 1] += 1
+    return n, len(ref_target)
 
 
 def type_references(
@@ -78,14 +98,25 @@ def type_references(
     Returns:
         int32 source types, int32 target types, int64 counts; by source, then target.
     """
-    size = 1 << 16
-    while True:
-        keys, counts = _count_pairs(
-            graph.ref_start, graph.ref_target, graph.type_index, size
+    first = begin = 0
+    size = 1 << 14
+    table = np.empty((0, 2), np.int64)
+    while first < len(graph.object_id):
+        larger = np.empty((size, 2), np.int64)
+        larger[:, 0] = -1
+        first, begin = _count_pairs(
+            graph.ref_start,
+            graph.ref_target,
+            graph.type_index,
+            first,
+            begin,
+            table,
+            larger,
         )
-        if len(keys) or not graph.reference_count or size > 4 * graph.reference_count:
-            break
+        table = larger
         size *= 4
+    table = table[table[:, 0] >= 0]
+    keys, counts = table[:, 0], table[:, 1]
     order = np.argsort(keys)
     keys = keys[order]
     return (
