@@ -19,24 +19,30 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+import polars as pl
 
-from ingest.analysis.distances import ROOT
 from ingest.errors import StoreError
-from ingest.graph import RefKind, RootFlag
 from ingest.progress import silent
 from ingest.store.dumps import beat
-from ingest.store.mapping import Counts
-from ingest.store.rows import Columns, Rows
-from ingest.store.schema import constraint_statements, label
+from ingest.store.mapping import (
+    END,
+    START,
+    Counts,
+    counts,
+    node_columns,
+    relationships,
+)
+from ingest.store.schema import LABELS, RELATIONSHIPS, constraint_statements, label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from neo4j import SummaryCounters
     from numpy.typing import NDArray
 
     from ingest.progress import Progress
     from ingest.store.connection import Database
+    from ingest.store.schema import Label, Property, Relationship
     from ingest.store.tables import HeapTables
 
     Ids = NDArray[np.int64]
@@ -44,7 +50,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 20_000
 BATCH_TEXT_BYTES = 4 << 20
-"""Of names in one message; a type's may have any length."""
+"""Of text in one message; a type's name may have any length."""
 
 WRITERS = 2
 _HEARTBEAT_SECONDS = 15.0
@@ -80,112 +86,138 @@ def write(
     Raises:
         StoreError: the server refused, was lost, or counted something else.
     """
-    writer = _Writer(
-        database, Rows(tables.graph, tables.metrics, number), node, progress
-    )
+    expected = counts(tables)
+    writer = _Writer(database, tables, number, node, expected.total, progress)
     writer.write()
-    return Counts({"": writer.nodes}, {"": writer.relationships})
+    if writer.done != expected.total:
+        raise StoreError(
+            f"the server counted {writer.done:,} nodes and relationships instead of "
+            f"{expected.total:,}; load the dump again"
+        )
+    return expected
 
 
 class _Writer:
-    """One dump on its way, counted against what there should be."""
+    """One dump on its way, counted."""
 
     def __init__(
-        self, database: Database, rows: Rows, dump_node: int, progress: Progress
+        self,
+        database: Database,
+        tables: HeapTables,
+        number: int,
+        dump_node: int,
+        total: int,
+        progress: Progress,
     ) -> None:
         self._database = database
-        self._rows = rows
-        self._dump_node = dump_node
+        self._tables = tables
+        self._number = number
         self._progress = progress
         self._beaten = time.monotonic()
         self._counting = Lock()
         self._stopped = False
-        self.nodes = 1
-        self.relationships = 0
-        self._total = self._expected()
-
-    def _expected(self) -> int:
-        """Nodes and relationships of the whole dump, but the Dump node."""
-        graph, metrics = self._rows.graph, self._rows.metrics
-        objects, roots = len(graph.object_id), len(graph.root_object)
-        domains, types = len(graph.domains), len(graph.type_names)
-        dominated = int(np.count_nonzero(metrics.dominator >= ROOT))
-        statics = int(np.count_nonzero(graph.root_type >= 0))
-        return (
-            (objects + roots + domains + types)
-            + (domains + 2 * roots + statics + graph.object_count)
-            + (dominated + graph.reference_count + len(metrics.pair_count))
-        )
+        self._ids: dict[str, Ids] = {"Dump": np.array([dump_node])}
+        self._total = total
+        self.done = 1
 
     def write(self) -> None:
-        graph, metrics, rows = self._rows.graph, self._rows.metrics, self._rows
         self._database.write(
             "CYPHER 5 MATCH (d:Dump) WHERE id(d) = $node SET d += $properties",
-            {"node": self._dump_node, "properties": rows.dump()},
+            {"node": int(self._ids["Dump"][0]), "properties": self._tables.dump()},
         )
-        dump = np.array([self._dump_node])
-        domains = self._create("Domain", rows.domains())
-        self._relate("HAS_DOMAIN", np.repeat(dump, len(domains)), domains)
-        names = np.array([len(name.encode()) for name in graph.type_names], np.int64)
-        types = self._create_all("Type", len(names), rows.types, text_bytes=names)
-        self._relate(
-            "REFERENCES_TYPE",
-            types[metrics.pair_source],
-            types[metrics.pair_target],
-            reference_count=metrics.pair_count,
-        )
-        objects = self._create_objects(types)
-        roots = self._create_all("Root", len(graph.root_object), rows.roots)
-        self._relate("HAS_ROOT", np.repeat(dump, len(roots)), roots)
-        weak = (graph.root_flags & RootFlag.WEAK) != 0
-        held = objects[graph.root_object]
-        self._relate("REFERENCES", roots[~weak], held[~weak])
-        self._relate("WEAKLY_REFERENCES", roots[weak], held[weak])
-        static = np.flatnonzero(graph.root_type >= 0)
-        self._relate("STATIC_IN", roots[static], types[graph.root_type[static]])
+        for entry in LABELS:
+            if entry.table is not None and entry.name != "Object":
+                count = self._tables.rows(entry.table)
+                self._ids[entry.name] = self._create_all(entry, 0, count)
+        self._create_objects()
+        for relation in RELATIONSHIPS:
+            if relation.name != "INSTANCE_OF":
+                self._relate(relation)
 
-        top = np.flatnonzero(metrics.dominator == ROOT)
-        self._relate("DOMINATES", np.repeat(dump, len(top)), objects[top])
-        below = np.flatnonzero(metrics.dominator >= 0)
-        below = below[np.argsort(metrics.dominator[below], kind="stable")]
-        self._relate("DOMINATES", objects[metrics.dominator[below]], objects[below])
-        self._references(objects)
-        if self.nodes + self.relationships != self._total + 1:
-            raise StoreError(
-                f"the server counted {self.nodes + self.relationships} nodes and "
-                f"relationships instead of {self._total + 1}; load the dump again"
+    def _create_all(self, entry: Label, first: int, last: int, tail: str = "") -> Ids:
+        """Create the nodes of some rows of a label's table.
+
+        Returns:
+            The server's ids, row by row.
+        """
+        assert entry.table is not None
+        table = entry.table
+
+        def some(begin: int, end: int) -> Ids:
+            rows = self._tables.part(table, begin, end)
+            columns = node_columns(entry, self._number)
+            if tail:
+                types = self._ids["Type"][rows["type"].to_numpy()]
+                columns.append(pl.lit(pl.Series("type", types)))
+            return _joined(
+                [
+                    self._create(entry, piece, tail)
+                    for piece in _pieces(rows.select(columns))
+                ]
             )
 
-    def _references(self, objects: Ids) -> None:
-        """References in the order of their sources."""
-        graph = self._rows.graph
+        return _joined(self._share(first, last, some))
+
+    def _create_objects(self) -> None:
+        """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
+        entry = label("Object")
+        tail = (
+            f"WITH n, r MATCH (t) WHERE id(t) = r[{len(entry.properties)}] "
+            "CREATE (n)-[:INSTANCE_OF]->(t)"
+        )
+        real, rows = self._tables.graph.object_count, self._tables.rows("objects")
+        self._ids["Object"] = _joined(
+            [
+                self._create_all(entry, 0, real, tail),
+                self._create_all(entry, real, rows),
+            ]
+        )
+
+    def _create(self, entry: Label, rows: pl.DataFrame, tail: str) -> Ids:
+        answer, summary = self._database.write(
+            f"CYPHER 5 UNWIND $rows AS r CREATE (n:{entry.name} "
+            f"{_properties(entry.properties, 0)}) {tail} RETURN collect(id(n)) AS ids",
+            {"rows": rows.rows()},
+        )
+        self._count(summary.counters)
+        return np.array(cast("list[int]", answer[0][0]), np.int64)
+
+    def _relate(self, relation: Relationship) -> None:
+        """Create the relationships between nodes, found by the server's ids."""
+        text = (
+            "CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] "
+            f"MATCH (b) WHERE id(b) = r[1] CREATE (a)-[:{relation.name} "
+            f"{_properties(relation.properties, 2)}]->(b)"
+        )
+        starts, ends = self._ids[relation.start], self._ids[relation.end]
 
         def some(begin: int, end: int) -> None:
-            source = np.searchsorted(graph.ref_start, np.arange(begin, end), "right")
-            sources, targets = objects[source - 1], objects[graph.ref_target[begin:end]]
-            if graph.ref_kind is None:
-                self._relate_batch("REFERENCES", [sources, targets])
+            frame = relationships(
+                relation, self._tables.part(relation.table, begin, end)
+            )
+            if frame.is_empty():
                 return
-            weak = graph.ref_kind[begin:end] != RefKind.STRONG
-            self._relate_batch("REFERENCES", [sources[~weak], targets[~weak]])
-            self._relate_batch("WEAKLY_REFERENCES", [sources[weak], targets[weak]])
+            columns = [
+                starts[frame[START].fill_null(0).to_numpy()],
+                ends[frame[END].to_numpy()],
+                *(frame[column.name].to_numpy() for column in relation.properties),
+            ]
+            rows = np.stack(columns, axis=1).tolist()
+            _, summary = self._database.write(text, {"rows": rows})
+            self._count(summary.counters)
 
-        self._share(0, graph.reference_count, some)
+        self._share(0, self._tables.rows(relation.table), some)
 
-    def _share(
-        self,
-        first: int,
-        last: int,
-        work: Callable[[int, int], T],
-        *,
-        text_bytes: Ids | None = None,
-    ) -> list[T]:
+    def _share(self, first: int, last: int, work: Callable[[int, int], T]) -> list[T]:
         """Do ``work`` on all batches of the rows, each writer its own stretch of them.
 
         Returns:
             The results in the order of the batches.
         """
-        batches = _batches(first, last, text_bytes)
+        batches = [
+            (begin, min(begin + BATCH_ROWS, last))
+            for begin in range(first, last, BATCH_ROWS)
+        ]
 
         def stretch(some: list[tuple[int, int]]) -> list[T]:
             try:
@@ -211,111 +243,27 @@ class _Writer:
     def _count(self, counters: SummaryCounters) -> None:
         """Add what one transaction has written, and tell of it."""
         with self._counting:
-            self.nodes += counters.nodes_created
-            self.relationships += counters.relationships_created
-            self._progress(_STAGE, self.nodes - 1 + self.relationships, self._total)
+            self.done += counters.nodes_created + counters.relationships_created
+            self._progress(_STAGE, self.done, self._total)
             if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
-                beat(self._database, self._rows.number)
+                beat(self._database, self._number)
                 self._beaten = time.monotonic()
 
-    def _create(self, name: str, columns: Columns, tail: str = "") -> Ids:
-        """Create one batch of nodes; returns the server's ids, row by row."""
-        names = [column.name for column in label(name).properties]
-        if list(columns)[: len(names)] != names:
-            raise StoreError(f"columns of {name} differ from the schema: {names}")
-        pairs = ", ".join(f"{column}: r[{i}]" for i, column in enumerate(names))
-        answer, summary = self._database.write(
-            f"CYPHER 5 UNWIND $rows AS r CREATE (n:{name} {{{pairs}}}) {tail} "
-            "RETURN collect(id(n)) AS ids",
-            {"rows": list(zip(*columns.values(), strict=True))},
-        )
-        self._count(summary.counters)
-        return np.array(cast("list[int]", answer[0][0]), np.int64)
 
-    def _create_all(
-        self,
-        name: str,
-        count: int,
-        columns: Callable[[int, int], Columns],
-        *,
-        text_bytes: Ids | None = None,
-    ) -> Ids:
-        """Create all nodes of one label."""
-
-        def some(begin: int, end: int) -> Ids:
-            return self._create(name, columns(begin, end))
-
-        return _joined(self._share(0, count, some, text_bytes=text_bytes))
-
-    def _create_objects(self, types: Ids) -> Ids:
-        """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
-        graph = self._rows.graph
-        place = len(label("Object").properties)
-        tail = (
-            f"WITH n, r MATCH (t) WHERE id(t) = r[{place}] "
-            "CREATE (n)-[:INSTANCE_OF]->(t)"
-        )
-
-        def real(begin: int, end: int) -> Ids:
-            columns = self._rows.objects(begin, end)
-            columns["type"] = types[graph.type_index[begin:end]].tolist()
-            return self._create("Object", columns, tail)
-
-        def missing(begin: int, end: int) -> Ids:
-            return self._create("Object", self._rows.objects(begin, end))
-
-        count = graph.object_count
-        return _joined(
-            [
-                *self._share(0, count, real),
-                *self._share(count, len(graph.object_id), missing),
-            ]
-        )
-
-    def _relate(
-        self, name: str, sources: Ids, targets: Ids, **properties: NDArray[np.int64]
-    ) -> None:
-        """Create relationships between nodes given by the server's ids."""
-        columns = [sources, targets, *properties.values()]
-        self._share(
-            0,
-            len(sources),
-            lambda begin, end: self._relate_batch(
-                name, [column[begin:end] for column in columns], tuple(properties)
-            ),
-        )
-
-    def _relate_batch(
-        self,
-        name: str,
-        columns: list[NDArray[np.int64]],
-        properties: tuple[str, ...] = (),
-    ) -> None:
-        if not len(columns[0]):
-            return
-        pairs = ", ".join(f"{key}: r[{i}]" for i, key in enumerate(properties, start=2))
-        inner = f" {{{pairs}}}" if pairs else ""
-        text = (
-            "CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] "
-            f"MATCH (b) WHERE id(b) = r[1] CREATE (a)-[:{name}{inner}]->(b)"
-        )
-        rows = np.stack(columns, axis=1).tolist()
-        _, summary = self._database.write(text, {"rows": rows})
-        self._count(summary.counters)
+def _properties(columns: Sequence[Property], first: int) -> str:
+    """A map from the rows' places; nothing where there are no properties."""
+    pairs = (f"{column.name}: r[{i}]" for i, column in enumerate(columns, first))
+    return f"{{{', '.join(pairs)}}}" if columns else ""
 
 
-def _batches(first: int, last: int, text_bytes: Ids | None) -> list[tuple[int, int]]:
-    """Ranges of rows, none with more than a message may have, but for single rows."""
-    bounds = range(first, last, BATCH_ROWS)
-    if text_bytes is None:
-        return [(begin, min(begin + BATCH_ROWS, last)) for begin in bounds]
-    batches: list[tuple[int, int]] = []
-    for begin in bounds:
-        end = min(begin + BATCH_ROWS, last)
-        upto = np.cumsum(text_bytes[begin:end]) // BATCH_TEXT_BYTES
-        cuts = (begin + 1 + np.flatnonzero(np.diff(upto))).tolist()
-        batches += pairwise([begin, *cuts, end])
-    return batches
+def _pieces(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows, in halves where they have more text than a message may have."""
+    text = rows.select(pl.sum_horizontal(pl.col(pl.String).str.len_bytes().sum()))
+    if len(rows) > 1 and (text.item() or 0) > BATCH_TEXT_BYTES:
+        yield from _pieces(rows[: len(rows) // 2])
+        yield from _pieces(rows[len(rows) // 2 :])
+    else:
+        yield rows
 
 
 def _joined(parts: list[Ids]) -> Ids:

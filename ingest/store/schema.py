@@ -2,7 +2,7 @@
 
 Constraints, indexes, the rows that are written, the README's tables and the
 query linter all follow from here. To add a property: a row here, and its
-column in `ingest.store.rows`.
+column in `ingest.store.tables`.
 """
 
 from __future__ import annotations
