@@ -229,8 +229,8 @@ def write(
             )
             for old in replaces:
                 dumps.delete(database, old, progress)
-    if server is not None:
-        bulk.prune(server, database)
+            if server is not None:
+                bulk.prune(server, database)
     return Written(name, number, counts)
 
 

@@ -311,7 +311,7 @@ def write(
                     {"number": number},
                 )
 
-        server.swap(
+        endpoint = server.swap(
             data,
             finish,
             lambda _, done, __: at(min(done / 20, 1), _IMPORTED, _STARTED),
@@ -323,6 +323,8 @@ def write(
         if server.files.data != data:
             shutil.rmtree(data, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
+    with connect(target_of(endpoint)) as swapped:
+        prune(server, swapped)
     return name, new
 
 
@@ -349,7 +351,8 @@ def _apply(database: Database, statements: Sequence[str]) -> Iterator[float]:
             database.run(statement)
         database.run("CALL db.awaitIndexes(86400)")
 
-    with ThreadPoolExecutor(1) as beside:
+    beside = ThreadPoolExecutor(1)
+    try:
         made = beside.submit(work)
         while True:
             try:
@@ -362,3 +365,6 @@ def _apply(database: Database, statements: Sequence[str]) -> Iterator[float]:
                     {},
                 )
                 yield float(cast("float", rows[0][0] or 0.0))
+    finally:
+        # After Ctrl-C it is not waited for: it ends with the server.
+        beside.shutdown(wait=False, cancel_futures=True)

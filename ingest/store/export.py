@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from ingest.errors import IngestError
 from ingest.progress import silent
 from ingest.store.graphfiles import DumpToImport, write_import_files
-from ingest.store.kept import write_parquet
 from ingest.store.schema import constraint_statements
-from ingest.store.tables import TABLES
+from ingest.store.tables import TABLES, write_csv, write_parquet
 from ingest.store.ways import ExportFor
 
 if TYPE_CHECKING:
@@ -57,12 +56,11 @@ def export(
     with _whole_or_not(folder, force=force) as part:
         if kind is ExportFor.NEO4J_ADMIN:
             _for_neo4j_admin(tables, part, about, version, progress)
-        elif kind is ExportFor.PARQUET:
-            write_parquet(tables, part, progress)
         else:
+            write = write_csv if kind is ExportFor.CSV else write_parquet
             for entry in TABLES:
-                tables.lazy(entry.name, progress).sink_csv(part / f"{entry.name}.csv")
-        if kind is not ExportFor.NEO4J_ADMIN:
+                path = part / f"{entry.name}.{kind.value}"
+                write(tables.lazy(entry.name, progress), path)
             (part / ABOUT).write_text(tables_markdown(kind), encoding="utf-8")
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 

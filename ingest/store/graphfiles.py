@@ -17,6 +17,7 @@ import polars as pl
 from ingest.progress import silent
 from ingest.store.mapping import END, START, node_columns, relationships, row_column
 from ingest.store.schema import LABELS, RELATIONSHIPS
+from ingest.store.tables import write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -144,7 +145,7 @@ class _Writer:
         (self._folder / paths[0]).write_text(",".join(header) + "\n", encoding="utf-8")
         for at, dump in enumerate(self._dumps):
             paths.append(f"{name}-{dump.number}.csv")
-            part(at).sink_csv(self._folder / paths[-1], include_header=False)
+            write_csv(part(at), self._folder / paths[-1], header=False)
             self._done += 1
             self._progress("write import files", self._done, self._total)
         self.arguments.append(f"{argument}={','.join(paths)}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import psutil
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.store import memory
+from ingest.store.artifacts import disk_error
 from ingest.store.launch import environment, last_words, packaged_java
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 DATABASE = "neo4j"
 _KILLED_S = 30.0
+_FULL_BYTES = 128 << 20
 _STEP = re.compile(r"\((\d)/(\d)\) ")
 _PERCENT = re.compile(r"\s(\d{1,3})%")
 _SHARES = (0.45, 0.15, 0.25, 0.15)
@@ -112,6 +116,8 @@ def run_import(
             process.kill()
             raise
     if process.returncode != 0:
+        if shutil.disk_usage(work).free < _FULL_BYTES:  # it does not say so itself
+            raise disk_error(OSError(errno.ENOSPC, ""), server.home)
         words = last_words("".join(said)) or "it said nothing"
         raise EmbeddedError(f"neo4j-admin could not import: {words}")
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from ingest.progress import silent
 from ingest.store.mapping import Counts, counts
-from ingest.store.tables import TABLES
+from ingest.store.tables import TABLES, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +81,9 @@ class KeptDumps:
         _remove(part)
         part.mkdir(parents=True)
         try:
-            write_parquet(tables, part, progress)
+            for entry in TABLES:
+                path = part / f"{entry.name}.parquet"
+                write_parquet(tables.lazy(entry.name, progress), path)
             text = json.dumps(asdict(counts(KeptTables(part))), indent=2)
             (part / _COUNTS).write_text(text, encoding="utf-8")
             _remove(final)
@@ -109,20 +111,6 @@ class KeptDumps:
         for name in listed:
             if name.removesuffix(_PART) not in known:
                 _remove(self._folder / name)
-
-
-def write_parquet(
-    tables: HeapTables, folder: Path, progress: Progress = silent
-) -> list[Path]:
-    """Write each table to ``folder`` as a Parquet file."""
-    written = []
-    for entry in TABLES:
-        path = folder / f"{entry.name}.parquet"
-        tables.lazy(entry.name, progress).sink_parquet(
-            path, compression="zstd", compression_level=1
-        )
-        written.append(path)
-    return written
 
 
 def _remove(path: Path) -> None:

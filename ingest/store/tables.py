@@ -7,6 +7,9 @@ table is made slice by slice, so that no heap stands in memory twice.
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,7 @@ from ingest.text import caption_of, namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -377,6 +381,38 @@ class HeapTables:
                 for i in graph.irregularities
             ],
         }
+
+
+def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
+    """Stream a table into a Parquet file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _told_as_os_errors():
+        frame.sink_parquet(path, compression="zstd", compression_level=1)
+
+
+def write_csv(frame: pl.LazyFrame, path: Path, *, header: bool = True) -> None:
+    """Stream a table into a CSV file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _told_as_os_errors():
+        frame.sink_csv(path, include_header=header)
+
+
+@contextmanager
+def _told_as_os_errors() -> Iterator[None]:
+    """The system's errors by their number, which polars has in its texts only."""
+    try:
+        yield
+    except (OSError, pl.exceptions.ComputeError) as error:
+        if found := re.search(r"\(os error (\d+)\)", str(error)):
+            number = int(found[1])
+            raise OSError(number, os.strerror(number)) from error
+        raise
 
 
 def addresses(ids: NDArray[np.uint64]) -> pl.Series:

@@ -44,6 +44,16 @@ IMPORT DONE in 11s 764ms.
 """
 
 
+def csv_full(*_: object, **__: object) -> None:
+    raise OSError("No space left on device (os error 28)")  # as polars says it
+
+
+def parquet_full(*_: object, **__: object) -> None:
+    raise pl.exceptions.ComputeError(
+        "parquet: underlying IO error: No space left on device (os error 28)"
+    )
+
+
 @pytest.fixture
 def tables() -> HeapTables:
     graph = two_domains()
@@ -115,12 +125,10 @@ def test_pruning_leaves_what_is_loaded_and_what_came_later(
 def test_what_cannot_be_kept_whole_is_not_kept(
     tables: HeapTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", parquet_full)
+    with pytest.raises(OSError, match="No space") as raised:
         KeptDumps(tmp_path).keep(1, "a" * 64, tables)
+    assert raised.value.errno == errno.ENOSPC
     assert KeptDumps(tmp_path).listed() == []
 
 
@@ -169,10 +177,7 @@ def test_an_export_is_whole_or_not_there(
     assert mine.read_text() == "mine"
     assert (folder / "types.csv").read_text().startswith("type,name")
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(pl.LazyFrame, "sink_csv", full)
+    monkeypatch.setattr(pl.LazyFrame, "sink_csv", csv_full)
     with pytest.raises(IngestError, match="No space left"):
         put(tmp_path / "other")
     assert not any((tmp_path / "other").iterdir())
