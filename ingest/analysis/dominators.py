@@ -177,19 +177,11 @@ class DominatorTree:
         vertex: int32 (V,). Object of each number; entry 0 means nothing.
         number: int32 (N + M,). Number of each object, 0 where unreachable.
         idom: int32 (V,). Number of the immediate dominator; 0 for entry 0.
-        pred_start: int64 (V + 1,). Vertex w is referred to by
-            ``pred_source[pred_start[w]:pred_start[w + 1]]``.
-        pred_source: int32. Numbers, ascending within one vertex; 0 is a root.
-        finished: int32 (V - 1,). Numbers in the order in which the search left
-            them for good.
     """
 
     vertex: NDArray[np.int32]
     number: NDArray[np.int32]
     idom: NDArray[np.int32]
-    pred_start: NDArray[np.int64]
-    pred_source: NDArray[np.int32]
-    finished: NDArray[np.int32]
 
     def by_object(self) -> NDArray[np.int32]:
         """int32 (N + M,): immediate dominator as object, `ROOT`, `UNREACHABLE`."""
@@ -200,8 +192,30 @@ class DominatorTree:
         return column
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """What else the depth-first search knows; as large as all references.
+
+    Attributes:
+        pred_start: int64 (V + 1,). Vertex w is referred to by
+            ``pred_source[pred_start[w]:pred_start[w + 1]]``.
+        pred_source: int32. Numbers, ascending within one vertex; 0 is a root.
+        finished: int32 (V - 1,). Numbers in the order in which the search left
+            them for good.
+    """
+
+    pred_start: NDArray[np.int64]
+    pred_source: NDArray[np.int32]
+    finished: NDArray[np.int32]
+
+
 def dominator_tree(graph: HeapGraph) -> DominatorTree:
-    """Dominators along strong references from the strong roots.
+    """Dominators along strong references from the strong roots."""
+    return dominate(graph)[0]
+
+
+def dominate(graph: HeapGraph) -> tuple[DominatorTree, Search]:
+    """The same, and the search that it took.
 
     Memory: 48 bytes a reached object and 4 a reference at the peak.
     """
@@ -234,7 +248,7 @@ def dominator_tree(graph: HeapGraph) -> DominatorTree:
     idom = np.empty(count, np.int32)
     link, semi = np.empty((count, 2), np.int32), np.empty(count, np.int32)
     _immediate(parent, start, source, link, semi, idom)
-    return DominatorTree(vertex, number, idom, start, source, finished)
+    return DominatorTree(vertex, number, idom), Search(start, source, finished)
 
 
 @kernel

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, root_distances
-from ingest.analysis.dominators import dominator_tree, retained
-from ingest.analysis.types import count_by, sum_by, type_references
+from ingest.analysis.distances import root_distances
+from ingest.analysis.dominators import dominate, retained
+from ingest.analysis.nesting import nest_of
+from ingest.analysis.types import tally, type_references
 from ingest.analysis.typesets import type_retained_bytes
 from ingest.progress import silent
 
@@ -78,24 +79,25 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
-    kinds, shallow = graph.type_index, graph.shallow_bytes
+    kinds = graph.type_index
     with ThreadPoolExecutor(1) as beside:
         searched = beside.submit(root_distances, graph)
         paired = beside.submit(type_references, graph)
-        tree = dominator_tree(graph)
+        tree, search = dominate(graph)
         progress(stage, 1, steps)
         retained_bytes, retained_count, largest_child = retained(graph, tree)
         progress(stage, 2, steps)
-        of_types, exact = type_retained_bytes(graph, tree, retained_bytes)
-        progress(stage, 3, steps)
+        nest = nest_of(graph, tree, search)
         dominator = tree.by_object()
+        del tree, search
+        of_types, exact = type_retained_bytes(graph, nest, retained_bytes)
+        del nest
+        progress(stage, 3, steps)
         distance, path_parent = searched.result()
         pair_source, pair_target, pair_count = paired.result()
-    live = kinds.copy()
-    live[distance < 0] = -1
-    top = kinds.copy()
-    top[dominator != ROOT] = -1
-    reached = distance[: graph.object_count] > 0
+    sums = np.zeros((6, types), np.int64)
+    tally(kinds, graph.shallow_bytes, distance, dominator, retained_bytes, sums)
+    # Placeholders have no type, and every object of the dump has one.
     metrics = HeapMetrics(
         root_distance=distance,
         path_parent=path_parent,
@@ -103,16 +105,16 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         retained_bytes=retained_bytes,
         retained_count=retained_count,
         largest_child=largest_child,
-        reachable_count=int(np.count_nonzero(reached)),
-        reachable_bytes=int(shallow[: graph.object_count][reached].sum()),
-        instance_count=count_by(kinds, types),
-        type_reachable_count=count_by(live, types),
-        type_shallow_bytes=sum_by(kinds, shallow, types),
-        type_reachable_bytes=sum_by(live, shallow, types),
+        reachable_count=int(sums[1].sum()),
+        reachable_bytes=int(sums[3].sum()),
+        instance_count=sums[0],
+        type_reachable_count=sums[1],
+        type_shallow_bytes=sums[2],
+        type_reachable_bytes=sums[3],
         type_retained_bytes=of_types,
         type_retained_exact=exact,
-        type_top_count=count_by(top, types),
-        type_top_retained_bytes=sum_by(top, retained_bytes, types),
+        type_top_count=sums[4],
+        type_top_retained_bytes=sums[5],
         pair_source=pair_source,
         pair_target=pair_target,
         pair_count=pair_count,

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.distances import ROOT
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints, Longs
+    from ingest.compiled import Ids, Ints, Longs
     from ingest.graph import HeapGraph
 
 
@@ -36,6 +37,34 @@ def sum_by(
 def count_by(group: NDArray[np.int32], groups: int) -> NDArray[np.int64]:
     """int64 (groups,): rows of each group; a negative group is none."""
     return sum_by(group, np.ones(len(group), np.int64), groups)
+
+
+@kernel
+def tally(
+    kind: Ints,
+    shallow_bytes: Longs,
+    distance: Ints,
+    dominator: Ints,
+    retained_bytes: Longs,
+    sums: Longs,
+) -> None:
+    """Add up columns of objects by type, those without one left out.
+
+    ``sums`` is int64 (6, T), all 0: instances, reached instances, bytes, reached
+    bytes, instances that only the roots dominate, what those retain.
+    """
+    for i in range(len(kind)):
+        t = kind[i]
+        if t < 0:
+            continue
+        sums[0, t] += 1
+        sums[2, t] += shallow_bytes[i]
+        if distance[i] >= 0:
+            sums[1, t] += 1
+            sums[3, t] += shallow_bytes[i]
+        if dominator[i] == ROOT:
+            sums[4, t] += 1
+            sums[5, t] += retained_bytes[i]
 
 
 @kernel
@@ -124,3 +153,16 @@ def type_references(
         (keys & 0xFFFFFFFF).astype(np.int32),
         counts[order],
     )
+
+
+ALONE = 32
+"""Types, those with most instances, that are a class by themselves."""
+
+
+def class_bits(instances: Longs) -> Ids:
+    """uint64 (T,): one bit a type; those with most instances have theirs alone."""
+    rank = np.empty(len(instances), np.uint64)
+    rank[np.argsort(-instances, kind="stable")] = np.arange(len(instances))
+    shared = rank >= ALONE
+    rank[shared] = ALONE + rank[shared] % (64 - ALONE)
+    return np.uint64(1) << rank

@@ -29,21 +29,55 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.nesting import NONE, ONE, nest_of
+from ingest.analysis.types import class_bits
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.analysis.dominators import DominatorTree
     from ingest.analysis.nesting import Nest
     from ingest.compiled import Bools, Ids, Ints, Longs, Number
     from ingest.graph import HeapGraph
 
+_NONE = -1
+_ONE = -2
 _FEW = 1000
 _SWEEPS = 16
-_ALONE = 32
 _USED, _STAMP, _HEAD, _QUEUED, _WORK = range(5)
+
+
+class _Work(NamedTuple):
+    """The columns of a `Nest`, and what is worked out about its places.
+
+    Attributes:
+        vertex, place, end, above, kind, start, source: Of the nest.
+        ref_start, ref_target: Of the graph.
+        mask: uint64 (V,). Classes of types that S cannot reach beyond.
+        top: int32 (V,). The nearest that adds something, from here upwards.
+        added: int32 (V,). S beyond S of the dominator: `_NONE`, `_ONE` - type, or
+            where it begins in ``pool``: how many, and which.
+        pool: int32.
+        ring: int32 (V,). Joins that are to be looked at again.
+        waits: bool (V,). Whether a place is in ``ring``.
+        book: int64 (5,). Pool used, last stamp, head and length of the ring, work.
+    """
+
+    vertex: Ints
+    place: Ints
+    end: Ints
+    above: Ints
+    kind: Ints
+    start: Longs
+    source: Ints
+    ref_start: Longs
+    ref_target: Ints
+    mask: Ids
+    top: Ints
+    added: Ints
+    pool: Ints
+    ring: Ints
+    waits: Bools
+    book: Longs
 
 
 class _Types(NamedTuple):
@@ -65,17 +99,8 @@ class _Types(NamedTuple):
     second: Ints
 
 
-class _Edges(NamedTuple):
-    """What a place refers to; see `DominatorTree` and `HeapGraph`."""
-
-    vertex: Ints
-    number: Ints
-    ref_start: Longs
-    ref_target: Ints
-
-
 @kernel
-def _bound(nest: Nest, types: _Types, most_sweeps: int) -> None:
+def _bound(nest: _Work, types: _Types, most_sweeps: int) -> None:
     """Narrow the masks, until a sweep narrows few of them."""
     # To hand on a named tuple costs more than a turn of these loops.
     start, source, mask, above = nest.start, nest.source, nest.mask, nest.above
@@ -101,7 +126,7 @@ def _bound(nest: Nest, types: _Types, most_sweeps: int) -> None:
 
 
 @kernel
-def _mark(nest: Nest, types: _Types, u: int, d: int) -> Number:
+def _mark(nest: _Work, types: _Types, u: int, d: int) -> Number:
     """Stamp the types of S(u) beyond S(d), where ``d`` dominates ``u``."""
     nest.book[_STAMP] += 1
     stamp = nest.book[_STAMP]
@@ -109,8 +134,8 @@ def _mark(nest: Nest, types: _Types, u: int, d: int) -> Number:
     while x > d:
         nest.book[_WORK] += 1
         entry = nest.added[x]
-        if entry <= ONE:
-            types.stamp[ONE - entry] = stamp
+        if entry <= _ONE:
+            types.stamp[_ONE - entry] = stamp
         else:
             for k in range(entry + 1, entry + 1 + nest.pool[entry]):
                 types.stamp[nest.pool[k]] = stamp
@@ -120,7 +145,7 @@ def _mark(nest: Nest, types: _Types, u: int, d: int) -> Number:
 
 @kernel
 def _shared(
-    nest: Nest, types: _Types, p: int, have: int, done: int
+    nest: _Work, types: _Types, p: int, have: int, done: int
 ) -> tuple[int, bool]:
     """Keep of ``types.first[:have]`` what all who refer to ``p`` have.
 
@@ -148,7 +173,7 @@ def _shared(
 
 
 @kernel
-def _candidates(nest: Nest, types: _Types, p: int, mask: Number) -> int:
+def _candidates(nest: _Work, types: _Types, p: int, mask: Number) -> int:
     """Put into ``types.first`` what one who refers to ``p`` has, but p's own type.
 
     Only what ``mask`` allows.
@@ -166,8 +191,8 @@ def _candidates(nest: Nest, types: _Types, p: int, mask: Number) -> int:
     x = nest.top[chosen]
     while x > d:
         entry = nest.added[x]
-        if entry <= ONE:
-            t = ONE - entry
+        if entry <= _ONE:
+            t = _ONE - entry
             if t != nest.kind[p] and types.bit[t] & mask:
                 types.first[have] = t
                 have += 1
@@ -182,20 +207,20 @@ def _candidates(nest: Nest, types: _Types, p: int, mask: Number) -> int:
 
 
 @kernel
-def _add(nest: Nest, p: int, t: int) -> bool:
+def _add(nest: _Work, p: int, t: int) -> bool:
     """Let ``p`` add ``t`` to what it adds; false when the room runs out."""
     entry = nest.added[p]
-    if entry == NONE:
-        nest.added[p] = ONE - t
+    if entry == _NONE:
+        nest.added[p] = _ONE - t
         return True
     used = nest.book[_USED]
-    count = 1 if entry <= ONE else nest.pool[entry]
-    if entry <= ONE or entry + 1 + count != used:
+    count = 1 if entry <= _ONE else nest.pool[entry]
+    if entry <= _ONE or entry + 1 + count != used:
         # Only the last list of the pool can grow where it is.
         if used + count + 2 > len(nest.pool):
             return False
-        if entry <= ONE:
-            nest.pool[used + 1] = ONE - entry
+        if entry <= _ONE:
+            nest.pool[used + 1] = _ONE - entry
         else:
             for k in range(count):
                 nest.pool[used + 1 + k] = nest.pool[entry + 1 + k]
@@ -210,7 +235,7 @@ def _add(nest: Nest, p: int, t: int) -> bool:
 
 
 @kernel
-def _wait(nest: Nest, p: int) -> None:
+def _wait(nest: _Work, p: int) -> None:
     if not nest.waits[p]:
         nest.waits[p] = True
         at = nest.book[_HEAD] + nest.book[_QUEUED]
@@ -219,7 +244,7 @@ def _wait(nest: Nest, p: int) -> None:
 
 
 @kernel
-def _descend(nest: Nest, types: _Types) -> bool:
+def _descend(nest: _Work, types: _Types) -> bool:
     """The first pass: whoever comes later counts as having everything."""
     start, source, mask, above = nest.start, nest.source, nest.mask, nest.above
     kind, end, added, top, cover = (
@@ -230,7 +255,7 @@ def _descend(nest: Nest, types: _Types) -> bool:
         types.cover,
     )
     for p in range(1, len(end)):
-        added[p] = NONE
+        added[p] = _NONE
         if start[p] < start[p + 1]:
             met = ~np.uint64(0)
             for at in range(start[p], start[p + 1]):
@@ -247,22 +272,22 @@ def _descend(nest: Nest, types: _Types) -> bool:
         t = kind[p]
         if t >= 0 and cover[t] <= p:
             cover[t] = end[p]
-            if added[p] == NONE:
-                added[p] = ONE - t
+            if added[p] == _NONE:
+                added[p] = _ONE - t
             elif not _add(nest, p, t):
                 return False
-        top[p] = top[above[p]] if added[p] == NONE else p
+        top[p] = top[above[p]] if added[p] == _NONE else p
     return True
 
 
 @kernel
-def _has_lost(nest: Nest, types: _Types, p: int, q: int) -> bool:
+def _has_lost(nest: _Work, types: _Types, p: int, q: int) -> bool:
     """Whether ``q`` adds a type that ``p`` has lost."""
     entry = nest.added[q]
-    if entry == NONE:
+    if entry == _NONE:
         return False
-    if entry <= ONE:
-        t = ONE - entry
+    if entry <= _ONE:
+        t = _ONE - entry
         return bool(types.lost[t]) and bool(types.cover[t] <= p)
     for k in range(entry + 1, entry + 1 + nest.pool[entry]):
         t = nest.pool[k]
@@ -272,11 +297,11 @@ def _has_lost(nest: Nest, types: _Types, p: int, q: int) -> bool:
 
 
 @kernel
-def _tell(nest: Nest, edges: _Edges, types: _Types, p: int) -> None:
+def _tell(nest: _Work, types: _Types, p: int) -> None:
     """Have those joins looked at again that ``p``, who lost types, refers to."""
-    i = edges.vertex[nest.number[p]]
-    for at in range(edges.ref_start[i], edges.ref_start[i + 1]):
-        q = nest.place[edges.number[edges.ref_target[at]]]
+    i = nest.vertex[p]
+    for at in range(nest.ref_start[i], nest.ref_start[i + 1]):
+        q = nest.place[nest.ref_target[at]]
         if (
             nest.start[q] < nest.start[q + 1]
             and not (q <= p < nest.end[q])
@@ -286,7 +311,7 @@ def _tell(nest: Nest, edges: _Edges, types: _Types, p: int) -> None:
 
 
 @kernel
-def _take_back(nest: Nest, edges: _Edges, types: _Types, c: int, lost: int) -> bool:
+def _take_back(nest: _Work, types: _Types, c: int, lost: int) -> bool:
     """S(c) has lost ``types.second[:lost]``: mend all that ``c`` dominates.
 
     There, who has a lost type between ``c`` and itself keeps it, and adds it now.
@@ -294,8 +319,8 @@ def _take_back(nest: Nest, edges: _Edges, types: _Types, c: int, lost: int) -> b
     for k in range(lost):
         types.lost[types.second[k]] = True
         types.cover[types.second[k]] = 0
-    nest.top[c] = nest.top[nest.above[c]] if nest.added[c] == NONE else c
-    _tell(nest, edges, types, c)
+    nest.top[c] = nest.top[nest.above[c]] if nest.added[c] == _NONE else c
+    _tell(nest, types, c)
     for p in range(c + 1, nest.end[c]):
         open_count = 0
         for k in range(lost):
@@ -317,9 +342,9 @@ def _take_back(nest: Nest, edges: _Edges, types: _Types, c: int, lost: int) -> b
                             return False
                 if have and optimistic:
                     _wait(nest, p)
-        nest.top[p] = nest.top[nest.above[p]] if nest.added[p] == NONE else p
+        nest.top[p] = nest.top[nest.above[p]] if nest.added[p] == _NONE else p
         if open_count:
-            _tell(nest, edges, types, p)
+            _tell(nest, types, p)
     for k in range(lost):
         types.lost[types.second[k]] = False
     nest.book[_WORK] += nest.end[c] - c
@@ -327,7 +352,7 @@ def _take_back(nest: Nest, edges: _Edges, types: _Types, c: int, lost: int) -> b
 
 
 @kernel
-def _settle(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
+def _settle(nest: _Work, types: _Types, most_work: int) -> bool:
     """Look at joins again until nothing has to be taken back any more."""
     while nest.book[_QUEUED]:
         p = nest.ring[nest.book[_HEAD]]
@@ -339,13 +364,13 @@ def _settle(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
         if nest.book[_WORK] > most_work:
             return False
         entry = nest.added[p]
-        if entry == NONE:
+        if entry == _NONE:
             continue
         own, had = False, 0
-        if entry <= ONE:
-            own = ONE - entry == nest.kind[p]
+        if entry <= _ONE:
+            own = _ONE - entry == nest.kind[p]
             if not own:
-                types.second[0] = ONE - entry
+                types.second[0] = _ONE - entry
                 had = 1
         else:
             for k in range(entry + 1, entry + 1 + nest.pool[entry]):
@@ -361,7 +386,7 @@ def _settle(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
             continue
         # What is left stands in the old order, so that one pass tells the lost.
         lost = kept = 0
-        nest.added[p] = ONE - nest.kind[p] if own else NONE
+        nest.added[p] = _ONE - nest.kind[p] if own else _NONE
         for k in range(had):
             if kept < left and types.first[kept] == types.second[k]:
                 kept += 1
@@ -371,26 +396,25 @@ def _settle(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
         for k in range(left):
             if not _add(nest, p, types.first[k]):
                 return False
-        if not _take_back(nest, edges, types, p, lost):
+        if not _take_back(nest, types, p, lost):
             return False
     return True
 
 
 @kernel
-def _solve(nest: Nest, edges: _Edges, types: _Types, most_work: int) -> bool:
+def _solve(nest: _Work, types: _Types, most_work: int) -> bool:
     """Find what each place adds; false when the room, or the patience, ran out."""
     _bound(nest, types, _SWEEPS)
     nest.top[0] = 0
-    nest.added[0] = NONE
+    nest.added[0] = _NONE
     if not _descend(nest, types):
         return False
-    return _settle(nest, edges, types, most_work)
+    return _settle(nest, types, most_work)
 
 
 @kernel
 def _sum(
-    nest: Nest,
-    vertex: Ints,
+    nest: _Work,
     cover: Ints,
     type_index: Ints,
     retained_bytes: Longs,
@@ -399,17 +423,17 @@ def _sum(
 ) -> None:
     """Sum up every type, or those instances that no other of their type dominates."""
     for p in range(1, len(nest.end)):
-        i = vertex[nest.number[p]]
+        i = nest.vertex[p]
         t = type_index[i]
         held = retained_bytes[i]
         if t >= 0 and (nest.kind[p] < 0 or (not exact and cover[t] <= p)):
             cover[t] = nest.end[p]
             sums[t] += held
-        if not exact or nest.added[p] == NONE:
+        if not exact or nest.added[p] == _NONE:
             continue
         entry = nest.added[p]
-        if entry <= ONE:
-            sums[ONE - entry] += held
+        if entry <= _ONE:
+            sums[_ONE - entry] += held
         else:
             for k in range(entry + 1, entry + 1 + nest.pool[entry]):
                 sums[nest.pool[k]] += held
@@ -421,18 +445,18 @@ WORK_PER_REFERENCE = 200
 
 def type_retained_bytes(
     graph: HeapGraph,
-    tree: DominatorTree,
+    nest: Nest,
     retained_bytes: NDArray[np.int64],
     *,
     room: int | None = None,
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that go if all instances of a type go.
 
-    Memory: 50 bytes a reached object, 4 a reference, and what the sets need.
+    Memory: 21 bytes a reached object, and what the sets need.
 
     Args:
-        graph: The heap; its strong references only count where ``tree`` says so.
-        tree: Its dominators.
+        graph: The heap; its strong references only count where ``nest`` says so.
+        nest: Its dominator tree by place.
         retained_bytes: int64 (N + M,), of each object.
         room: How many int32 the sets may take; for tests.
 
@@ -441,33 +465,36 @@ def type_retained_bytes(
         than there is gets a lower bound, the retained bytes of those instances that
         no other one of their type dominates.
     """
-    types, count = len(graph.type_names), len(tree.vertex)
+    types, count = len(graph.type_names), len(nest.vertex)
     sums = np.zeros(types, np.int64)
     if not types or count == 1:
         return sums, True
-    # Pages of the pool that no set reaches are never resident.
-    nest, instances = nest_of(graph, tree, 4 * count + 65536 if room is None else room)
+    columns = nest.vertex, nest.place, nest.end, nest.above, nest.kind, nest.start
+    work = _Work(
+        *columns,
+        nest.source,
+        graph.ref_start,
+        graph.ref_target,
+        mask=np.full(count, ~np.uint64(0)),
+        top=np.empty(count, np.int32),
+        added=np.empty(count, np.int32),
+        # Pages that no set reaches are never resident.
+        pool=np.empty(4 * count + 65536 if room is None else room, np.int32),
+        ring=np.empty(count, np.int32),
+        waits=np.zeros(count, np.bool_),
+        book=np.zeros(5, np.int64),
+    )
     sets = _Types(
-        bit=_classes(instances),
+        bit=class_bits(nest.instances),
         cover=np.zeros(types, np.int32),
         stamp=np.zeros(types, np.int64),
         lost=np.zeros(types, np.bool_),
         first=np.empty(types, np.int32),
         second=np.empty(types, np.int32),
     )
-    edges = _Edges(tree.vertex, tree.number, graph.ref_start, graph.ref_target)
-    most_work = WORK_PER_REFERENCE * (count + len(tree.pred_source))
-    exact = _solve(nest, edges, sets, most_work)
+    most_work = WORK_PER_REFERENCE * (count + graph.reference_count)
+    exact = _solve(work, sets, most_work)
     if not exact:
         sets.cover[:] = 0
-    _sum(nest, tree.vertex, sets.cover, graph.type_index, retained_bytes, sums, exact)
+    _sum(work, sets.cover, graph.type_index, retained_bytes, sums, exact)
     return sums, bool(exact)
-
-
-def _classes(instances: Longs) -> Ids:
-    """uint64 (T,): one bit a type; those with most instances have theirs alone."""
-    rank = np.empty(len(instances), np.uint64)
-    rank[np.argsort(-instances, kind="stable")] = np.arange(len(instances))
-    shared = rank >= _ALONE
-    rank[shared] = _ALONE + rank[shared] % (64 - _ALONE)
-    return np.uint64(1) << rank

@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.dominators import dominator_tree, retained
+from ingest.analysis.dominators import dominate, dominator_tree, retained
 from ingest.analysis.metrics import analyse
+from ingest.analysis.nesting import nest_of
 from ingest.analysis.suspects import (
     accumulation_point,
     leak_suspects,
@@ -109,11 +110,12 @@ def test_two_holders_of_one_type_retain_together_what_neither_does_alone() -> No
 @given(small_graphs(most=12))
 @settings(max_examples=100, deadline=None)
 def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
-    tree = dominator_tree(graph)
+    tree, search = dominate(graph)
+    nest = nest_of(graph, tree, search)
     held, _, _ = retained(graph, tree)
 
-    exact, _ = type_retained_bytes(graph, tree, held)
-    bound, is_exact = type_retained_bytes(graph, tree, held, room=4)
+    exact, _ = type_retained_bytes(graph, nest, held)
+    bound, is_exact = type_retained_bytes(graph, nest, held, room=4)
 
     assert (bound <= exact).all()
     if is_exact:
@@ -135,11 +137,12 @@ def test_more_than_there_is_room_for_is_said() -> None:
         roots=[0],
         types=[3, 0, 1, 2, 0, 1, 2, 4],
     )
-    tree = dominator_tree(graph)
+    tree, search = dominate(graph)
+    nest = nest_of(graph, tree, search)
     held, _, _ = retained(graph, tree)
 
-    exact, is_exact = type_retained_bytes(graph, tree, held)
-    bound, bound_is_exact = type_retained_bytes(graph, tree, held, room=3)
+    exact, is_exact = type_retained_bytes(graph, nest, held)
+    bound, bound_is_exact = type_retained_bytes(graph, nest, held, room=3)
 
     assert is_exact
     assert not bound_is_exact
