@@ -42,8 +42,8 @@ def _search(
     roots: NDArray[np.int32],
     distance: NDArray[np.int32],
     parent: NDArray[np.int32],
+    queue: NDArray[np.int32],
 ) -> None:
-    queue = np.empty(len(distance), np.int32)
     head = tail = 0
     for root in roots:
         if distance[root] < 0:
@@ -82,5 +82,6 @@ def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
         strong_roots(graph),
         distance,
         parent,
+        np.empty(n, np.int32),
     )
     return distance, parent

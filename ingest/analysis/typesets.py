@@ -452,7 +452,7 @@ def type_retained_bytes(
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that go if all instances of a type go.
 
-    Memory: 21 bytes a reached object, and what the sets need.
+    Memory: 21 bytes a reached object, and what the sets need (up to 16).
 
     Args:
         graph: The heap; its strong references only count where ``nest`` says so.
