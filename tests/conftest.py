@@ -48,9 +48,11 @@ def share_jars(home: Path) -> None:
             shutil.copy2(jar, mine.with_suffix(".copy"))
             mine.with_suffix(".copy").replace(mine)
     (home / "cache").mkdir(parents=True, exist_ok=True)
-    link = home / "cache" / "maven"
-    if not link.exists():
-        link.symlink_to(jars, target_is_directory=True)
+    (TEST_CACHE / "classes").mkdir(exist_ok=True)
+    for name in ("maven", "classes"):
+        link = home / "cache" / name
+        if not link.exists():
+            link.symlink_to(TEST_CACHE / name, target_is_directory=True)
 
 
 @pytest.fixture(autouse=True)

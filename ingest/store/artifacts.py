@@ -172,7 +172,8 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
 
 
 def _repository() -> Path:
-    return places().cache / "maven"
+    # Resolved, since an archive of classes knows its jars by their paths.
+    return (places().cache / "maven").resolve()
 
 
 class _Cancelled(Exception):

@@ -27,6 +27,7 @@ from ingest.errors import EmbeddedError
 from ingest.places import places
 from ingest.progress import silent
 from ingest.store import artifacts, memory
+from ingest.store.classes import archive_flags
 from ingest.store.connection import Target
 from ingest.store.home import Home, State
 from ingest.store.launch import (
@@ -239,6 +240,7 @@ class EmbeddedServer:
         command = [
             str(java),
             *jvm_flags(self.version, java_major, heap_mib=sizes.heap_mib),
+            *archive_flags(java, jars, self.home / "run" / "classes.jsa"),
             main_class(jars, self.version),
             self._home_argument,
             f"--config-dir={self.home / 'conf'}",

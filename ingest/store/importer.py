@@ -15,6 +15,7 @@ from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.store import memory
 from ingest.store.artifacts import disk_error
+from ingest.store.classes import archive_flags
 from ingest.store.launch import environment, last_words, packaged_java
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def run_import(
         str(java),
         f"-Xmx{sizes.heap_mib}m",
         "-XX:+UseParallelGC",
+        *archive_flags(java, jars),
         "org.neo4j.cli.AdminTool",
         *("database", "import", "full", DATABASE),
         *arguments,

@@ -16,11 +16,11 @@ import psutil
 import pytest
 
 from ingest.errors import EmbeddedError
-from ingest.places import places
 from ingest.progress import silent
 from ingest.settings import settings
 from ingest.store.embedded import EmbeddedServer, Endpoint
 from ingest.store.launch import free_port
+from tests.conftest import share_jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +37,8 @@ print(EmbeddedServer(settings()).start().pid)
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of its own, with the jars that the user's cache may have already."""
-    jars = places().cache / "maven"
-    jars.mkdir(parents=True, exist_ok=True)
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "maven").symlink_to(jars.resolve())
+    """A home of its own, with the jars that the tests' cache may have already."""
+    share_jars(tmp_path)
     monkeypatch.setenv("INGEST_HOME", str(tmp_path))
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "64")
