@@ -5,7 +5,9 @@ nearest such object is the immediate dominator. What an object dominates is
 exactly what goes when it goes.
 
 Source: semi-NCA of L. Georgiadis, Linear-Time Algorithms for Dominators and
-Related Problems (2005), section 2.3, with path compression and without balance.
+Related Problems (2005), section 2.3, with path compression and without balance;
+E. W. Myers, An applicative random-access stack (1983), for finding a dominator of a
+given number in logarithmic time.
 """
 
 from __future__ import annotations
@@ -158,12 +160,20 @@ def _immediate(
                 best = v
         semi[w] = best
         link[w, 1] = best
-    idom[0] = 0
+    # From here on ``link`` is a dominator further up and the depth: step by step a
+    # long list whose members something else holds too would take quadratic time.
+    idom[0] = link[0, 0] = link[0, 1] = 0
     for w in range(1, len(parent)):
         d = parent[w]
         while d > semi[w]:
-            d = idom[d]
+            far = link[d, 0]
+            d = far if far > semi[w] else idom[d]
         idom[w] = d
+        far = link[d, 0]
+        further = link[far, 0]
+        even = link[d, 1] - link[far, 1] == link[far, 1] - link[further, 1]
+        link[w, 0] = further if even else d
+        link[w, 1] = link[d, 1] + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -386,16 +386,21 @@ def _settle(nest: _Work, types: _Types, most_work: int) -> bool:
             continue
         # What is left stands in the old order, so that one pass tells the lost.
         lost = kept = 0
-        nest.added[p] = _ONE - nest.kind[p] if own else _NONE
         for k in range(had):
             if kept < left and types.first[kept] == types.second[k]:
                 kept += 1
             else:
                 types.second[lost] = types.second[k]
                 lost += 1
-        for k in range(left):
-            if not _add(nest, p, types.first[k]):
-                return False
+        if own:
+            types.first[left] = nest.kind[p]
+            left += 1
+        if left > 1:
+            nest.pool[entry] = left
+            for k in range(left):
+                nest.pool[entry + 1 + k] = types.first[k]
+        else:
+            nest.added[p] = _ONE - types.first[0] if left else _NONE
         if not _take_back(nest, types, p, lost):
             return False
     return True
@@ -479,7 +484,7 @@ def type_retained_bytes(
         top=np.empty(count, np.int32),
         added=np.empty(count, np.int32),
         # Pages that no set reaches are never resident.
-        pool=np.empty(4 * count + 65536 if room is None else room, np.int32),
+        pool=np.empty(16 * count + 65536 if room is None else room, np.int32),
         ring=np.empty(count, np.int32),
         waits=np.zeros(count, np.bool_),
         book=np.zeros(5, np.int64),
