@@ -25,82 +25,37 @@ A type with one instance retains what the instance retains and enters no set.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.types import class_bits
+from ingest.analysis.typework import (
+    HEAD,
+    NONE,
+    ONE,
+    QUEUED,
+    STAMP,
+    USED,
+    WORK,
+    sets_for,
+    work_for,
+)
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.nesting import Nest
-    from ingest.compiled import Bools, Ids, Ints, Longs, Number
+    from ingest.analysis.typework import Sets, Work
+    from ingest.compiled import Ints, Longs, Number
     from ingest.graph import HeapGraph
 
-_NONE = -1
-_ONE = -2
 _FEW = 1000
 _SWEEPS = 16
-_USED, _STAMP, _HEAD, _QUEUED, _WORK = range(5)
-
-
-class _Work(NamedTuple):
-    """The columns of a `Nest`, and what is worked out about its places.
-
-    Attributes:
-        vertex, place, end, above, kind, start, source: Of the nest.
-        ref_start, ref_target: Of the graph.
-        mask: uint64 (V,). Classes of types that S cannot reach beyond.
-        top: int32 (V,). The nearest that adds something, from here upwards.
-        added: int32 (V,). S beyond S of the dominator: `_NONE`, `_ONE` - type, or
-            where it begins in ``pool``: how many, and which.
-        pool: int32.
-        ring: int32 (V,). Joins that are to be looked at again.
-        waits: bool (V,). Whether a place is in ``ring``.
-        book: int64 (5,). Pool used, last stamp, head and length of the ring, work.
-    """
-
-    vertex: Ints
-    place: Ints
-    end: Ints
-    above: Ints
-    kind: Ints
-    start: Longs
-    source: Ints
-    ref_start: Longs
-    ref_target: Ints
-    mask: Ids
-    top: Ints
-    added: Ints
-    pool: Ints
-    ring: Ints
-    waits: Bools
-    book: Longs
-
-
-class _Types(NamedTuple):
-    """Room for sets of types.
-
-    Attributes:
-        bit: uint64 (T,). Its class: one bit.
-        cover: int32 (T,). The type is in S of all places below this one.
-        stamp: int64 (T,). When it was last seen on a way upwards.
-        lost: bool (T,). Whether it is being taken back.
-        first, second: int32 (T,). Sets in the making.
-    """
-
-    bit: Ids
-    cover: Ints
-    stamp: Longs
-    lost: Bools
-    first: Ints
-    second: Ints
 
 
 @kernel
-def _bound(nest: _Work, types: _Types, most_sweeps: int) -> None:
+def _bound(nest: Work, types: Sets, most_sweeps: int) -> None:
     """Narrow the masks, until a sweep narrows few of them."""
     # To hand on a named tuple costs more than a turn of these loops.
     start, source, mask, above = nest.start, nest.source, nest.mask, nest.above
@@ -126,16 +81,16 @@ def _bound(nest: _Work, types: _Types, most_sweeps: int) -> None:
 
 
 @kernel
-def _mark(nest: _Work, types: _Types, u: int, d: int) -> Number:
+def _mark(nest: Work, types: Sets, u: int, d: int) -> Number:
     """Stamp the types of S(u) beyond S(d), where ``d`` dominates ``u``."""
-    nest.book[_STAMP] += 1
-    stamp = nest.book[_STAMP]
+    nest.book[STAMP] += 1
+    stamp = nest.book[STAMP]
     x = nest.top[u]
     while x > d:
-        nest.book[_WORK] += 1
+        nest.book[WORK] += 1
         entry = nest.added[x]
-        if entry <= _ONE:
-            types.stamp[_ONE - entry] = stamp
+        if entry <= ONE:
+            types.stamp[ONE - entry] = stamp
         else:
             for k in range(entry + 1, entry + 1 + nest.pool[entry]):
                 types.stamp[nest.pool[k]] = stamp
@@ -144,9 +99,7 @@ def _mark(nest: _Work, types: _Types, u: int, d: int) -> Number:
 
 
 @kernel
-def _shared(
-    nest: _Work, types: _Types, p: int, have: int, done: int
-) -> tuple[int, bool]:
+def _shared(nest: Work, types: Sets, p: int, have: int, done: int) -> tuple[int, bool]:
     """Keep of ``types.first[:have]`` what all who refer to ``p`` have.
 
     Places from ``done`` on count as having everything.
@@ -173,7 +126,7 @@ def _shared(
 
 
 @kernel
-def _candidates(nest: _Work, types: _Types, p: int, mask: Number) -> int:
+def _candidates(nest: Work, types: Sets, p: int, mask: Number) -> int:
     """Put into ``types.first`` what one who refers to ``p`` has, but p's own type.
 
     Only what ``mask`` allows.
@@ -191,8 +144,8 @@ def _candidates(nest: _Work, types: _Types, p: int, mask: Number) -> int:
     x = nest.top[chosen]
     while x > d:
         entry = nest.added[x]
-        if entry <= _ONE:
-            t = _ONE - entry
+        if entry <= ONE:
+            t = ONE - entry
             if t != nest.kind[p] and types.bit[t] & mask:
                 types.first[have] = t
                 have += 1
@@ -207,44 +160,71 @@ def _candidates(nest: _Work, types: _Types, p: int, mask: Number) -> int:
 
 
 @kernel
-def _add(nest: _Work, p: int, t: int) -> bool:
-    """Let ``p`` add ``t`` to what it adds; false when the room runs out."""
-    entry = nest.added[p]
-    if entry == _NONE:
-        nest.added[p] = _ONE - t
+def _keep(nest: Work, types: Sets, p: int, count: int) -> bool:
+    """Let ``p`` add ``types.first[:count]``; false when the room runs out.
+
+    Lists are sorted, and shared where that is cheap to see; none is ever changed.
+    """
+    first, pool, slots = types.first, nest.pool, nest.slots
+    if count < 2:
+        nest.added[p] = ONE - first[0] if count else NONE
         return True
-    used = nest.book[_USED]
-    count = 1 if entry <= _ONE else nest.pool[entry]
-    if entry <= _ONE or entry + 1 + count != used:
-        # Only the last list of the pool can grow where it is.
-        if used + count + 2 > len(nest.pool):
-            return False
-        if entry <= _ONE:
-            nest.pool[used + 1] = _ONE - entry
-        else:
-            for k in range(count):
-                nest.pool[used + 1 + k] = nest.pool[entry + 1 + k]
-        entry = used
-        nest.added[p] = entry
-    elif used + 1 > len(nest.pool):
+    code = np.uint64(count)
+    for k in range(count):
+        t = first[k]
+        before = k
+        while before and first[before - 1] > t:
+            first[before] = first[before - 1]
+            before -= 1
+        first[before] = t
+        code += np.uint64(t + 1) * np.uint64(t + 1) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64((code >> np.uint64(32)) & np.uint64(len(slots) - 1))
+    begin = slots[slot]
+    if begin >= 0 and pool[begin] == count:
+        k = 0
+        while k < count and pool[begin + 1 + k] == first[k]:
+            k += 1
+        if k == count:
+            nest.added[p] = begin
+            return True
+    begin = nest.book[USED]
+    if begin + count + 1 > len(pool):
         return False
-    nest.pool[entry] = count + 1
-    nest.pool[entry + 1 + count] = t
-    nest.book[_USED] = entry + count + 2
+    pool[begin] = count
+    for k in range(count):
+        pool[begin + 1 + k] = first[k]
+    nest.book[USED] = begin + count + 1
+    nest.added[p] = slots[slot] = begin
     return True
 
 
 @kernel
-def _wait(nest: _Work, p: int) -> None:
-    if not nest.waits[p]:
-        nest.waits[p] = True
-        at = nest.book[_HEAD] + nest.book[_QUEUED]
-        nest.ring[at if at < len(nest.ring) else at - len(nest.ring)] = p
-        nest.book[_QUEUED] += 1
+def _add(nest: Work, types: Sets, p: int, t: int) -> bool:
+    """Let ``p`` add ``t`` to what it adds; changes ``types.first``."""
+    entry = nest.added[p]
+    count = 0
+    if entry <= ONE:
+        types.first[0] = ONE - entry
+        count = 1
+    elif entry != NONE:
+        count = nest.pool[entry]
+        for k in range(count):
+            types.first[k] = nest.pool[entry + 1 + k]
+    types.first[count] = t
+    return _keep(nest, types, p, count + 1)
 
 
 @kernel
-def _descend(nest: _Work, types: _Types) -> bool:
+def _wait(nest: Work, p: int) -> None:
+    if not nest.waits[p]:
+        nest.waits[p] = True
+        at = nest.book[HEAD] + nest.book[QUEUED]
+        nest.ring[at if at < len(nest.ring) else at - len(nest.ring)] = p
+        nest.book[QUEUED] += 1
+
+
+@kernel
+def _descend(nest: Work, types: Sets) -> bool:
     """The first pass: whoever comes later counts as having everything."""
     start, source, mask, above = nest.start, nest.source, nest.mask, nest.above
     kind, end, added, top, cover = (
@@ -255,7 +235,7 @@ def _descend(nest: _Work, types: _Types) -> bool:
         types.cover,
     )
     for p in range(1, len(end)):
-        added[p] = _NONE
+        have = 0
         if start[p] < start[p + 1]:
             met = ~np.uint64(0)
             for at in range(start[p], start[p + 1]):
@@ -265,29 +245,31 @@ def _descend(nest: _Work, types: _Types) -> bool:
                 have, optimistic = _shared(nest, types, p, have, p)
                 for k in range(have):
                     cover[types.first[k]] = end[p]
-                    if not _add(nest, p, types.first[k]):
-                        return False
                 if have and optimistic:
                     _wait(nest, p)
         t = kind[p]
-        if t >= 0 and cover[t] <= p:
+        own = t >= 0 and cover[t] <= p
+        if own:
             cover[t] = end[p]
-            if added[p] == _NONE:
-                added[p] = _ONE - t
-            elif not _add(nest, p, t):
+        if have:
+            if own:
+                types.first[have] = t
+            if not _keep(nest, types, p, have + own):
                 return False
-        top[p] = top[above[p]] if added[p] == _NONE else p
+        else:
+            added[p] = ONE - t if own else NONE
+        top[p] = top[above[p]] if added[p] == NONE else p
     return True
 
 
 @kernel
-def _has_lost(nest: _Work, types: _Types, p: int, q: int) -> bool:
+def _has_lost(nest: Work, types: Sets, p: int, q: int) -> bool:
     """Whether ``q`` adds a type that ``p`` has lost."""
     entry = nest.added[q]
-    if entry == _NONE:
+    if entry == NONE:
         return False
-    if entry <= _ONE:
-        t = _ONE - entry
+    if entry <= ONE:
+        t = ONE - entry
         return bool(types.lost[t]) and bool(types.cover[t] <= p)
     for k in range(entry + 1, entry + 1 + nest.pool[entry]):
         t = nest.pool[k]
@@ -297,7 +279,7 @@ def _has_lost(nest: _Work, types: _Types, p: int, q: int) -> bool:
 
 
 @kernel
-def _tell(nest: _Work, types: _Types, p: int) -> None:
+def _tell(nest: Work, types: Sets, p: int) -> None:
     """Have those joins looked at again that ``p``, who lost types, refers to."""
     i = nest.vertex[p]
     for at in range(nest.ref_start[i], nest.ref_start[i + 1]):
@@ -311,7 +293,7 @@ def _tell(nest: _Work, types: _Types, p: int) -> None:
 
 
 @kernel
-def _take_back(nest: _Work, types: _Types, c: int, lost: int) -> bool:
+def _take_back(nest: Work, types: Sets, c: int, lost: int) -> bool:
     """S(c) has lost ``types.second[:lost]``: mend all that ``c`` dominates.
 
     There, who has a lost type between ``c`` and itself keeps it, and adds it now.
@@ -319,7 +301,7 @@ def _take_back(nest: _Work, types: _Types, c: int, lost: int) -> bool:
     for k in range(lost):
         types.lost[types.second[k]] = True
         types.cover[types.second[k]] = 0
-    nest.top[c] = nest.top[nest.above[c]] if nest.added[c] == _NONE else c
+    nest.top[c] = nest.top[nest.above[c]] if nest.added[c] == NONE else c
     _tell(nest, types, c)
     for p in range(c + 1, nest.end[c]):
         open_count = 0
@@ -329,48 +311,50 @@ def _take_back(nest: _Work, types: _Types, c: int, lost: int) -> bool:
                 open_count += 1
         t = nest.kind[p]
         if open_count:
-            if t >= 0 and types.lost[t] and types.cover[t] <= p:
-                types.cover[t] = nest.end[p]
-                if not _add(nest, p, t):
-                    return False
             if nest.start[p] < nest.start[p + 1]:
                 have, optimistic = _shared(nest, types, p, open_count, p)
                 for k in range(have):
-                    if types.first[k] != t:
-                        types.cover[types.first[k]] = nest.end[p]
-                        if not _add(nest, p, types.first[k]):
+                    types.third[k] = types.first[k]
+                for k in range(have):
+                    if types.third[k] != t:
+                        types.cover[types.third[k]] = nest.end[p]
+                        if not _add(nest, types, p, types.third[k]):
                             return False
                 if have and optimistic:
                     _wait(nest, p)
-        nest.top[p] = nest.top[nest.above[p]] if nest.added[p] == _NONE else p
+            if t >= 0 and types.lost[t] and types.cover[t] <= p:
+                types.cover[t] = nest.end[p]
+                if not _add(nest, types, p, t):
+                    return False
+        nest.top[p] = nest.top[nest.above[p]] if nest.added[p] == NONE else p
         if open_count:
             _tell(nest, types, p)
     for k in range(lost):
         types.lost[types.second[k]] = False
-    nest.book[_WORK] += nest.end[c] - c
+    nest.book[WORK] += nest.end[c] - c
     return True
 
 
 @kernel
-def _settle(nest: _Work, types: _Types, most_work: int) -> bool:
+def _settle(nest: Work, types: Sets, most_work: int) -> bool:
     """Look at joins again until nothing has to be taken back any more."""
-    while nest.book[_QUEUED]:
-        p = nest.ring[nest.book[_HEAD]]
+    while nest.book[QUEUED]:
+        p = nest.ring[nest.book[HEAD]]
         nest.waits[p] = False
-        nest.book[_QUEUED] -= 1
-        nest.book[_HEAD] += 1
-        if nest.book[_HEAD] == len(nest.ring):
-            nest.book[_HEAD] = 0
-        if nest.book[_WORK] > most_work:
+        nest.book[QUEUED] -= 1
+        nest.book[HEAD] += 1
+        if nest.book[HEAD] == len(nest.ring):
+            nest.book[HEAD] = 0
+        if nest.book[WORK] > most_work:
             return False
         entry = nest.added[p]
-        if entry == _NONE:
+        if entry == NONE:
             continue
         own, had = False, 0
-        if entry <= _ONE:
-            own = _ONE - entry == nest.kind[p]
+        if entry <= ONE:
+            own = ONE - entry == nest.kind[p]
             if not own:
-                types.second[0] = _ONE - entry
+                types.second[0] = ONE - entry
                 had = 1
         else:
             for k in range(entry + 1, entry + 1 + nest.pool[entry]):
@@ -395,23 +379,19 @@ def _settle(nest: _Work, types: _Types, most_work: int) -> bool:
         if own:
             types.first[left] = nest.kind[p]
             left += 1
-        if left > 1:
-            nest.pool[entry] = left
-            for k in range(left):
-                nest.pool[entry + 1 + k] = types.first[k]
-        else:
-            nest.added[p] = _ONE - types.first[0] if left else _NONE
+        if not _keep(nest, types, p, left):
+            return False
         if not _take_back(nest, types, p, lost):
             return False
     return True
 
 
 @kernel
-def _solve(nest: _Work, types: _Types, most_work: int) -> bool:
+def _solve(nest: Work, types: Sets, most_work: int) -> bool:
     """Find what each place adds; false when the room, or the patience, ran out."""
     _bound(nest, types, _SWEEPS)
     nest.top[0] = 0
-    nest.added[0] = _NONE
+    nest.added[0] = NONE
     if not _descend(nest, types):
         return False
     return _settle(nest, types, most_work)
@@ -419,7 +399,7 @@ def _solve(nest: _Work, types: _Types, most_work: int) -> bool:
 
 @kernel
 def _sum(
-    nest: _Work,
+    nest: Work,
     cover: Ints,
     type_index: Ints,
     retained_bytes: Longs,
@@ -434,11 +414,11 @@ def _sum(
         if t >= 0 and (nest.kind[p] < 0 or (not exact and cover[t] <= p)):
             cover[t] = nest.end[p]
             sums[t] += held
-        if not exact or nest.added[p] == _NONE:
+        if not exact or nest.added[p] == NONE:
             continue
         entry = nest.added[p]
-        if entry <= _ONE:
-            sums[_ONE - entry] += held
+        if entry <= ONE:
+            sums[ONE - entry] += held
         else:
             for k in range(entry + 1, entry + 1 + nest.pool[entry]):
                 sums[nest.pool[k]] += held
@@ -457,7 +437,7 @@ def type_retained_bytes(
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that go if all instances of a type go.
 
-    Memory: 21 bytes a reached object, and what the sets need (up to 16).
+    Memory: 22 bytes a reached object, and what the sets need (16 at most).
 
     Args:
         graph: The heap; its strong references only count where ``nest`` says so.
@@ -474,29 +454,8 @@ def type_retained_bytes(
     sums = np.zeros(types, np.int64)
     if not types or count == 1:
         return sums, True
-    columns = nest.vertex, nest.place, nest.end, nest.above, nest.kind, nest.start
-    work = _Work(
-        *columns,
-        nest.source,
-        graph.ref_start,
-        graph.ref_target,
-        mask=np.full(count, ~np.uint64(0)),
-        top=np.empty(count, np.int32),
-        added=np.empty(count, np.int32),
-        # Pages that no set reaches are never resident.
-        pool=np.empty(16 * count + 65536 if room is None else room, np.int32),
-        ring=np.empty(count, np.int32),
-        waits=np.zeros(count, np.bool_),
-        book=np.zeros(5, np.int64),
-    )
-    sets = _Types(
-        bit=class_bits(nest.instances),
-        cover=np.zeros(types, np.int32),
-        stamp=np.zeros(types, np.int64),
-        lost=np.zeros(types, np.bool_),
-        first=np.empty(types, np.int32),
-        second=np.empty(types, np.int32),
-    )
+    work = work_for(graph, nest, room)
+    sets = sets_for(nest)
     most_work = WORK_PER_REFERENCE * (count + graph.reference_count)
     exact = _solve(work, sets, most_work)
     if not exact:

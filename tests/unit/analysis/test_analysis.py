@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import igraph
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
@@ -120,6 +121,55 @@ def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
     assert (bound <= exact).all()
     if is_exact:
         assert bound.tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("types", [1, 2, 5, 30])
+@pytest.mark.parametrize("both_ends", [False, True])
+def test_a_list_linked_both_ways(types: int, both_ends: bool) -> None:
+    """What is true of one end reaches the other one object at a time."""
+    count = 60
+    links = [
+        [j for j in (i - 1, i + 1) if 0 <= j < count] + [count + 2 + i]
+        for i in range(count)
+    ]
+    holders = [[0], [count - 1 if both_ends else 1]]
+    items: list[list[int]] = [[] for _ in range(count)]
+    graph = graph_of(
+        *links,
+        *holders,
+        *items,
+        roots=[count, count + 1, count + 2, 2 * count],
+        types=[i % types for i in range(count)]
+        + [types, types if both_ends else types + 1]
+        + [i % 3 for i in range(count)],
+        sizes=[1 + i * i for i in range(2 * count + 2)],
+    )
+    live = alive(graph)
+    metrics = analyse(graph)
+
+    assert metrics.type_retained_exact
+    for t in range(len(graph.type_names)):
+        instances = set(np.flatnonzero(graph.type_index == t).tolist())
+        lost = live - alive(graph, instances)
+        assert metrics.type_retained_bytes[t] == bytes_of(graph, lost)
+
+
+def test_long_chains_with_common_members_take_no_quadratic_time() -> None:
+    #  0 -> 1 -> 2 -> ...    each of the upper and its fellow below hold one leaf
+    #   `-> n+1 -> n+2 ...
+    n = 50_000
+    upper, lower = np.arange(1, n + 1), np.arange(n + 1, 2 * n + 1)
+    leaves = np.arange(2 * n + 1, 3 * n + 1)
+    rows = [[1, n + 1]]
+    for chain in (upper, lower):
+        rows += np.column_stack([chain + 1, leaves]).tolist()
+        rows[-1] = [int(leaves[-1])]
+    graph = graph_of(*rows, *([[]] * n), roots=[0], sizes=[1] * (3 * n + 1))
+
+    dominator = dominator_tree(graph).by_object()
+
+    assert (dominator[leaves] == 0).all()
+    assert (dominator[upper[1:]] == upper[:-1]).all()
 
 
 def test_more_than_there_is_room_for_is_said() -> None:
