@@ -8,6 +8,13 @@ Two writers share each step, one half of its rows each: far apart, so that they
 seldom want the same node. On two cores a load of a million objects took 44 s with
 them and 72 s without. Where they do meet, the server refuses one and the driver
 tries that transaction again.
+
+The server is the limit: of rows that are ready it takes 84,000 to 96,000
+relationships a second (10 microseconds of its own time each), and making and packing
+the rows costs a tenth of that. Relationships go by their sources, each with a list of
+its targets: an eighth less of the server's time than in pairs, half of the packing.
+Columns instead of rows, other sizes of batches and a third writer change nothing that
+can be told from noise; ends found by key cost a quarter more.
 """
 
 from __future__ import annotations
@@ -184,10 +191,12 @@ class _Writer:
 
     def _relate(self, relation: Relationship) -> None:
         """Create the relationships between nodes, found by the server's ids."""
+        follow = "UNWIND r[1] AS target MATCH (b) WHERE id(b) = target "
+        if relation.properties:
+            follow = "MATCH (b) WHERE id(b) = r[1] "
         text = (
-            "CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] "
-            f"MATCH (b) WHERE id(b) = r[1] CREATE (a)-[:{relation.name} "
-            f"{_properties(relation.properties, 2)}]->(b)"
+            f"CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] {follow}"
+            f"CREATE (a)-[:{relation.name} {_properties(relation.properties, 2)}]->(b)"
         )
         starts, ends = self._ids[relation.start], self._ids[relation.end]
 
@@ -197,12 +206,13 @@ class _Writer:
             )
             if frame.is_empty():
                 return
-            columns = [
-                starts[frame[START].fill_null(0).to_numpy()],
-                ends[frame[END].to_numpy()],
-                *(frame[column.name].to_numpy() for column in relation.properties),
-            ]
-            rows = np.stack(columns, axis=1).tolist()
+            sources = starts[frame[START].fill_null(0).to_numpy()]
+            targets = ends[frame[END].to_numpy()]
+            if relation.properties:
+                more = (frame[column.name].to_numpy() for column in relation.properties)
+                rows = np.stack([sources, targets, *more], axis=1).tolist()
+            else:
+                rows = _by_source(sources, targets)
             _, summary = self._database.write(text, {"rows": rows})
             self._count(summary.counters)
 
@@ -248,6 +258,19 @@ class _Writer:
             if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
                 beat(self._database, self._number)
                 self._beaten = time.monotonic()
+
+
+def _by_source(sources: Ids, targets: Ids) -> list[list[object]]:
+    """Each source once, with all its targets; of neighbours that are the same."""
+    first = np.flatnonzero(np.diff(sources, prepend=sources[0] - 1))
+    ends = [*first[1:].tolist(), len(sources)]
+    all_targets = targets.tolist()
+    return [
+        [source, all_targets[begin:end]]
+        for source, begin, end in zip(
+            sources[first].tolist(), first.tolist(), ends, strict=True
+        )
+    ]
 
 
 def _properties(columns: Sequence[Property], first: int) -> str:

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 from pathlib import Path
 
+from ingest.places import places
 from tests.bench import tables
 from tests.bench.limits import limits_for
 from tests.bench.measure import INGEST, over_limit, run
 
 HOME = Path(__file__).parents[2] / ".bench"
+
+
+def fresh_home() -> None:
+    """A home of the bench's own with an empty store, and the jars of the user's."""
+    jars, home = places().cache / "maven", HOME / "home"
+    shutil.rmtree(home / "state", ignore_errors=True)
+    (home / "cache").mkdir(parents=True, exist_ok=True)
+    if jars.exists() and not (home / "cache" / "maven").exists():
+        (home / "cache" / "maven").symlink_to(jars, target_is_directory=True)
+    os.environ["INGEST_HOME"] = str(home)
 
 
 def main() -> None:
@@ -30,7 +42,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="only ours")
     chosen = parser.parse_args()
     HOME.mkdir(exist_ok=True)
-    os.environ.setdefault("INGEST_HOME", str(HOME / "home"))
+    fresh_home()
     if chosen.sample:
         dump = tables.copies(HOME, chosen.sample, chosen.copies or 1)
         objects = 0
@@ -48,7 +60,7 @@ def main() -> None:
     if not chosen.no_store:
         run(*INGEST, "server", "start")
         try:
-            tables.loads(dump, HOME, limits, bolt=not chosen.no_bolt)
+            tables.loads(dump, limits, bolt=not chosen.no_bolt)
             if not chosen.no_peers:
                 tables.other_loads(dump, HOME)
             tables.queries(limits)

@@ -113,25 +113,27 @@ def _dominators(dump: Path, home: Path, limits: Limits) -> None:
     theirs.unlink()
 
 
-def loads(dump: Path, home: Path, limits: Limits, *, bolt: bool) -> None:
-    """Both ways of loading and what dropping takes; the dump stays loaded."""
+def loads(dump: Path, limits: Limits, *, bolt: bool) -> None:
+    """Both ways of loading, and what dropping takes; the dump stays loaded.
+
+    Over Bolt first: a store that has been dropped from gives scattered places again,
+    and a load into it is slower.
+    """
     head("ingest load, server running")
     told = json.loads(run(*INGEST, "info", str(dump), "--json").output)
     things = told["objects"] + told["references"]
-    ways: list[tuple[str, float | None, float | None]]
-    ways = [("bulk", limits.bulk_s, None)]
+    ways = [("bulk", limits.bulk_s, limits.bulk_mib)]
     if bolt:
-        ways.append(("bolt", limits.bolt_s, limits.bolt_mib))
+        ways.insert(0, ("bolt", limits.bolt_s, limits.bolt_mib))
     for way, seconds, mib in ways:
-        load = ("load", str(dump), "--name", NAME, "--via", way)
-        done = run(*INGEST, *load)
+        done = run(*INGEST, "load", str(dump), "--name", NAME, "--via", way)
         rate = (things / done.wall_s, "/s")
         row(f"{way}: time", done.wall_s, "s", limit=seconds, rate=rate)
         row(f"{way}: peak memory of the tool", done.peak_mib, "MiB", limit=mib)
-        dropped = run(*INGEST, "drop", NAME)
-        rate = (things / dropped.wall_s, "/s")
-        row(f"{way}: drop", dropped.wall_s, "s", rate=rate)
-    run(*INGEST, "load", str(dump), "--name", NAME)
+        if len(ways) > 1 and way == ways[0][0]:
+            done = run(*INGEST, "drop", NAME)
+            rate = (things / done.wall_s, "/s")
+            row("drop", done.wall_s, "s", rate=rate)
 
 
 def other_loads(dump: Path, home: Path) -> None:
