@@ -39,7 +39,13 @@ from ingest.store.mapping import (
     node_columns,
     relationships,
 )
-from ingest.store.schema import LABELS, RELATIONSHIPS, constraint_statements, label
+from ingest.store.schema import (
+    LABELS,
+    RELATIONSHIPS,
+    constraint_statements,
+    index_statements,
+    label,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,8 +71,18 @@ _STAGE = "write"
 
 
 def ensure_schema(database: Database) -> None:
-    """Make constraints and indexes; what is there already stays."""
-    for statement in constraint_statements():
+    """Make the constraints and indexes that are missing, and wait for them."""
+    _, rows = database.read("SHOW INDEXES YIELD name, state RETURN name, state", {})
+    online = {str(name) for name, state in rows if state == "ONLINE"}
+
+    def missing(statements: Sequence[str]) -> list[str]:
+        return [made for made in statements if made.split()[2] not in online]
+
+    indexes, constraints = missing(index_statements()), missing(constraint_statements())
+    if not indexes and not constraints:
+        return
+    database.write_all(indexes)
+    for statement in constraints:
         database.run(statement)
     database.run("CALL db.awaitIndexes()")
 

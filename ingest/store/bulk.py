@@ -31,7 +31,12 @@ from ingest.store.graphfiles import DumpToImport, write_import_files
 from ingest.store.importer import end_importers, run_import
 from ingest.store.kept import KeptDumps
 from ingest.store.mapping import Counts
-from ingest.store.schema import LABELS, RELATIONSHIPS, constraint_statements
+from ingest.store.schema import (
+    LABELS,
+    RELATIONSHIPS,
+    constraint_statements,
+    index_statements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -55,7 +60,7 @@ measured on two cores. What is there already is paid for again in bulk."""
 LEAST_ENTITIES = 2_000_000
 """Fewer nodes and relationships are never worth a new store."""
 
-_POLL_S = 0.5
+_POLL_S = 2.0
 
 
 def kept_dumps(server: EmbeddedServer) -> KeptDumps:
@@ -98,22 +103,19 @@ def _present(database: Database) -> list[_Present]:
 
 def count(database: Database) -> Counts:
     """All nodes and relationships of a database, from its own counters."""
-
-    def names(procedure: str) -> list[str]:
-        _, rows = database.read(f"CALL db.{procedure}()", {})
-        return sorted(str(row[0]).replace("`", "``") for row in rows)
-
-    def found(pattern: str, name: str) -> int:
-        _, rows = database.read(pattern.format(name), {})
-        return cast("int", rows[0][0])
-
-    nodes = {n: found("MATCH (n:`{}`) RETURN count(n)", n) for n in names("labels")}
-    related = {
-        n: found("MATCH ()-[r:`{}`]->() RETURN count(r)", n)
-        for n in names("relationshipTypes")
+    _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
+    data = cast("dict[str, list[dict[str, object]]]", rows[0][1])
+    nodes = {
+        cast("str", entry.get("label", "")): cast("int", entry["count"])
+        for entry in data["nodes"]
     }
-    bare = found("MATCH (n) RETURN count(n)", "") - sum(nodes.values())
-    return Counts() + Counts(nodes | {"": bare}, related)
+    nodes[""] = 2 * nodes[""] - sum(nodes.values())  # those without a label
+    related = {
+        cast("str", entry["relationshipType"]): cast("int", entry["count"])
+        for entry in data["relationships"]
+        if "relationshipType" in entry and not entry.keys() & {"startLabel", "endLabel"}
+    }
+    return Counts() + Counts(nodes, related)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,8 @@ def write(
             values, new = values | ready, tables.counts()
         dumps.append(DumpToImport(dump.number, values, tables))
         expected += tables.counts()
-    statements = [*constraint_statements(), *_own_statements(database)]
+    indexes = [*index_statements(), *_own_statements(database, "INDEXES")]
+    constraints = [*constraint_statements(), *_own_statements(database, "CONSTRAINTS")]
 
     def at(share: float, begin: int, end: int) -> None:
         progress(_STAGE, begin + int(share * (end - begin)), _STEPS)
@@ -298,7 +301,7 @@ def write(
         def finish(endpoint: Endpoint) -> None:
             at(1, _IMPORTED, _STARTED)
             with connect(target_of(endpoint)) as fresh:
-                for share in _apply(fresh, statements):
+                for share in _apply(fresh, indexes, constraints):
                     at(share, _STARTED, _STEPS)
                 if (found := count(fresh)) != expected:
                     raise StoreError(
@@ -328,26 +331,27 @@ def write(
     return name, new
 
 
-def _own_statements(database: Database) -> list[str]:
-    """What makes the constraints and indexes that are the user's own."""
-    ours = " ".join(constraint_statements())
-    statements = []
-    for what, only in (("CONSTRAINTS", ""), ("INDEXES", "owningConstraint IS NULL")):
-        where = f"WHERE {only} AND type <> 'LOOKUP'" if only else ""
-        _, rows = database.read(
-            f"SHOW {what} YIELD * {where} RETURN name, createStatement", {}
-        )
-        statements += [
-            str(made) for name, made in rows if f" {name} IF NOT" not in ours
-        ]
-    return statements
+def _own_statements(database: Database, kind: str) -> list[str]:
+    """What makes the constraints or indexes that are the user's own."""
+    where = ""
+    if kind == "INDEXES":
+        where = "WHERE owningConstraint IS NULL AND type <> 'LOOKUP'"
+    _, rows = database.read(
+        f"SHOW {kind} YIELD * {where} RETURN name, createStatement", {}
+    )
+    ours = " ".join([*index_statements(), *constraint_statements()])
+    return [str(made) for name, made in rows if f" {name} IF NOT" not in ours]
 
 
-def _apply(database: Database, statements: Sequence[str]) -> Iterator[float]:
-    """Make constraints and indexes; tells how far they are populated, 0 to 1."""
+def _apply(
+    database: Database, indexes: Sequence[str], constraints: Sequence[str]
+) -> Iterator[float]:
+    """Make indexes and constraints; tells how far they are populated, 0 to 1."""
 
     def work() -> None:
-        for statement in statements:
+        # First, and without waiting: a constraint waits for its own index.
+        database.write_all(indexes)
+        for statement in constraints:
             database.run(statement)
         database.run("CALL db.awaitIndexes(86400)")
 

@@ -17,7 +17,7 @@ from ingest.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from neo4j import Driver, ManagedTransaction, Result, ResultSummary, Session
 
@@ -145,6 +145,16 @@ class Database:
 
         with _translated(self.target.uri), self._session() as session:
             return session.execute_write(work)
+
+    def write_all(self, texts: Sequence[str]) -> None:
+        """Run statements without parameters in one transaction, not tried again."""
+        with (
+            _translated(self.target.uri),
+            self._session() as session,
+            session.begin_transaction() as transaction,
+        ):
+            for text in texts:
+                transaction.run(text).consume()
 
     def run(self, text: str, values: Mapping[str, object] | None = None) -> None:
         """Run a statement that commits by itself: schema, ``IN TRANSACTIONS``."""

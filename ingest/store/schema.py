@@ -320,26 +320,27 @@ def label(name: str) -> Label:
     return next(entry for entry in LABELS if entry.name == name)
 
 
-def constraint_statements() -> tuple[str, ...]:
-    """Cypher that makes every index and constraint, each safe to run again.
+def index_statements() -> tuple[str, ...]:
+    """Cypher that makes every index, each safe to run again.
 
-    Indexes come first: a full store populates them in the background, while making
-    a constraint waits for its own index.
+    Run in one transaction, they are populated in one scan of a full store.
     """
-    indexes, constraints = [], []
-    for entry in LABELS:
-        constraints += [
-            f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
-            f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
-            for name in entry.unique
-        ]
-        for names in entry.indexes:
-            columns = ", ".join(f"n.{name}" for name in names)
-            indexes.append(
-                f"CREATE INDEX {entry.name.lower()}_{'_'.join(names)} IF NOT EXISTS "
-                f"FOR (n:{entry.name}) ON ({columns})"
-            )
-    return (*indexes, *constraints)
+    return tuple(
+        f"CREATE INDEX {entry.name.lower()}_{'_'.join(names)} IF NOT EXISTS "
+        f"FOR (n:{entry.name}) ON ({', '.join(f'n.{name}' for name in names)})"
+        for entry in LABELS
+        for names in entry.indexes
+    )
+
+
+def constraint_statements() -> tuple[str, ...]:
+    """Cypher that makes every constraint, each safe to run again."""
+    return tuple(
+        f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
+        f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
+        for entry in LABELS
+        for name in entry.unique
+    )
 
 
 def markdown() -> str:
