@@ -19,8 +19,9 @@ CALL () {
   MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(:Root)-[:WEAKLY_REFERENCES]->(o:Object)
   RETURN o, 1 AS by_root, 0 AS by_object
   UNION ALL
-  MATCH (:Object)-[:WEAKLY_REFERENCES]->(o:Object)
-  WHERE o.dump = $dump
+  MATCH (o:Object)
+  WHERE o.dump = $dump AND o.weakly_referenced = true
+  MATCH (:Object)-[:WEAKLY_REFERENCES]->(o)
   RETURN o, 0 AS by_root, 1 AS by_object
 }
 WITH o, sum(by_root) AS weak_root_count, sum(by_object) AS weak_reference_count

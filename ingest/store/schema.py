@@ -182,12 +182,19 @@ LABELS: tuple[Label, ...] = (
             ),
             Property("missing", _BOOL, "true on placeholders, else absent", True),
             Property(
+                "weakly_referenced",
+                _BOOL,
+                "true where a weak reference of an object sees it, else absent",
+                True,
+            ),
+            Property(
                 "domain", _INT, "ordinal of its domain; absent where there is one", True
             ),
         ),
         indexes=(
             ("dump", "retained_bytes"),
             ("dump", "address"),
+            ("dump", "weakly_referenced"),
         ),
     ),
     Label(

@@ -84,6 +84,11 @@ TABLES: tuple[Table, ...] = (
                 "where no strong root reaches it",
             ),
             Column("missing", _FLAG, "true on placeholders, else null"),
+            Column(
+                "weakly_referenced",
+                _FLAG,
+                "true where a weak reference of an object sees it, else null",
+            ),
             Column("domain", _ROW, "row of `domains`; null where there is one"),
         ),
     ),
@@ -245,8 +250,21 @@ class HeapTables:
             "retained_count": metrics.retained_count[part],
             "root_distance": _not_negative(metrics.root_distance[part]),
             "missing": _true_or_null(row >= graph.object_count),
-            "domain": _nulls(end - begin) if domain is None else domain[part],
+            "weakly_referenced": _nulls(end - begin, _FLAG)
+            if self._weak_targets is None
+            else _true_or_null(self._weak_targets[part]),
+            "domain": _nulls(end - begin, _ROW) if domain is None else domain[part],
         }
+
+    @cached_property
+    def _weak_targets(self) -> NDArray[np.bool_] | None:
+        """Bool (N + M,); ``None`` where all references are strong."""
+        graph = self.graph
+        if graph.ref_kind is None or not graph.ref_kind.any():
+            return None
+        seen = np.zeros(len(graph.object_id), np.bool_)
+        seen[graph.ref_target[graph.ref_kind != RefKind.STRONG]] = True
+        return seen
 
     def _types(self, begin: int, end: int) -> Columns:
         graph, metrics, part = self.graph, self.metrics, slice(begin, end)
@@ -446,5 +464,5 @@ def _true_or_null(flags: NDArray[np.bool_]) -> pl.Series:
     return pl.select(pl.when(series).then(pl.lit(value=True))).to_series()
 
 
-def _nulls(rows: int) -> pl.Series:
-    return pl.Series([None], dtype=_ROW).new_from_index(0, rows)
+def _nulls(rows: int, dtype: type[pl.DataType]) -> pl.Series:
+    return pl.Series([None], dtype=dtype).new_from_index(0, rows)

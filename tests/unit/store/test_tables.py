@@ -92,6 +92,16 @@ def test_placeholders_have_no_type() -> None:
     assert objects["missing"].null_count() == graph.object_count
 
 
+@given(small_graphs())
+def test_weakly_referenced_is_what_a_weak_reference_sees(graph: HeapGraph) -> None:
+    tables = tables_of(graph)
+    objects = tables.part("objects", 0, len(graph.object_id))
+    references = tables.part("references", 0, graph.reference_count)
+    seen = set(references.filter("weak")["target"])
+    assert set(objects.filter("weakly_referenced")["object"]) == seen
+    assert objects["weakly_referenced"].null_count() == len(objects) - len(seen)
+
+
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
 def test_addresses_are_what_hex_writes(ids: list[int]) -> None:
     assert addresses(np.array(ids, np.uint64)).to_list() == [hex(i) for i in ids]
