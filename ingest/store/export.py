@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
 from ingest.progress import silent
-from ingest.store.graphfiles import DumpToImport, write_import_files
+from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
 from ingest.store.schema import constraint_statements, index_statements
 from ingest.store.tables import TABLES, write_csv, write_parquet
 from ingest.store.ways import ExportFor
@@ -78,7 +78,12 @@ def _for_neo4j_admin(
     arguments = write_import_files(folder, [dump], progress)
     (folder / ARGUMENTS).write_text("\n".join(arguments) + "\n", encoding="utf-8")
     indexes = [":begin", *index_statements(), ":commit"]
-    lines = [*indexes, *constraint_statements(), "CALL db.awaitIndexes(86400)"]
+    lines = [
+        *indexes,
+        *constraint_statements(),
+        AFTERWARDS,
+        "CALL db.awaitIndexes(86400)",
+    ]
     text = "".join(f"{line}{'' if line[0] == ':' else ';'}\n" for line in lines)
     (folder / SCHEMA).write_text(text, encoding="utf-8")
     (folder / ABOUT).write_text(import_markdown(version), encoding="utf-8")

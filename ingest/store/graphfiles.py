@@ -35,6 +35,10 @@ _TYPES = {
     "LIST<STRING>": "string[]",
 }
 _BETWEEN = "\x1f"
+
+AFTERWARDS = "MATCH (d:Dump) WHERE d.warnings IS NULL SET d.warnings = []"
+"""To be run on the new store: the importer leaves empty lists out."""
+
 _LINE_END = r"[\r\n]"
 
 

@@ -18,6 +18,7 @@ from tests.bench.limits import limits_for
 from tests.bench.measure import INGEST, over_limit, run
 
 HOME = Path(__file__).parents[2] / ".bench"
+SIZES = (100_000, 1_000_000, 10_000_000)
 
 
 def fresh_home() -> None:
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=0, help="of a real sample")
     parser.add_argument("--sample", type=Path, help="that sample, a gclog")
     parser.add_argument("--no-store", action="store_true", help="without Neo4j")
-    parser.add_argument("--no-bolt", action="store_true", help="only the bulk load")
+    parser.add_argument("--no-bolt", action="store_true", help="only bulk loads")
     parser.add_argument("--no-peers", action="store_true", help="only ours")
     chosen = parser.parse_args()
     HOME.mkdir(exist_ok=True)
@@ -54,18 +55,19 @@ def main() -> None:
     run(*INGEST, "info", str(dump), "--json")
     tables.commands(dump, limits)
     tables.stages(dump, HOME, limits, peers=not chosen.no_peers)
-    sizes = [size for size in (100_000, 1_000_000, 10_000_000) if size <= objects]
+    sizes = [size for size in SIZES if size < objects] + [objects]
     if len(sizes) > 1:
         tables.growth_of_info(HOME, sizes)
+    tables.costs()
     if not chosen.no_store:
         run(*INGEST, "server", "start")
         try:
-            tables.loads(dump, limits, bolt=not chosen.no_bolt)
+            if not chosen.no_bolt:
+                tables.bolt(dump, limits)
+            tables.loads(HOME, sizes, dump, limits)
             if not chosen.no_peers:
                 tables.other_loads(dump, HOME)
             tables.queries(limits)
-            if len(sizes) > 1:
-                tables.growth_of_loads(HOME, sizes)
         finally:
             run(*INGEST, "server", "stop")
     if over_limit:

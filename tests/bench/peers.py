@@ -133,9 +133,9 @@ def by_csv(dump: str, folder: str) -> dict[str, object]:
     written_s = time.perf_counter() - begin
     os.environ["INGEST_HOME"] = str(home)
     begin = time.perf_counter()
-    done = EmbeddedServer(settings()).admin(
-        ["database", "import", "full", "neo4j", "--overwrite-destination", *arguments]
-    )
+    full = ["database", "import", "full", "neo4j", "--overwrite-destination"]
+    report = f"--report-file={folder}/import.report"
+    done = EmbeddedServer(settings()).admin([*full, report, *arguments])
     imported_s = time.perf_counter() - begin
     if done.returncode:
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])

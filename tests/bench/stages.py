@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -99,8 +100,11 @@ def plain_reader(dump: str) -> Found:
     return {"seconds": timed(1, work)[0]}
 
 
-def edges(dump: str, path: str) -> Found:
-    """Write what dominators are computed from: edges, the super-root as row N."""
+def edges(dump: str, folder: str) -> Found:
+    """Write what dominators are computed from, for igraph and for ours.
+
+    For igraph edges, the super-root as row N; for ours compressed rows and roots.
+    """
     graph = read_graph(dump)
     n = len(graph.object_id)
     roots = graph.root_object[(graph.root_flags & 2) == 0]
@@ -109,15 +113,17 @@ def edges(dump: str, path: str) -> Found:
     table[: len(roots), 1] = roots
     table[len(roots) :, 0] = np.repeat(np.arange(n), np.diff(graph.ref_start))
     table[len(roots) :, 1] = graph.ref_target
-    np.save(path, table)
+    np.save(f"{folder}/edges.npy", table)
+    for name in ("ref_start", "ref_target", "root_object", "root_flags"):
+        np.save(f"{folder}/{name}.npy", getattr(graph, name))
     return {"objects": n}
 
 
-def igraph_dominators(path: str, out: str) -> Found:
+def igraph_dominators(folder: str) -> Found:
     """The dominator tree of igraph; memory of its graph and of the computation."""
     import igraph
 
-    table = np.load(path)
+    table = np.load(f"{folder}/edges.npy")
     n = int(table[0, 0])
     graph = igraph.Graph(n + 1, table, directed=True)
     del table
@@ -125,21 +131,27 @@ def igraph_dominators(path: str, out: str) -> Found:
     seconds, found = timed(1, lambda: graph.dominator(n))
     peak = peak_mib()
     # It says NaN of what cannot be reached.
-    np.save(out, np.nan_to_num(np.array(found[:n]), nan=-1).astype(np.int64))
+    theirs = np.nan_to_num(np.array(found[:n]), nan=-1).astype(np.int64)
+    np.save(f"{folder}/igraph.npy", theirs)
     return {"seconds": seconds, "peak_mib": peak}
 
 
-def our_dominators(dump: str, theirs: str) -> Found:
-    """Ours on the graph's columns; and whether both agree on every object."""
+def our_dominators(folder: str) -> Found:
+    """Ours from as little; and whether both agree on every object."""
     from ingest.analysis.dominators import dominator_tree
 
-    graph = read_graph(dump)
+    columns = {
+        name: np.load(f"{folder}/{name}.npy")
+        for name in ("ref_start", "ref_target", "root_object", "root_flags")
+    }
+    rows = range(len(columns["ref_start"]) - 1)
+    graph: Any = SimpleNamespace(object_id=rows, ref_kind=None, **columns)
     seconds, _ = timed(2, lambda: dominator_tree(graph))
     reset_peak()
     last_s, tree = timed(1, lambda: dominator_tree(graph))
     peak = peak_mib()
     ours = tree.by_object().astype(np.int64)
-    other = np.load(theirs)
+    other = np.load(f"{folder}/igraph.npy")
     n = len(ours)
     expected = np.where(other == n, -1, np.where(other < 0, -2, other))
     return {
@@ -149,12 +161,20 @@ def our_dominators(dump: str, theirs: str) -> Found:
     }
 
 
+def costs() -> Found:
+    """What a test freezes: bytes an object and a reference, by stage."""
+    from tests.unit.costs import measured
+
+    return {name: list(cost) for name, cost in measured().items()}
+
+
 STAGES: tuple[Callable[..., Found], ...] = (
     reading,
     plain_reader,
     edges,
     igraph_dominators,
     our_dominators,
+    costs,
 )
 
 

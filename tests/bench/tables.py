@@ -83,10 +83,8 @@ def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
         "s",
         rate=(count / ours["analyse_s"], "obj"),
     )
-    # What the columns take while they are made is told here too, once readers and
-    # analysis say it.
     total = ours["graph_bytes"] + ours["metrics_bytes"]
-    row("columns of graph and metrics", total / count, "B", rate=None)
+    row("columns of graph and metrics, an object", total / count, "B")
     if not ours["types_exact"]:
         print("  retained bytes of types are bounds, not exact")
     if peers:
@@ -94,42 +92,68 @@ def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
 
 
 def _dominators(dump: Path, home: Path, limits: Limits) -> None:
-    edges, theirs = home / "edges.npy", home / "igraph.npy"
-    stage("edges", str(dump), str(edges))
-    peer = stage("igraph_dominators", str(edges), str(theirs))
-    ours = stage("our_dominators", str(dump), str(theirs))
-    slowest = limits.dominators_speed and peer["seconds"] / limits.dominators_speed
-    most = limits.dominators_memory and peer["peak_mib"] * limits.dominators_memory
-    beside = ("igraph", peer["seconds"])
-    row("dominator tree", ours["seconds"], "s", peer=beside)
-    if slowest:
+    folder = home / "dominators"
+    folder.mkdir(exist_ok=True)
+    stage("edges", str(dump), str(folder))
+    peer = stage("igraph_dominators", str(folder))
+    ours = stage("our_dominators", str(folder))
+    shutil.rmtree(folder)
+    row("dominator tree", ours["seconds"], "s", peer=("igraph", peer["seconds"]))
+    if limits.dominators_speed:
+        slowest = peer["seconds"] / limits.dominators_speed
         row("dominator tree: time", ours["seconds"], "s", limit=slowest)
     beside = ("igraph", peer["peak_mib"])
     row("dominator tree: peak memory", ours["peak_mib"], "MiB", peer=beside)
-    if most:
+    if limits.dominators_memory:
+        most = peer["peak_mib"] * limits.dominators_memory
         row("dominator tree: memory", ours["peak_mib"], "MiB", limit=most)
     print(f"  dominators equal to igraph's on every object: {ours['equal']}")
-    edges.unlink()
-    theirs.unlink()
 
 
-def loads(dump: Path, limits: Limits, *, bolt: bool) -> None:
-    """Both ways of loading, and what dropping takes; the dump stays loaded."""
-    head("ingest load, server running")
+def costs() -> None:
+    """Bytes of columns at the peak of each stage, as a test freezes them."""
+    done = run(sys.executable, "-m", "tests.bench.stages", "costs")
+    print("\nbytes of columns at the peak of each stage (frozen within 5 % by a test)")
+    print(f"{'':<40}{'an object':>10}{'a reference':>14}")
+    for name, (per_object, per_reference) in json.loads(done.output).items():
+        print(f"{name:<40}{per_object:>10.1f}{per_reference:>14.1f}")
+
+
+def loads(home: Path, sizes: list[int], dump: Path, limits: Limits) -> None:
+    """Bulk loads of growing heaps, each in place of the one before; the last stays."""
+    head("ingest load --via bulk, file to ready, server running")
+    seconds = []
+    for size in sizes:
+        last = size == sizes[-1]
+        path = dump if last else heap(home, size)
+        load = ("load", str(path), "--name", NAME, "--replace", "--via", "bulk")
+        done = run(*INGEST, *load)
+        seconds.append(done.wall_s)
+        row(
+            f"{size:,} objects",
+            done.wall_s,
+            "s",
+            limit=limits.bulk_s if last else None,
+            rate=(size / done.wall_s, "/s"),
+        )
+        if last:
+            row("peak memory, tool or importer", done.peak_mib, "MiB")
+    if len(sizes) > 1:
+        power = exponent(sizes, seconds)
+        print(f"  time grows with the power {power:.2f} of the objects")
+
+
+def bolt(dump: Path, limits: Limits) -> None:
+    """A load over Bolt into an empty store, and what dropping it takes."""
+    head("ingest load --via bolt, server running, empty store")
     told = json.loads(run(*INGEST, "info", str(dump), "--json").output)
     things = told["objects"] + told["references"]
-    ways = [("bulk", limits.bulk_s, limits.bulk_mib)]
-    if bolt:
-        ways.insert(0, ("bolt", limits.bolt_s, limits.bolt_mib))
-    for way, seconds, mib in ways:
-        done = run(*INGEST, "load", str(dump), "--name", NAME, "--via", way)
-        rate = (things / done.wall_s, "/s")
-        row(f"{way}: time", done.wall_s, "s", limit=seconds, rate=rate)
-        row(f"{way}: peak memory of the tool", done.peak_mib, "MiB", limit=mib)
-        if len(ways) > 1 and way == ways[0][0]:
-            done = run(*INGEST, "drop", NAME)
-            rate = (things / done.wall_s, "/s")
-            row("drop", done.wall_s, "s", rate=rate)
+    done = run(*INGEST, "load", str(dump), "--name", NAME, "--via", "bolt")
+    rate = (things / done.wall_s, "/s")
+    row("time", done.wall_s, "s", limit=limits.bolt_s, rate=rate)
+    row("peak memory of the tool", done.peak_mib, "MiB", limit=limits.bolt_mib)
+    done = run(*INGEST, "drop", NAME)
+    row("drop", done.wall_s, "s", rate=(things / done.wall_s, "/s"))
 
 
 def other_loads(dump: Path, home: Path) -> None:
@@ -164,7 +188,7 @@ def queries(limits: Limits) -> None:
 def growth_of_info(home: Path, sizes: list[int]) -> None:
     """How time and memory of ``info`` grow with the heap."""
     head("growth of ingest info")
-    done = [fastest(3, *INGEST, "info", str(heap(home, size))) for size in sizes]
+    done = [fastest(2, *INGEST, "info", str(heap(home, size))) for size in sizes]
     for size, each in zip(sizes, done, strict=True):
         row(
             f"{size:,} objects: time", each.wall_s, "s", rate=(size / each.wall_s, "/s")
@@ -177,16 +201,3 @@ def growth_of_info(home: Path, sizes: list[int]) -> None:
     print(f"  time grows with the power {exponent(sizes, seconds):.2f} of the objects")
     print(f"  memory with the power {exponent(sizes, mib):.2f}; both above what a")
     print(f"  heap of a thousand takes: {start.wall_s:.2f} s, {start.peak_mib:.0f} MiB")
-
-
-def growth_of_loads(home: Path, sizes: list[int]) -> None:
-    """How the time of a load, by the way the tool chooses, grows with the heap."""
-    head("growth of ingest load")
-    seconds = []
-    for size in sizes:
-        name = f"growth-{size}"
-        # Another heap than the one that is loaded, which would be replaced.
-        done = run(*INGEST, "load", str(heap(home, size, seed=2)), "--name", name)
-        seconds.append(done.wall_s)
-        row(f"{size:,} objects", done.wall_s, "s", rate=(size / done.wall_s, "/s"))
-    print(f"  time grows with the power {exponent(sizes, seconds):.2f} of the objects")

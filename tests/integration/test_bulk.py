@@ -115,6 +115,9 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
         via=Via.BOLT,
         name="hostile",
     )
+    clean = tmp_path / "clean.gclog"
+    clean.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    assert load(str(clean), database, server=server, via=Via.BOLT).warnings == {}
     heap = main_heap()
 
     def put(name: str, via: Via, *replaces: int) -> int:
@@ -131,7 +134,9 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
 
     number = put("over Bolt", Via.BOLT)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
-    before = {name: content(database, name) for name in ("hostile", "over Bolt")}
+    before = {
+        name: content(database, name) for name in ("clean", "hostile", "over Bolt")
+    }
     for name, what in before.items():
         assert all(what), name
 
@@ -140,8 +145,9 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
 
     # Assert
     with connect(target_of(server.start())) as after:
-        assert {dump.name for dump in list_dumps(after)} == {"hostile", "in bulk"}
-        for name, other in (("hostile", "hostile"), ("in bulk", "over Bolt")):
+        same = {"clean": "clean", "hostile": "hostile", "in bulk": "over Bolt"}
+        assert {dump.name for dump in list_dumps(after)} == set(same)
+        for name, other in same.items():
             nodes, edges = content(after, name)
             assert nodes == before[other][0]
             assert edges == before[other][1]
