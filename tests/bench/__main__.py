@@ -65,7 +65,7 @@ def main() -> None:
             if not chosen.no_bolt:
                 tables.bolt(dump, limits)
             tables.loads(HOME, sizes, dump, limits)
-            if not chosen.no_peers:
+            if not chosen.no_peers and objects <= SIZES[1]:  # they take too long
                 tables.other_loads(dump, HOME)
             tables.queries(limits)
         finally:
