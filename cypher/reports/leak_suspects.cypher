@@ -42,15 +42,25 @@ CALL (enough, singles) {
   WITH t, enough, [
     single IN singles WHERE single.type = t | single.object.retained_bytes
   ] AS large
-  WITH t, enough, t.top_count - size(large) AS object_count,
+  WITH t, enough, large, t.top_count - size(large) AS object_count,
     t.top_retained_bytes - reduce(sum = 0, bytes IN large | sum + bytes)
       AS retained_bytes
   WHERE object_count > 1 AND retained_bytes >= enough
-  CALL (t, enough) {
-    MATCH (t)<-[:INSTANCE_OF]-(o:Object)<-[:DOMINATES]-(:Dump)
-    WHERE o.retained_bytes < enough
+  CALL (t, large, enough) {
+    WITH t, large, enough
+    WHERE size(large) = 0
+    MATCH (o:Object {dump: $dump, address: t.top_address})-[:INSTANCE_OF]->(t)
     RETURN o
-    ORDER BY o.retained_bytes DESC, o.key
+  UNION ALL
+    WITH t, large, enough
+    WHERE size(large) > 0
+    MATCH (o:Object)
+    USING INDEX o:Object(dump, retained_bytes)
+    WHERE o.dump = $dump AND o.retained_bytes < enough
+      AND EXISTS { (o)-[:INSTANCE_OF]->(t) }
+      AND EXISTS { (:Dump)-[:DOMINATES]->(o) }
+    RETURN o
+    ORDER BY o.dump DESC, o.retained_bytes DESC, o.key
     LIMIT 1
   }
   RETURN 'group' AS kind, t, o, object_count, retained_bytes

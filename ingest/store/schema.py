@@ -152,6 +152,7 @@ LABELS: tuple[Label, ...] = (
                 "top_count", _INT, "instances that nothing but the roots dominates"
             ),
             Property("top_retained_bytes", _INT, "retained bytes of those, summed"),
+            Property("top_address", _STR, "address of the largest of those", True),
         ),
         # No index by name: a name can be longer than an index takes, and one dump
         # has few types.

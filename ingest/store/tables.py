@@ -107,6 +107,7 @@ TABLES: tuple[Table, ...] = (
             Column("retained_bytes", _COUNT, "bytes that go if all instances go"),
             Column("top_count", _COUNT, "instances that only the roots dominate"),
             Column("top_retained_bytes", _COUNT, "retained bytes of those, summed"),
+            Column("top_address", _TEXT, "address of the one that retains most"),
         ),
     ),
     Table(
@@ -257,6 +258,24 @@ class HeapTables:
         }
 
     @cached_property
+    def _top_addresses(self) -> pl.Series:
+        """Of each type's instances that only the roots dominate, the largest's.
+
+        Of equals the first one's in the dump; null where there is none.
+        """
+        graph, metrics = self.graph, self.metrics
+        rows = np.flatnonzero((metrics.dominator == TOP) & (graph.type_index >= 0))
+        rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
+        kinds, first = np.unique(graph.type_index[rows], return_index=True)
+        largest = pl.DataFrame(
+            {"type": kinds, "address": addresses(graph.object_id[rows[first]])}
+        )
+        types = pl.DataFrame({"type": np.arange(len(graph.type_names), dtype=np.int32)})
+        return types.join(
+            largest, on="type", how="left", maintain_order="left"
+        ).to_series(1)
+
+    @cached_property
     def _weak_targets(self) -> NDArray[np.bool_] | None:
         """Bool (N + M,); ``None`` where all references are strong."""
         graph = self.graph
@@ -281,6 +300,7 @@ class HeapTables:
             "retained_bytes": metrics.type_retained_bytes[part],
             "top_count": metrics.type_top_count[part],
             "top_retained_bytes": metrics.type_top_retained_bytes[part],
+            "top_address": self._top_addresses[begin:end],
         }
 
     def _roots(self, begin: int, end: int) -> Columns:

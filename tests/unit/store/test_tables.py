@@ -102,6 +102,23 @@ def test_weakly_referenced_is_what_a_weak_reference_sees(graph: HeapGraph) -> No
     assert objects["weakly_referenced"].null_count() == len(objects) - len(seen)
 
 
+@given(small_graphs())
+def test_the_top_of_a_type_is_the_largest_that_only_the_roots_dominate(
+    graph: HeapGraph,
+) -> None:
+    tables = tables_of(graph)
+    metrics = tables.metrics
+    found = tables.part("types", 0, len(graph.type_names))["top_address"].to_list()
+    for kind, address in enumerate(found):
+        top = [
+            i
+            for i in range(graph.object_count)
+            if graph.type_index[i] == kind and metrics.dominator[i] == -1
+        ]
+        largest = max(top, key=lambda i: (metrics.retained_bytes[i], -i), default=None)
+        assert address == (None if largest is None else graph.address(largest))
+
+
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
 def test_addresses_are_what_hex_writes(ids: list[int]) -> None:
     assert addresses(np.array(ids, np.uint64)).to_list() == [hex(i) for i in ids]
