@@ -17,7 +17,7 @@ import polars as pl
 
 from ingest.progress import silent
 from ingest.store.mapping import Counts, counts
-from ingest.store.tables import TABLES, write_parquet
+from ingest.store.tables import TABLES, table, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,9 +41,18 @@ class KeptTables:
         return int(self.lazy(name).select(pl.len()).collect().item())
 
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
-        """A table, to be streamed from its file."""
+        """A table, to be streamed from its file.
+
+        Columns that came later than the file are null.
+        """
         del progress
-        return pl.scan_parquet(self.folder / f"{name}.parquet", glob=False)
+        frame = pl.scan_parquet(self.folder / f"{name}.parquet", glob=False)
+        there = frame.collect_schema().names()
+        return frame.with_columns(
+            pl.lit(None, dtype=column.dtype).alias(column.name)
+            for column in table(name).columns
+            if column.name not in there
+        )
 
     def counts(self) -> Counts:
         """What the dump is in the graph."""

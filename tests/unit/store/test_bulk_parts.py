@@ -109,6 +109,18 @@ def test_kept_tables_are_what_was_kept(tables: HeapTables, tmp_path: Path) -> No
     assert kept.find(3, "ac" * 32) is None
 
 
+def test_columns_that_came_later_than_the_files_are_null(
+    tables: HeapTables, tmp_path: Path
+) -> None:
+    found = KeptDumps(tmp_path).keep(1, "a" * 64, tables)
+    path = found.folder / "types.parquet"
+    pl.read_parquet(path).drop("top_address").write_parquet(path)
+    types = found.lazy("types").collect()
+    assert types["top_address"].null_count() == len(types)
+    arguments = write_import_files(tmp_path, [DumpToImport(1, {}, found)])
+    assert any(argument.startswith("--nodes=Type=") for argument in arguments)
+
+
 def test_pruning_leaves_what_is_loaded_and_what_came_later(
     tables: HeapTables, tmp_path: Path
 ) -> None:
