@@ -128,7 +128,7 @@ def load(
             via=via,
             name=name or (same[0].name if same else free_name(dump, taken)),
             exact_name=name is not None,
-            source=PurePath(dump).name if dump != "-" else "<stdin>",
+            source=source_name(dump),
             sha256=source.sha256,
             replaces=sorted(replaced),
             progress=progress,
@@ -196,7 +196,7 @@ def write(
         AlreadyLoaded: another process has loaded the same file meanwhile.
         StoreError, EmbeddedError: see `load`.
     """
-    from ingest.store import bolt, bulk, dumps
+    from ingest.store import bolt, bulk, dumps, mapping
 
     dumps.clean_up(database, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces)
@@ -207,12 +207,14 @@ def write(
         number, node = dumps.claim(
             database, name, sha256, about, replaces=replaces, exclusive=in_bulk
         )
-        if server is not None:
-            bulk.keep(server, number, sha256, tables, progress)
+        if server is None:
+            counts = mapping.counts(tables)
+        else:
+            counts = bulk.keep(server, number, sha256, tables, progress)
         if server is not None and in_bulk:
             properties = tables.dump() | about
             tables.close()  # the importer needs the memory
-            name, counts = bulk.write(
+            name = bulk.write(
                 server,
                 database,
                 number=number,
@@ -223,7 +225,7 @@ def write(
                 progress=progress,
             )
         else:
-            counts = bolt.write(database, tables, number, node, progress)
+            bolt.write(database, tables, number, node, counts, progress)
             name = dumps.publish_as(
                 database, number, name, list(replaces), exact=exact_name
             )
@@ -302,6 +304,11 @@ def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
         relationship_count=0,
         warnings=warnings,
     )
+
+
+def source_name(dump: str) -> str:
+    """What a Dump node says of the file."""
+    return PurePath(dump).name if dump != "-" else "<stdin>"
 
 
 def free_name(dump: str, taken: Container[str] = ()) -> str:

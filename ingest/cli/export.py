@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import AsJson, DumpFile, Strict, warn_of_compilation
-from ingest.pipeline import free_name, measure
+from ingest.pipeline import free_name, measure, source_name
 from ingest.store.ways import ExportFor
 from ingest.text import printable
 
@@ -57,7 +57,7 @@ def export(
             version=settings().neo4j_version,
             about={
                 "name": name or free_name(dump),
-                "source": PurePath(dump).name if dump != "-" else "<stdin>",
+                "source": source_name(dump),
                 "sha256": sha256,
                 "tool_version": __version__,
             },

@@ -34,8 +34,6 @@ from ingest.store.dumps import beat
 from ingest.store.mapping import (
     END,
     START,
-    Counts,
-    counts,
     node_columns,
     relationships,
 )
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
     from ingest.store.connection import Database
+    from ingest.store.mapping import Counts
     from ingest.store.schema import Label, Property, Relationship
     from ingest.store.tables import HeapTables
 
@@ -67,6 +66,7 @@ BATCH_TEXT_BYTES = 4 << 20
 
 WRITERS = 2
 _HEARTBEAT_SECONDS = 15.0
+_INDEXES_S = 300
 _STAGE = "write"
 
 
@@ -81,10 +81,27 @@ def ensure_schema(database: Database) -> None:
     indexes, constraints = missing(index_statements()), missing(constraint_statements())
     if not indexes and not constraints:
         return
+    make_schema(database, indexes, constraints, wait_s=_INDEXES_S)
+
+
+def make_schema(
+    database: Database,
+    indexes: Sequence[str],
+    constraints: Sequence[str],
+    *,
+    wait_s: int,
+) -> None:
+    """Make indexes and constraints, and wait until they are populated.
+
+    Indexes come first and are not waited for: a constraint waits for its own.
+
+    Raises:
+        StoreError: the server refused, or it took longer than ``wait_s``.
+    """
     database.write_all(indexes)
     for statement in constraints:
         database.run(statement)
-    database.run("CALL db.awaitIndexes()")
+    database.run("CALL db.awaitIndexes($seconds)", {"seconds": wait_s})
 
 
 def write(
@@ -92,8 +109,9 @@ def write(
     tables: HeapTables,
     number: int,
     node: int,
+    expected: Counts,
     progress: Progress = silent,
-) -> Counts:
+) -> None:
     """Write all of a claimed dump; it stays invisible until it is published.
 
     Args:
@@ -101,15 +119,12 @@ def write(
         tables: The dump.
         number: Of the dump, claimed.
         node: The server's id of its Dump node.
+        expected: What there will be, its Dump node included.
         progress: Told of nodes and relationships written.
-
-    Returns:
-        What the server counted, its Dump node included.
 
     Raises:
         StoreError: the server refused, was lost, or counted something else.
     """
-    expected = counts(tables)
     writer = _Writer(database, tables, number, node, expected.total, progress)
     writer.write()
     if writer.done != expected.total:
@@ -117,7 +132,6 @@ def write(
             f"the server counted {writer.done:,} nodes and relationships instead of "
             f"{expected.total:,}; load the dump again"
         )
-    return expected
 
 
 class _Writer:

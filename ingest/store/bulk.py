@@ -17,7 +17,7 @@ from __future__ import annotations
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -25,6 +25,7 @@ import filelock
 
 from ingest.errors import Conflict, StoreError
 from ingest.store.artifacts import disk_error
+from ingest.store.bolt import make_schema
 from ingest.store.connection import connect
 from ingest.store.embedded import target_of
 from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
@@ -61,7 +62,7 @@ imported again, and paid for again."""
 LEAST_ENTITIES = 2_000_000
 """Fewer nodes and relationships are never worth a new store."""
 
-_POLL_S = 2.0
+_POLL_S, _INDEXES_S = 2.0, 86_400
 
 
 def kept_dumps(server: EmbeddedServer) -> KeptDumps:
@@ -154,9 +155,10 @@ def plan(
         tables = kept.find(dump.number, dump.sha256)
         if tables is None:
             return Plan(f"the tables of {dump.properties['name']!r} were not kept")
-        expected += tables.counts()
+        counts = tables.counts()
+        expected += counts
         if dump.number not in replaced:
-            carried += tables.counts().total
+            carried += counts.total
     if count(database) != expected:
         return Plan("the database holds more than dumps, which would be lost")
     known = {column.name for entry in LABELS for column in entry.properties}
@@ -170,12 +172,6 @@ def plan(
             f"{needed >> 20:,} MiB are needed on the disk, {free >> 20:,} MiB are free"
         )
     return Plan(None, _START_US + carried * _BULK_US < entities * _BOLT_US)
-
-
-def tidy(server: EmbeddedServer) -> None:
-    """Remove what killed bulk loads have left, unless one is going on."""
-    with suppress(StoreError), exclusive(server):
-        pass
 
 
 @contextmanager
@@ -205,14 +201,17 @@ def keep(
     sha256: str,
     tables: HeapTables,
     progress: Progress,
-) -> None:
+) -> Counts:
     """Keep the tables of a claimed dump beside the store.
+
+    Returns:
+        What the dump is in the graph.
 
     Raises:
         EmbeddedError: there is no room for them.
     """
     try:
-        kept_dumps(server).keep(number, sha256, tables, progress)
+        return kept_dumps(server).keep(number, sha256, tables, progress).counts()
     except OSError as error:
         raise disk_error(error, server.home) from error
 
@@ -234,7 +233,7 @@ def write(
     properties: dict[str, object],
     replaces: Sequence[int],
     progress: Progress,
-) -> tuple[str, Counts]:
+) -> str:
     """Make a new store with all dumps and the new one, and swap it in.
 
     Call it while `exclusive`, with the dump claimed and its tables kept.
@@ -250,7 +249,7 @@ def write(
         progress: Told of all stages as one.
 
     Returns:
-        The name it got, and its nodes and relationships.
+        The name it got.
 
     Raises:
         StoreError: the database changed meanwhile, or the new store is not what it
@@ -265,14 +264,12 @@ def write(
         name = f"{name}-{number}"
     ready = properties | {"name": name, "state": "ready"}
     ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
-    kept, dumps, expected, new = kept_dumps(server), [], Counts(), Counts()
+    kept, dumps, expected = kept_dumps(server), [], Counts()
     for dump in present:
         tables = kept.find(dump.number, dump.sha256)
         if tables is None:
             raise StoreError(f"the tables of dump {dump.number} are gone; load again")
-        values = dump.properties
-        if dump.number == number:
-            values, new = values | ready, tables.counts()
+        values = dump.properties | (ready if dump.number == number else {})
         dumps.append(DumpToImport(dump.number, values, tables))
         expected += tables.counts()
     indexes = [*index_statements(), *_own_statements(database, "INDEXES")]
@@ -330,7 +327,7 @@ def write(
     shutil.rmtree(old, ignore_errors=True)
     with connect(target_of(endpoint)) as swapped:
         prune(server, swapped)
-    return name, new
+    return name
 
 
 def _own_statements(database: Database, kind: str) -> list[str]:
@@ -349,17 +346,11 @@ def _apply(
     database: Database, indexes: Sequence[str], constraints: Sequence[str]
 ) -> Iterator[float]:
     """Make indexes and constraints; tells how far they are populated, 0 to 1."""
-
-    def work() -> None:
-        # First, and without waiting: a constraint waits for its own index.
-        database.write_all(indexes)
-        for statement in constraints:
-            database.run(statement)
-        database.run("CALL db.awaitIndexes(86400)")
-
     beside = ThreadPoolExecutor(1)
     try:
-        made = beside.submit(work)
+        made = beside.submit(
+            make_schema, database, indexes, constraints, wait_s=_INDEXES_S
+        )
         while True:
             try:
                 made.result(_POLL_S)

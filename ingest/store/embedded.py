@@ -119,12 +119,12 @@ class EmbeddedServer:
         with self._lock(progress):
             state = self.files.read_state()
             process = self._known_process(state)
-            if state is not None and process is not None:
-                if state.data == self.files.data.name:
-                    # Ready by now, or left by a command that was killed waiting.
-                    return self._finish(process, state, progress, stage=_STAGE)
-                _end(process, progress)  # on a store that was never made current
-            self._end_unknown(progress)
+            current = state is not None and state.data == self.files.data.name
+            if state is not None and process is not None and current:
+                # Ready by now, or left by a command that was killed waiting.
+                return self._finish(process, state, progress, stage=_STAGE)
+            # One that is left is on a store that was never made current.
+            self._end_ours(process, progress)
             try:
                 return self._start_new(state, progress, stage=_STAGE)
             except _PortTaken:  # between our look and Neo4j's own
@@ -142,10 +142,7 @@ class EmbeddedServer:
             return False
         with self._lock(progress):
             state = self.files.read_state()
-            process = self._known_process(state)
-            if process is not None:
-                _end(process, progress)
-            stopped = self._end_unknown(progress) or process is not None
+            stopped = self._end_ours(self._known_process(state), progress)
             if state is not None:
                 self.files.write_state(replace(state, pid=0, created=0.0, ready=False))
             return stopped
@@ -190,10 +187,7 @@ class EmbeddedServer:
         """
         with self._lock(progress):
             state = self.files.read_state()
-            process = self._known_process(state)
-            if process is not None:
-                _end(process, progress)
-            self._end_unknown(progress)
+            self._end_ours(self._known_process(state), progress)
 
             def commit(endpoint: Endpoint) -> None:
                 finish(endpoint)
@@ -419,12 +413,18 @@ class EmbeddedServer:
         except psutil.Error:
             return False
 
-    def _end_unknown(self, progress: Progress) -> bool:
-        """End servers of this home that ``server.json`` does not know."""
+    def _end_ours(self, known: psutil.Process | None, progress: Progress) -> bool:
+        """End this home's server, and those that ``server.json`` does not know.
+
+        Returns:
+            Whether there was one.
+        """
+        if known is not None:
+            _end(known, progress)
         unknown = [one for one in psutil.process_iter() if self._is_ours(one)]
         for process in unknown:
             _end(process, progress)
-        return bool(unknown)
+        return known is not None or bool(unknown)
 
 
 def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:

@@ -16,6 +16,7 @@ from ingest.progress import silent
 from ingest.store import memory
 from ingest.store.artifacts import disk_error
 from ingest.store.classes import archive_flags
+from ingest.store.embedded import DATABASE
 from ingest.store.launch import environment, last_words, packaged_java
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.store.embedded import EmbeddedServer
 
-DATABASE = "neo4j"
 _KILLED_S = 30.0
 _FULL_BYTES = 128 << 20
 _STEP = re.compile(r"\((\d)/(\d)\) ")
