@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
 from ingest.progress import silent
+from ingest.store.columns import TABLES
 from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
 from ingest.store.schema import constraint_statements, index_statements
-from ingest.store.tables import TABLES, write_csv, write_parquet
+from ingest.store.tables import write_csv, write_parquet
 from ingest.store.ways import ExportFor
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.progress import silent
+from ingest.store.columns import TABLES, table
 from ingest.store.mapping import Counts, counts
-from ingest.store.tables import TABLES, table, write_parquet
+from ingest.store.tables import write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

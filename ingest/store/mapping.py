@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import polars as pl
 
 from ingest.progress import silent
+from ingest.store.columns import table
 from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS
-from ingest.store.tables import table
 
 if TYPE_CHECKING:
     from ingest.progress import Progress

@@ -2,7 +2,7 @@
 
 Constraints, indexes, the rows that are written, the README's tables and the
 query linter all follow from here. To add a property: a row here, and its
-column in `ingest.store.tables`.
+column in `ingest.store.columns` and `ingest.store.tables`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Label:
     """One node label.
 
     Attributes:
-        table: The table of `ingest.store.tables` whose rows are its nodes; ``None``
+        table: The table of `ingest.store.columns` whose rows are its nodes; ``None``
             for Dump, which is no row. But for key and dump, the properties are
             columns of the same names.
         unique: Properties that are unique each for itself.
@@ -56,7 +56,7 @@ class Relationship:
     """One relationship type between two labels.
 
     Attributes:
-        table: The table of `ingest.store.tables` whose rows are its relationships.
+        table: The table of `ingest.store.columns` whose rows are its relationships.
         start_column, end_column: Its columns with the rows of the two nodes in
             their own tables; ``None`` as start is the Dump. Where either is null
             or negative, there is no relationship.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from polars.io.plugins import register_io_source
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.graph import MISSING_TYPE_NAME, RefKind, RootFlag, RootKind
 from ingest.progress import silent
+from ingest.store.columns import table
 from ingest.text import caption_of, namespace_of
 
 if TYPE_CHECKING:
@@ -38,143 +38,6 @@ if TYPE_CHECKING:
 SLICE_ROWS = 1 << 18
 TOP = ROOT
 """In ``dominator_tree.dominator``: nothing but the roots."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: its name with the unit, its type, and what it means."""
-
-    name: str
-    dtype: type[pl.DataType]
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table and its columns, in order."""
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-
-    @property
-    def schema(self) -> pl.Schema:
-        """Names and types of the columns."""
-        return pl.Schema({column.name: column.dtype for column in self.columns})
-
-
-_ROW, _COUNT, _TEXT, _FLAG = pl.Int32, pl.Int64, pl.String, pl.Boolean
-
-TABLES: tuple[Table, ...] = (
-    Table(
-        "objects",
-        "objects in the order of the dump, then placeholders for missing ones",
-        (
-            Column("object", _ROW, "row number, from 0"),
-            Column("address", _TEXT, "hexadecimal, as a debugger prints it"),
-            Column("type", _ROW, "row of `types`; null on placeholders"),
-            Column("type_name", _TEXT, "short name of its type"),
-            Column("shallow_bytes", _COUNT, "its own bytes"),
-            Column("retained_bytes", _COUNT, "bytes that go with it; 0 if unreachable"),
-            Column("retained_count", _COUNT, "objects that go with it, itself too"),
-            Column(
-                "root_distance",
-                _ROW,
-                "references from the nearest strong root, 1 if a root itself; null "
-                "where no strong root reaches it",
-            ),
-            Column("missing", _FLAG, "true on placeholders, else null"),
-            Column(
-                "weakly_referenced",
-                _FLAG,
-                "true where a weak reference of an object sees it, else null",
-            ),
-            Column("domain", _ROW, "row of `domains`; null where there is one"),
-        ),
-    ),
-    Table(
-        "types",
-        "types, declared or synthesised",
-        (
-            Column("type", _ROW, "row number, from 0"),
-            Column("name", _TEXT, "as the runtime spells it"),
-            Column("namespace", _TEXT, "its namespace or library"),
-            Column("domain", _ROW, "row of `domains` that declares it"),
-            Column("instance_count", _COUNT, "objects of it"),
-            Column("reachable_count", _COUNT, "of those, reached by a strong root"),
-            Column("shallow_bytes", _COUNT, "bytes of its instances"),
-            Column("reachable_bytes", _COUNT, "bytes of the reached ones"),
-            Column("retained_bytes", _COUNT, "bytes that go if all instances go"),
-            Column("top_count", _COUNT, "instances that only the roots dominate"),
-            Column("top_retained_bytes", _COUNT, "retained bytes of those, summed"),
-            Column("top_address", _TEXT, "address of the one that retains most"),
-        ),
-    ),
-    Table(
-        "roots",
-        "roots, weak ones too",
-        (
-            Column("root", _ROW, "row number, from 0"),
-            Column("object", _ROW, "row of `objects` that it holds"),
-            Column("type", _ROW, "row of `types` with the static field; else null"),
-            Column("kind", _TEXT, "such as `static` or `handle`"),
-            Column("pinned", _FLAG, "the object may not be moved"),
-            Column("weak", _FLAG, "does not keep alive"),
-            Column("interior", _FLAG, "points into the object"),
-            Column("name", _TEXT, "all that in words"),
-        ),
-    ),
-    Table(
-        "references",
-        "references, sorted by source; two of one object to another are two rows",
-        (
-            Column("source", _ROW, "row of `objects`"),
-            Column("target", _ROW, "row of `objects`"),
-            Column("weak", _FLAG, "does not keep alive"),
-        ),
-    ),
-    Table(
-        "dominator_tree",
-        "reachable objects, sorted by dominator",
-        (
-            Column("object", _ROW, "row of `objects`"),
-            Column(
-                "dominator",
-                _ROW,
-                "row of `objects`; -1 where only the roots dominate it",
-            ),
-        ),
-    ),
-    Table(
-        "type_references",
-        "pairs of types whose instances refer to one another",
-        (
-            Column("source", _ROW, "row of `types`"),
-            Column("target", _ROW, "row of `types`"),
-            Column("reference_count", _COUNT, "how many references"),
-        ),
-    ),
-    Table(
-        "domains",
-        "application domains",
-        (
-            Column("ordinal", _ROW, "row number, from 0"),
-            Column("name", _TEXT, "empty for records outside any domain"),
-            Column("started_ms", _COUNT, "device's clock, ms since boot"),
-            Column("ended_ms", _COUNT, "the same at the end"),
-            Column("duration_ms", _COUNT, "from start to end, ms"),
-            Column("complete", _FLAG, "whether the dump closed it"),
-            Column("object_count", _COUNT, "objects in it"),
-            Column("shallow_bytes", _COUNT, "bytes of those"),
-            Column("reachable_bytes", _COUNT, "bytes that a strong root reaches"),
-        ),
-    ),
-)
-
-
-def table(name: str) -> Table:
-    """The table of that name."""
-    return next(entry for entry in TABLES if entry.name == name)
 
 
 class HeapTables:
@@ -208,7 +71,7 @@ class HeapTables:
         return self._makers[name][0]
 
     def part(self, name: str, begin: int, end: int) -> pl.DataFrame:
-        """Rows ``begin`` to ``end`` of a table, in the columns of `TABLES`."""
+        """Rows ``begin`` to ``end`` of a table, columns as `table` tells them."""
         columns = self._makers[name][1](begin, end)
         return pl.DataFrame(columns, schema_overrides=table(name).schema).select(
             table(name).schema.names()
@@ -251,10 +114,10 @@ class HeapTables:
             "retained_count": metrics.retained_count[part],
             "root_distance": _not_negative(metrics.root_distance[part]),
             "missing": _true_or_null(row >= graph.object_count),
-            "weakly_referenced": _nulls(end - begin, _FLAG)
+            "weakly_referenced": _nulls(end - begin, pl.Boolean)
             if self._weak_targets is None
             else _true_or_null(self._weak_targets[part]),
-            "domain": _nulls(end - begin, _ROW) if domain is None else domain[part],
+            "domain": _nulls(end - begin, pl.Int32) if domain is None else domain[part],
         }
 
     @cached_property
@@ -368,10 +231,10 @@ class HeapTables:
         counts, shallow, reachable = self._domain_sums
         return {
             "ordinal": np.arange(begin, end, dtype=np.int32),
-            "name": pl.Series([domain.name for domain in domains], dtype=_TEXT),
-            "started_ms": pl.Series([d.started_ms for d in domains], dtype=_COUNT),
-            "ended_ms": pl.Series([d.ended_ms for d in domains], dtype=_COUNT),
-            "duration_ms": pl.Series([d.duration_ms for d in domains], dtype=_COUNT),
+            "name": pl.Series([domain.name for domain in domains], dtype=pl.String),
+            "started_ms": pl.Series([d.started_ms for d in domains], dtype=pl.Int64),
+            "ended_ms": pl.Series([d.ended_ms for d in domains], dtype=pl.Int64),
+            "duration_ms": pl.Series([d.duration_ms for d in domains], dtype=pl.Int64),
             "complete": np.array([domain.complete for domain in domains], np.bool_),
             "object_count": counts[begin:end],
             "shallow_bytes": shallow[begin:end],

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
+from ingest.store.columns import TABLES, table
 from ingest.store.mapping import counts, relationships
 from ingest.store.schema import LABELS, RELATIONSHIPS
-from ingest.store.tables import TABLES, HeapTables, addresses, table
+from ingest.store.tables import HeapTables, addresses
 from tests.cypher.heap import main_heap, two_domains
 from tests.unit.graphs import small_graphs
 

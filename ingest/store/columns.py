@@ -1,0 +1,161 @@
+"""What the tables of a heap are: names, columns, types and meanings.
+
+Columns that become properties of nodes are told by `ingest.store.schema`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ingest.store.schema import label
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name with the unit, its type, and what it means."""
+
+    name: str
+    dtype: type[pl.DataType]
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table and its columns, in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Names and types of the columns."""
+        return pl.Schema({column.name: column.dtype for column in self.columns})
+
+
+_ROW, _COUNT, _TEXT, _FLAG = pl.Int32, pl.Int64, pl.String, pl.Boolean
+
+
+def _of(label_name: str, *names: str) -> tuple[Column, ...]:
+    """Columns that become properties of a label: they mean the same."""
+    known = {column.name: column for column in label(label_name).properties}
+    return tuple(
+        Column(
+            name,
+            _ROW if name in _NARROW else _DTYPES[known[name].type],
+            known[name].meaning,
+        )
+        for name in names
+    )
+
+
+_DTYPES = {"INTEGER": _COUNT, "STRING": _TEXT, "BOOLEAN": _FLAG}
+_NARROW = ("ordinal", "domain", "root_distance")
+"""Integers that no heap makes larger than 32 bits."""
+
+TABLES: tuple[Table, ...] = (
+    Table(
+        "objects",
+        "objects in the order of the dump, then placeholders for missing ones",
+        (
+            Column("object", _ROW, "row number, from 0"),
+            *_of("Object", "address"),
+            Column("type", _ROW, "row of `types`; null on placeholders"),
+            *_of(
+                "Object",
+                "type_name",
+                "shallow_bytes",
+                "retained_bytes",
+                "retained_count",
+                "root_distance",
+                "missing",
+                "weakly_referenced",
+                "domain",
+            ),
+        ),
+    ),
+    Table(
+        "types",
+        "types, declared or synthesised",
+        (
+            Column("type", _ROW, "row number, from 0"),
+            *_of(
+                "Type",
+                "name",
+                "namespace",
+                "domain",
+                "instance_count",
+                "reachable_count",
+                "shallow_bytes",
+                "reachable_bytes",
+                "retained_bytes",
+                "top_count",
+                "top_retained_bytes",
+                "top_address",
+            ),
+        ),
+    ),
+    Table(
+        "roots",
+        "roots, weak ones too",
+        (
+            Column("root", _ROW, "row number, from 0"),
+            Column("object", _ROW, "row of `objects` that it holds"),
+            Column("type", _ROW, "row of `types` with the static field; else null"),
+            *_of("Root", "kind", "pinned", "weak", "interior", "name"),
+        ),
+    ),
+    Table(
+        "references",
+        "references, sorted by source; two of one object to another are two rows",
+        (
+            Column("source", _ROW, "row of `objects`"),
+            Column("target", _ROW, "row of `objects`"),
+            Column("weak", _FLAG, "does not keep alive"),
+        ),
+    ),
+    Table(
+        "dominator_tree",
+        "reachable objects, sorted by dominator",
+        (
+            Column("object", _ROW, "row of `objects`"),
+            Column(
+                "dominator",
+                _ROW,
+                "row of `objects`; -1 where only the roots dominate it",
+            ),
+        ),
+    ),
+    Table(
+        "type_references",
+        "pairs of types whose instances refer to one another",
+        (
+            Column("source", _ROW, "row of `types`"),
+            Column("target", _ROW, "row of `types`"),
+            Column("reference_count", _COUNT, "how many references"),
+        ),
+    ),
+    Table(
+        "domains",
+        "application domains",
+        _of(
+            "Domain",
+            "ordinal",
+            "name",
+            "started_ms",
+            "ended_ms",
+            "duration_ms",
+            "complete",
+            "object_count",
+            "shallow_bytes",
+            "reachable_bytes",
+        ),
+    ),
+)
+
+
+def table(name: str) -> Table:
+    """The table of that name."""
+    return next(entry for entry in TABLES if entry.name == name)
