@@ -13,7 +13,10 @@ from ingest.errors import InvalidGraph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.values import ObjectValues
+
 NO_TYPE = -1
+NO_FIELD = -(2**31)
 
 
 class RefKind(IntEnum):
@@ -59,11 +62,52 @@ class Irregularity:
         kind: Short name, snake_case.
         count: How often.
         line: 1-based line of the first one (text formats), else ``None``.
+        offset: Byte offset of the first one, where it is known.
     """
 
     kind: str
     count: int
     line: int | None
+    offset: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the first one stands: ``, first in line 7``; empty if unknown."""
+        if self.line:
+            return f", first in line {self.line:,}"
+        return "" if self.offset is None else f", first at byte {self.offset:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a reader left out because it is no object of the program's.
+
+    Attributes:
+        object_count: Objects that are not in the graph.
+        shallow_bytes: Their bytes.
+        reference_count: References from or to them that are not in the graph.
+    """
+
+    object_count: int = 0
+    shallow_bytes: int = 0
+    reference_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExternalMemory:
+    """Memory outside the heap that goes when an object goes.
+
+    Attributes:
+        object_index: int32 (X,). The objects, rising; each once.
+        size_bytes: int64 (X,), bytes, >= 0.
+        name_index: int32 (X,). Row of ``names``.
+        names: What it is, as the runtime says.
+    """
+
+    object_index: NDArray[np.int32]
+    size_bytes: NDArray[np.int64]
+    name_index: NDArray[np.int32]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +172,23 @@ class HeapGraph:
         type_domain: int32 (T,). Row of ``domains`` that declares the type.
         domain_index: int32 (N + M,). Row of ``domains``; ``None`` when D is 1.
         domains: D domains, at least one.
+        ref_field: int32 (E,). Which field refers: row of ``field_names``; element i
+            of a list, or variable i of a context, as -1 - i; or `NO_FIELD`. ``None``
+            where the format does not tell.
+        field_names: Names of fields, static ones too.
+        root_field: int32 (R,). The static field, a row of ``field_names``, or
+            `NO_FIELD`; ``None`` where the format does not tell.
+        root_owner: int32 (R,). Row of ``owners``, or -1; ``None`` where there is
+            none.
+        owners: What has roots of its own: isolates, threads.
+        values: What objects hold that is no reference; ``None`` if not told.
+        length: int64 (N + M,). Elements of a list or map, code units of a string;
+            -1 where an object has no length. ``None`` if not told.
+        external: Memory outside the heap; ``None`` if there is none.
+        identity_hash: int64 (N + M,). Equal in two dumps of one process for one
+            object, but not unique; 0 for none. ``None`` if not told.
         null_reference_count: References to nothing, which are not in E.
+        folded: What is not in the graph because it is no object of the program's.
         irregularities: What the reader put up with, in the order of first sight.
 
     Raises:
@@ -155,8 +215,18 @@ class HeapGraph:
     domains: tuple[Domain, ...]
     ref_kind: NDArray[np.uint8] | None = None
     domain_index: NDArray[np.int32] | None = None
+    ref_field: NDArray[np.int32] | None = None
+    field_names: tuple[str, ...] = ()
+    root_field: NDArray[np.int32] | None = None
+    root_owner: NDArray[np.int32] | None = None
+    owners: tuple[str, ...] = ()
+    values: ObjectValues | None = None
+    length: NDArray[np.int64] | None = None
+    external: ExternalMemory | None = None
+    identity_hash: NDArray[np.int64] | None = None
     producer: str = ""
     null_reference_count: int = 0
+    folded: Folded = Folded()
     irregularities: tuple[Irregularity, ...] = ()
 
     def __post_init__(self) -> None:
@@ -172,12 +242,16 @@ class HeapGraph:
         self._require("root_flags", np.uint8, r, below=2 * max(RootFlag))
         self._require("root_type", np.int32, r, above=NO_TYPE, below=t)
         self._require("type_domain", np.int32, t, above=0, below=d)
-        if self.ref_kind is not None:
-            self._require("ref_kind", np.uint8, e, below=len(RefKind))
-        if self.domain_index is not None:
-            self._require("domain_index", np.int32, n, above=0, below=d)
-        elif d != 1:
+        self._require_given("ref_kind", np.uint8, e, below=len(RefKind))
+        self._require_given("domain_index", np.int32, n, above=0, below=d)
+        if self.domain_index is None and d != 1:
             raise InvalidGraph(f"domain_index is missing with {d} domains")
+        f, o = len(self.field_names), len(self.owners)
+        self._require_given("ref_field", np.int32, e, below=f)
+        self._require_given("root_field", np.int32, r, below=f)
+        self._require_given("root_owner", np.int32, r, above=-1, below=o)
+        self._require_given("length", np.int64, n, above=-1)
+        self._require_given("identity_hash", np.int64, n, above=0)
         if self.ref_start[0] != 0 or self.ref_start[-1] != e:
             raise InvalidGraph(f"ref_start must run from 0 to {e}")
         if (falls := np.flatnonzero(np.diff(self.ref_start) < 0)).size:
@@ -189,6 +263,18 @@ class HeapGraph:
             raise InvalidGraph("type_index must be -1 on placeholders and only there")
         if self.ref_start[self.object_count] != e:
             raise InvalidGraph("a placeholder refers to something")
+
+    def _require_given(
+        self,
+        column: str,
+        dtype: type[np.generic],
+        rows: int,
+        *,
+        above: int | None = None,
+        below: int | None = None,
+    ) -> None:
+        if getattr(self, column) is not None:
+            self._require(column, dtype, rows, above=above, below=below)
 
     def _require(
         self,
@@ -223,6 +309,11 @@ class HeapGraph:
     def reference_count(self) -> int:
         """E: references to objects, duplicates counted, nulls not."""
         return len(self.ref_target)
+
+    @property
+    def external_bytes(self) -> int:
+        """Memory outside the heap that its objects hold, bytes."""
+        return 0 if self.external is None else int(self.external.size_bytes.sum())
 
     def address(self, index: int) -> str:
         """An object's identity as a debugger prints it, such as ``0x1c15d2``."""

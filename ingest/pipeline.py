@@ -12,6 +12,7 @@ from ingest import __version__
 from ingest.errors import AlreadyLoaded, StoreError
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.readers.base import DEFAULTS, ReadOptions
 from ingest.store.ways import Via
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.store.mapping import Counts
     from ingest.store.tables import HeapTables
 
-_SUFFIXES = re.compile(r"(\.(gclog|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE)
+_SUFFIXES = re.compile(r"(\.(gclog|dartheap|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Receipt:
 
 
 def measure(
-    dump: str, *, strict: bool = False, progress: Progress = silent
+    dump: str, options: ReadOptions = DEFAULTS, progress: Progress = silent
 ) -> tuple[HeapGraph, HeapMetrics, str]:
     """Read and analyse ``dump`` without a database.
 
@@ -63,7 +64,7 @@ def measure(
     from ingest.analysis.metrics import analyse
 
     with open_source(dump) as source:
-        graph = read(source, strict=strict, progress=progress)
+        graph = read(source, options, progress)
     return graph, analyse(graph, progress), source.sha256
 
 
@@ -75,7 +76,7 @@ def load(
     via: Via = Via.AUTO,
     name: str | None = None,
     replace: bool = False,
-    strict: bool = False,
+    options: ReadOptions = DEFAULTS,
     progress: Progress = silent,
 ) -> Receipt:
     """Load one dump, unless the same file is there already.
@@ -88,7 +89,7 @@ def load(
         via: How to write it.
         name: What to call it; made from the file's name otherwise.
         replace: Load again what is there, and whatever has the name.
-        strict: Refuse a dump with irregularities.
+        options: How to read it.
         progress: Told of all stages.
 
     Raises:
@@ -104,7 +105,7 @@ def load(
 
     bolt.ensure_schema(database)
     with open_source(dump) as source:
-        graph = read(source, strict=strict, progress=progress)
+        graph = read(source, options, progress)
     warnings = {i.kind: i.count for i in graph.irregularities}
     present = dumps.list_dumps(database)
     same = [entry for entry in present if entry.sha256 == source.sha256]

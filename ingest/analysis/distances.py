@@ -85,3 +85,32 @@ def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
         np.empty(n, np.int32),
     )
     return distance, parent
+
+
+def weak_only(
+    graph: HeapGraph, distance: NDArray[np.int32]
+) -> NDArray[np.bool_] | None:
+    """What is reached once weak roots and references count too, but not before.
+
+    Args:
+        graph: The heap.
+        distance: From `root_distances`.
+
+    Returns:
+        Bool (N + M,); ``None`` where nothing is weak.
+    """
+    weak_roots = (graph.root_flags & RootFlag.WEAK) != 0
+    if graph.ref_kind is None and not weak_roots.any():
+        return None
+    n = len(graph.object_id)
+    seen = np.full(n, -1, np.int32)
+    _search(
+        graph.ref_start,
+        graph.ref_target,
+        np.empty(0, np.bool_),
+        np.ascontiguousarray(graph.root_object),
+        seen,
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+    )
+    return (seen >= 0) & (distance < 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import root_distances
+from ingest.analysis.distances import root_distances, weak_only
 from ingest.analysis.dominators import dominate, retained
 from ingest.analysis.nesting import nest_of
 from ingest.analysis.types import tally, type_references
@@ -39,6 +39,9 @@ class HeapMetrics:
             dominates, the one that retains most; -1 where there is none.
         reachable_count: Objects of the dump (no placeholders) that are reached.
         reachable_bytes: Their bytes.
+        weak_only_count: Objects of the dump that only weak roots or references, and
+            what those lead to, still see.
+        weak_only_bytes: Their bytes.
         instance_count, type_reachable_count: int64 (T,).
         type_shallow_bytes, type_reachable_bytes: int64 (T,), bytes.
         type_retained_bytes: int64 (T,), bytes that go if all instances go.
@@ -57,6 +60,8 @@ class HeapMetrics:
     largest_child: NDArray[np.int32]
     reachable_count: int
     reachable_bytes: int
+    weak_only_count: int
+    weak_only_bytes: int
     instance_count: NDArray[np.int64]
     type_reachable_count: NDArray[np.int64]
     type_shallow_bytes: NDArray[np.int64]
@@ -95,6 +100,8 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         progress(stage, 3, steps)
         distance, path_parent = searched.result()
         pair_source, pair_target, pair_count = paired.result()
+    found = weak_only(graph, distance)
+    seen = np.empty(0, np.int64) if found is None else np.flatnonzero(found)
     sums = np.zeros((6, types), np.int64)
     tally(kinds, graph.shallow_bytes, distance, dominator, retained_bytes, sums)
     # Placeholders have no type, and every object of the dump has one.
@@ -107,6 +114,8 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         largest_child=largest_child,
         reachable_count=int(sums[1].sum()),
         reachable_bytes=int(sums[3].sum()),
+        weak_only_count=int(np.count_nonzero(seen < graph.object_count)),
+        weak_only_bytes=int(graph.shallow_bytes[seen].sum()),
         instance_count=sums[0],
         type_reachable_count=sums[1],
         type_shallow_bytes=sums[2],

@@ -13,6 +13,7 @@ from ingest.cli.options import (
     AsJson,
     DatabaseName,
     DumpFiles,
+    FoldObjects,
     LoadedDump,
     Password,
     Strict,
@@ -22,6 +23,7 @@ from ingest.cli.options import (
     open_store,
     warn_of_compilation,
 )
+from ingest.readers.base import Fold, ReadOptions
 from ingest.store.ways import Via
 from ingest.text import printable
 
@@ -49,6 +51,7 @@ def load(
         ),
     ] = Via.AUTO,
     strict: Strict = False,
+    fold: FoldObjects = Fold.AUTO,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -86,7 +89,7 @@ def load(
                 via=via,
                 name=name,
                 replace=replace,
-                strict=strict,
+                options=ReadOptions(strict, fold),
                 progress=progress,
             )
             progress.close()

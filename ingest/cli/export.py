@@ -9,8 +9,15 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AsJson, DumpFile, Strict, warn_of_compilation
+from ingest.cli.options import (
+    AsJson,
+    DumpFile,
+    FoldObjects,
+    Strict,
+    warn_of_compilation,
+)
 from ingest.pipeline import free_name, measure, source_name
+from ingest.readers.base import Fold, ReadOptions
 from ingest.store.ways import ExportFor
 from ingest.text import printable
 
@@ -33,6 +40,7 @@ def export(
         bool, typer.Option("--force", "-f", help="Write into a folder with files.")
     ] = False,
     strict: Strict = False,
+    fold: FoldObjects = Fold.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -48,7 +56,7 @@ def export(
 
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, strict=strict, progress=progress)
+        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold), progress)
         mark_warm()
         files = write(
             HeapTables(graph, metrics),

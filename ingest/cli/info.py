@@ -7,12 +7,20 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AsJson, DumpFile, Strict, warn_of_compilation
+from ingest.cli.options import (
+    AsJson,
+    DumpFile,
+    FoldObjects,
+    Strict,
+    warn_of_compilation,
+)
+from ingest.readers.base import Fold, ReadOptions
 
 
 def info(
     dump: DumpFile,
     strict: Strict = False,
+    fold: FoldObjects = Fold.AUTO,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -28,7 +36,7 @@ def info(
 
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, strict=strict, progress=progress)
+        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold), progress)
     mark_warm()
     found = facts(graph, metrics, dump, sha256, top)
     if as_json:

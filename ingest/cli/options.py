@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.readers.base import Fold
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -78,6 +79,14 @@ QueryName = Annotated[
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Refuse a dump at its first irregularity.")
+]
+FoldObjects = Annotated[
+    Fold,
+    typer.Option(
+        "--fold",
+        help="auto leaves out what only the runtime's bookkeeping makes, and counts "
+        "it; none keeps all.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Format = Annotated[

@@ -10,7 +10,7 @@ from ingest.readers.source import STDIN, open_source
 if TYPE_CHECKING:
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
-    from ingest.readers.base import Reader
+    from ingest.readers.base import Reader, ReadOptions
     from ingest.readers.source import Source
 
 __all__ = ["open_source", "probe", "read", "reader_for", "readers"]
@@ -18,9 +18,9 @@ __all__ = ["open_source", "probe", "read", "reader_for", "readers"]
 
 def readers() -> tuple[Reader, ...]:
     """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers import gclog
+    from ingest.readers import dartheap, gclog
 
-    return (cast("Reader", gclog),)
+    return (cast("Reader", dartheap), cast("Reader", gclog))
 
 
 def reader_for(source: Source) -> Reader:
@@ -36,9 +36,9 @@ def reader_for(source: Source) -> Reader:
     raise UnknownFormat(f"not a dump that we read; known: {known}", path=source.name)
 
 
-def read(source: Source, *, strict: bool, progress: Progress) -> HeapGraph:
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read ``source`` with the reader that claims it."""
-    return reader_for(source).read(source, strict=strict, progress=progress)
+    return reader_for(source).read(source, options, progress)
 
 
 def probe(dump: str) -> None:

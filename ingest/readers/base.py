@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.readers.source import Source
+
+
+class Fold(StrEnum):
+    """What a reader does with objects that only a runtime's bookkeeping makes.
+
+    ``auto`` folds them: objects without size and references of their own (small
+    integers, shared constants) into whatever refers to them, pseudo objects that
+    stand for roots into roots. Folded objects and references are counted. ``none``
+    keeps all that the dump has. A format without such objects has nothing to fold.
+    """
+
+    AUTO = "auto"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read a dump.
+
+    Attributes:
+        strict: Refuse at the first irregularity instead of counting it.
+        fold: Whether to fold what is no object of the program's.
+    """
+
+    strict: bool = False
+    fold: Fold = Fold.AUTO
+
+
+DEFAULTS = ReadOptions()
 
 
 class Reader(Protocol):
@@ -19,15 +50,17 @@ class Reader(Protocol):
     def sniff(self, head: bytes) -> bool:
         """Whether ``head``, the first bytes of a file, is of this format."""
 
-    def read(self, source: Source, *, strict: bool, progress: Progress) -> HeapGraph:
+    def read(
+        self, source: Source, options: ReadOptions, progress: Progress
+    ) -> HeapGraph:
         """Read the whole dump.
 
         Args:
             source: The dump, nothing of it consumed yet.
-            strict: Refuse at the first irregularity instead of counting it.
+            options: How to read it.
             progress: Told of bytes read.
 
         Raises:
             MalformedDump: the dump contradicts its format beyond reading.
-            TruncatedDump: with ``strict``, the dump ends too early.
+            TruncatedDump: with ``options.strict``, the dump ends too early.
         """

@@ -24,21 +24,23 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.graph import Domain
-from ingest.readers.gclog_assembly import Columns, Report, assemble
+from ingest.readers.gclog_assembly import NAME, Columns, assemble
 from ingest.readers.gclog_pieces import Scanner
 from ingest.readers.gclog_scan import CLOSED, IMPLIED, KINDS, OPENED
 from ingest.readers.lines import decode, to_utf8, whole_lines
+from ingest.readers.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
+    from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
 
-NAME = "gclog"
+__all__ = ["NAME", "TITLE", "read", "sniff"]
+
 TITLE = ".NET Compact Framework / XNA heap dump"
-PRODUCER = "Remote Performance Monitor"
 
 _RECORD = re.compile(
     rb"[ \t]*(?:[aA][ \t]+[0-9A-Fa-f]{1,8}(?:[ \t]+\S.*)?"
@@ -69,13 +71,13 @@ def sniff(head: bytes) -> bool:
     return whole and 2 * good > len(lines)
 
 
-def read(source: Source, *, strict: bool, progress: Progress) -> HeapGraph:
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read the gclog in ``source``; see `ingest.readers.base.Reader.read`.
 
     Memory while reading: about 47 bytes an object and 12 a reference.
     """
     scanner = Scanner()
-    report = Report(strict=strict, name=source.name)
+    report = Report(strict=options.strict, name=source.name)
     rest = b""
 
     def lines() -> Iterator[bytes]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.errors import MalformedDump, TruncatedDump
-from ingest.graph import NO_TYPE, HeapGraph, Irregularity, RootKind
+from ingest.errors import MalformedDump
+from ingest.graph import NO_TYPE, HeapGraph, RootKind
 from ingest.readers.cores import cores
 from ingest.readers.idtable import IdTable
 from ingest.readers.lines import decode
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from ingest.compiled import Ids, Ints
     from ingest.graph import Domain
     from ingest.readers.gclog_pieces import Piece, Scanner
+    from ingest.readers.report import Lines, Report
 
-    Lines = NDArray[np.integer[Any]]
+NAME = "gclog"
+PRODUCER = "Remote Performance Monitor"
 
 _ROOT_KIND = np.array(
     [
@@ -37,54 +39,6 @@ _ROOT_KIND = np.array(
     np.uint8,
 )
 """What the format's root kinds 0 to 5, and any other (6), mean."""
-
-
-class Report:
-    """Irregularities by kind; with ``strict``, `check` refuses the first."""
-
-    def __init__(self, *, strict: bool, name: str) -> None:
-        self._strict = strict
-        self._name = name
-        self._found: dict[str, tuple[int, int, int | None]] = {}
-
-    def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
-        """Count ``kind``; of several calls the lowest line is kept."""
-        if not count:
-            return
-        before = self._found.get(kind)
-        if before:
-            first = min(before, (0, line, offset), key=lambda entry: entry[1])
-            self._found[kind] = (before[0] + count, first[1], first[2])
-        else:
-            self._found[kind] = (count, line, offset)
-
-    def add_lines(self, kind: str, lines: Lines) -> None:
-        """Count one for each of ``lines``."""
-        if len(lines):
-            self.add(kind, len(lines), int(lines.min()), None)
-
-    def finish(self) -> tuple[Irregularity, ...]:
-        """All irregularities, the earliest first.
-
-        Raises:
-            MalformedDump, TruncatedDump: with ``strict``, for the earliest.
-        """
-        found = sorted(self._found.items(), key=lambda item: (item[1][1], item[0]))
-        if self._strict and found:
-            kind, (_, line, offset) = found[0]
-            error = TruncatedDump if kind in _TRUNCATIONS else MalformedDump
-            raise error(
-                f"{kind.replace('_', ' ')}; without --strict it is counted instead",
-                path=self._name,
-                line=line,
-                offset=offset,
-            )
-        return tuple(
-            Irregularity(kind, count, line) for kind, (count, line, _) in found
-        )
-
-
-_TRUNCATIONS = ("truncated_compression", "truncated_line", "unclosed_domain")
 
 
 class Columns:
@@ -184,8 +138,8 @@ def assemble(
     ids, sections = placeholders.settle()
     m = len(ids)
     return HeapGraph(
-        format_name="gclog",
-        producer="Remote Performance Monitor",
+        format_name=NAME,
+        producer=PRODUCER,
         object_count=n,
         object_id=_extended(columns.object_id, ids),
         type_index=_extended(type_index, np.full(m, NO_TYPE, np.int32)),

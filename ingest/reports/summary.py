@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ingest.analysis.suspects import leak_suspects
-from ingest.graph import RootFlag, RootKind
+from ingest.graph import Irregularity, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.text import caption_of, printable
@@ -53,6 +53,12 @@ def facts(
         "shallow_bytes": int(graph.shallow_bytes.sum()),
         "reachable_objects": metrics.reachable_count,
         "reachable_bytes": metrics.reachable_bytes,
+        "weak_only_objects": metrics.weak_only_count,
+        "weak_only_bytes": metrics.weak_only_bytes,
+        "external_bytes": graph.external_bytes,
+        "folded_objects": graph.folded.object_count,
+        "folded_bytes": graph.folded.shallow_bytes,
+        "folded_references": graph.folded.reference_count,
         "domains": [
             {
                 "name": domain.name,
@@ -65,6 +71,7 @@ def facts(
         ],
         "warnings": {i.kind: i.count for i in graph.irregularities},
         "warning_lines": {i.kind: i.line for i in graph.irregularities},
+        "warning_offsets": {i.kind: i.offset for i in graph.irregularities},
         "type_retained_exact": metrics.type_retained_exact,
         "top_retained": [
             {
@@ -139,6 +146,15 @@ def write_facts(found: dict[str, object]) -> None:
         "reachable_bytes",
     ):
         say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
+    for name in (
+        "external_bytes",
+        "weak_only_objects",
+        "weak_only_bytes",
+        "folded_objects",
+        "folded_references",
+    ):
+        if found[name]:
+            say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
     kinds = cast("dict[str, int]", found["root_kinds"])
     if kinds:
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
@@ -164,8 +180,9 @@ def write_facts(found: dict[str, object]) -> None:
 
 def _write_warnings(found: dict[str, object]) -> None:
     lines = cast("dict[str, int | None]", found["warning_lines"])
+    offsets = cast("dict[str, int | None]", found["warning_offsets"])
     for kind, count in cast("dict[str, int]", found["warnings"]).items():
-        place = f", first in line {lines[kind]:,}" if lines[kind] else ""
+        place = Irregularity(kind, count, lines[kind], offsets[kind]).place
         sys.stdout.write(f"  warning: {kind.replace('_', ' ')}: {count:,}{place}\n")
 
 

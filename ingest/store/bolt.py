@@ -171,6 +171,11 @@ class _Writer:
             if relation.name != "INSTANCE_OF":
                 self._relate(relation)
 
+    def _given(self, entry: Label | Relationship) -> list[Property]:
+        """The properties that this heap tells at all."""
+        absent = self._tables.absent(entry.table) if entry.table else ()
+        return [column for column in entry.properties if column.name not in absent]
+
     def _create_all(self, entry: Label, first: int, last: int, tail: str = "") -> Ids:
         """Create the nodes of some rows of a label's table.
 
@@ -182,7 +187,7 @@ class _Writer:
 
         def some(begin: int, end: int) -> Ids:
             rows = self._tables.part(table, begin, end)
-            columns = node_columns(entry, self._number)
+            columns = node_columns(entry, self._number, self._tables.absent(table))
             if tail:
                 types = self._ids["Type"][rows["type"].to_numpy()]
                 columns.append(pl.lit(pl.Series("type", types)))
@@ -199,7 +204,7 @@ class _Writer:
         """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
         entry = label("Object")
         tail = (
-            f"WITH n, r MATCH (t) WHERE id(t) = r[{len(entry.properties)}] "
+            f"WITH n, r MATCH (t) WHERE id(t) = r[{len(self._given(entry))}] "
             "CREATE (n)-[:INSTANCE_OF]->(t)"
         )
         real, rows = self._tables.graph.object_count, self._tables.rows("objects")
@@ -211,9 +216,10 @@ class _Writer:
         )
 
     def _create(self, entry: Label, rows: pl.DataFrame, tail: str) -> Ids:
+        values = _properties(self._given(entry), "r", 0)
         answer, summary = self._database.write(
-            f"CYPHER 5 UNWIND $rows AS r CREATE (n:{entry.name} "
-            f"{_properties(entry.properties, 0)}) {tail} RETURN collect(id(n)) AS ids",
+            f"CYPHER 5 UNWIND $rows AS r CREATE (n:{entry.name} {values}) "
+            f"{tail} RETURN collect(id(n)) AS ids",
             {"rows": rows.rows()},
         )
         self._count(summary.counters)
@@ -221,12 +227,12 @@ class _Writer:
 
     def _relate(self, relation: Relationship) -> None:
         """Create the relationships between nodes, found by the server's ids."""
-        follow = "UNWIND r[1] AS target MATCH (b) WHERE id(b) = target "
-        if relation.properties:
-            follow = "MATCH (b) WHERE id(b) = r[1] "
+        given = self._given(relation)
+        target, values = ("to[0]", _properties(given, "to", 1)) if given else ("to", "")
         text = (
-            f"CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] {follow}"
-            f"CREATE (a)-[:{relation.name} {_properties(relation.properties, 2)}]->(b)"
+            "CYPHER 5 UNWIND $rows AS r MATCH (a) WHERE id(a) = r[0] "
+            f"UNWIND r[1] AS to MATCH (b) WHERE id(b) = {target} "
+            f"CREATE (a)-[:{relation.name} {values}]->(b)"
         )
         starts, ends = self._ids[relation.start], self._ids[relation.end]
 
@@ -237,12 +243,11 @@ class _Writer:
             if frame.is_empty():
                 return
             sources = starts[frame[START].fill_null(0).to_numpy()]
-            targets = ends[frame[END].to_numpy()]
-            if relation.properties:
-                more = (frame[column.name].to_numpy() for column in relation.properties)
-                rows = np.stack([sources, targets, *more], axis=1).tolist()
-            else:
-                rows = _by_source(sources, targets)
+            targets = ends[frame[END].to_numpy()].tolist()
+            if given:
+                more = [frame[column.name].to_list() for column in given]
+                targets = [list(cells) for cells in zip(targets, *more, strict=True)]
+            rows = _by_source(sources, targets)
             _, summary = self._database.write(text, {"rows": rows})
             self._count(summary.counters)
 
@@ -290,22 +295,21 @@ class _Writer:
                 self._beaten = time.monotonic()
 
 
-def _by_source(sources: Ids, targets: Ids) -> list[list[object]]:
+def _by_source(sources: Ids, targets: list[object]) -> list[list[object]]:
     """Each source once, with all its targets; of neighbours that are the same."""
     first = np.flatnonzero(np.diff(sources, prepend=sources[0] - 1))
     ends = [*first[1:].tolist(), len(sources)]
-    all_targets = targets.tolist()
     return [
-        [source, all_targets[begin:end]]
+        [source, targets[begin:end]]
         for source, begin, end in zip(
             sources[first].tolist(), first.tolist(), ends, strict=True
         )
     ]
 
 
-def _properties(columns: Sequence[Property], first: int) -> str:
-    """A map from the rows' places; nothing where there are no properties."""
-    pairs = (f"{column.name}: r[{i}]" for i, column in enumerate(columns, first))
+def _properties(columns: Sequence[Property], row: str, first: int) -> str:
+    """A map from a row's places; nothing where there are no properties."""
+    pairs = (f"{column.name}: {row}[{i}]" for i, column in enumerate(columns, first))
     return f"{{{', '.join(pairs)}}}" if columns else ""
 
 

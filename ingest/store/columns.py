@@ -73,6 +73,11 @@ TABLES: tuple[Table, ...] = (
                 "missing",
                 "weakly_referenced",
                 "domain",
+                "value",
+                "length",
+                "external_bytes",
+                "external_name",
+                "identity_hash",
             ),
         ),
     ),
@@ -94,6 +99,7 @@ TABLES: tuple[Table, ...] = (
                 "top_count",
                 "top_retained_bytes",
                 "top_address",
+                "value_kind",
             ),
         ),
     ),
@@ -104,7 +110,9 @@ TABLES: tuple[Table, ...] = (
             Column("root", _ROW, "row number, from 0"),
             Column("object", _ROW, "row of `objects` that it holds"),
             Column("type", _ROW, "row of `types` with the static field; else null"),
-            *_of("Root", "kind", "pinned", "weak", "interior", "name"),
+            *_of(
+                "Root", "kind", "pinned", "weak", "interior", "name", "field", "owner"
+            ),
         ),
     ),
     Table(
@@ -114,6 +122,7 @@ TABLES: tuple[Table, ...] = (
             Column("source", _ROW, "row of `objects`"),
             Column("target", _ROW, "row of `objects`"),
             Column("weak", _FLAG, "does not keep alive"),
+            Column("field", _TEXT, "the field; `[i]` for element or variable i"),
         ),
     ),
     Table(

@@ -16,7 +16,7 @@ import polars as pl
 
 from ingest.progress import silent
 from ingest.store.mapping import END, START, node_columns, relationships, row_column
-from ingest.store.schema import LABELS, RELATIONSHIPS
+from ingest.store.schema import LABELS, RELATIONSHIPS, label
 from ingest.store.tables import write_csv
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ AFTERWARDS = "MATCH (d:Dump) WHERE d.warnings IS NULL SET d.warnings = []"
 """To be run on the new store: the importer leaves empty lists out."""
 
 _LINE_END = r"[\r\n]"
+_FREE_TEXT = {"name", "namespace", "value", "external_name", "field", "owner"}
+"""Columns whose texts are the dump's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class _Writer:
         self._total = (len(LABELS) + len(RELATIONSHIPS)) * len(dumps)
         self.arguments: list[str] = []
         self.multiline = False
+        self._looked_at: set[tuple[str, tuple[Property, ...]]] = set()
         self._first_ids: list[dict[str, int]] = []
         free = 0
         for dump in dumps:
@@ -120,8 +123,7 @@ class _Writer:
             )
 
         self._add(f"--nodes={entry.name}", entry.name, header, part)
-        if any(column.name == "name" for column in entry.properties):
-            self._look_for_line_ends(entry)
+        self._look_for_line_ends(entry.table, entry.properties)
 
     def add_relationship(self, relation: Relationship) -> None:
         """Write the relationships of one row of the schema."""
@@ -135,6 +137,7 @@ class _Writer:
                 pl.col(END).cast(pl.Int64) + first[relation.end],
             )
 
+        self._look_for_line_ends(relation.table, relation.properties)
         name = f"{relation.start}-{relation.name}-{relation.end}"
         self._add(f"--relationships={relation.name}", name, header, part)
 
@@ -154,17 +157,24 @@ class _Writer:
             self._progress("write import files", self._done, self._total)
         self.arguments.append(f"{argument}={','.join(paths)}")
 
-    def _look_for_line_ends(self, entry: Label) -> None:
+    def _look_for_line_ends(
+        self, table: str | None, properties: Sequence[Property]
+    ) -> None:
         """Fields with line ends are read by a slower reader, so only when needed."""
+        if self.multiline or (table or "", tuple(properties)) in self._looked_at:
+            return
+        self._looked_at.add((table or "", tuple(properties)))
         for dump in self._dumps:
-            if entry.table is None:
-                frame = _dump_row(0, dump.properties, entry)
-            elif entry.name == "Root":  # its name is made of those of types
-                continue
+            if table is None:
+                frame = _dump_row(0, dump.properties, label("Dump"))
+                free = frame.collect_schema().names()[1:]
             else:
-                frame = dump.tables.lazy(entry.table)
-            found = frame.select(pl.col(pl.String).str.contains(_LINE_END).any())
-            self.multiline |= any(found.collect().row(0))
+                frame = dump.tables.lazy(table)
+                free = [p.name for p in properties if p.name in _FREE_TEXT]
+                free = sorted({*free} - dump.tables.absent(table))
+            if free:
+                found = frame.select(pl.col(free).str.contains(_LINE_END).any())
+                self.multiline |= any(found.collect(engine="streaming").row(0))
 
 
 def _typed(column: Property) -> str:

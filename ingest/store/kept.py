@@ -47,13 +47,20 @@ class KeptTables:
         Columns that came later than the file are null.
         """
         del progress
-        frame = pl.scan_parquet(self.folder / f"{name}.parquet", glob=False)
-        there = frame.collect_schema().names()
-        return frame.with_columns(
+        absent = self.absent(name)
+        return pl.scan_parquet(self._path(name), glob=False).with_columns(
             pl.lit(None, dtype=column.dtype).alias(column.name)
             for column in table(name).columns
-            if column.name not in there
+            if column.name in absent
         )
+
+    def absent(self, name: str) -> frozenset[str]:
+        """Columns of a table that came later than its file."""
+        there = pl.scan_parquet(self._path(name), glob=False).collect_schema().names()
+        return frozenset(table(name).schema.names()) - frozenset(there)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.parquet"
 
     def counts(self) -> Counts:
         """What the dump is in the graph."""

@@ -12,6 +12,8 @@ from ingest.store.columns import table
 from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from ingest.progress import Progress
     from ingest.store.schema import Label, Relationship
 
@@ -29,19 +31,26 @@ class Tables(Protocol):
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed."""
 
+    def absent(self, name: str) -> frozenset[str]:
+        """Columns of a table that are known to be null in every row."""
 
-def node_columns(label: Label, number: int) -> list[pl.Expr]:
+
+def node_columns(
+    label: Label, number: int, absent: Container[str] = ()
+) -> list[pl.Expr]:
     """The properties of a label's nodes, in the order of the schema.
 
     Args:
         label: Any but Dump; to be selected from its table.
         number: The dump's number.
+        absent: Properties to leave out.
     """
     key = pl.col(row_column(label)).cast(pl.Int64) + (number << KEY_BITS)
     first = {"key": key, "dump": pl.lit(number, dtype=pl.Int64)}
     return [
         first.get(column.name, pl.col(column.name)).alias(column.name)
         for column in label.properties
+        if column.name not in absent
     ]
 
 

@@ -103,6 +103,18 @@ LABELS: tuple[Label, ...] = (
             Property("reachable_bytes", _INT, "bytes of those"),
             Property("warning_count", _INT, "irregularities the reader met"),
             Property("warnings", "LIST<STRING>", "each kind, its count, first line"),
+            Property(
+                "weak_only_count",
+                _INT,
+                "objects that nothing but weak references still sees",
+            ),
+            Property("weak_only_bytes", _INT, "bytes of those"),
+            Property(
+                "external_bytes", _INT, "memory outside the heap that goes with it"
+            ),
+            Property("folded_count", _INT, "objects left out: the runtime's own"),
+            Property("folded_bytes", _INT, "bytes of those"),
+            Property("folded_reference_count", _INT, "references from or to them"),
             Property("loaded_at", "ZONED DATETIME", "when the load ended", True),
             Property("loading_since", "ZONED DATETIME", "when the load began"),
             Property("loader", _STR, "host and process of the load", True),
@@ -153,6 +165,13 @@ LABELS: tuple[Label, ...] = (
             ),
             Property("top_retained_bytes", _INT, "retained bytes of those, summed"),
             Property("top_address", _STR, "address of the largest of those", True),
+            Property(
+                "value_kind",
+                _STR,
+                "what its instances hold beside references: `string`, `name`, "
+                "`integer`, `double`, `boolean`",
+                True,
+            ),
         ),
         # No index by name: a name can be longer than an index takes, and one dump
         # has few types.
@@ -191,6 +210,31 @@ LABELS: tuple[Label, ...] = (
             Property(
                 "domain", _INT, "ordinal of its domain; absent where there is one", True
             ),
+            Property(
+                "value",
+                _STR,
+                "text, number or name that it holds; texts are cut at 128 characters",
+                True,
+            ),
+            Property(
+                "length",
+                _INT,
+                "elements of a list or map, code units of a string",
+                True,
+            ),
+            Property(
+                "external_bytes",
+                _INT,
+                "memory outside the heap that goes with it",
+                True,
+            ),
+            Property("external_name", _STR, "what that memory is", True),
+            Property(
+                "identity_hash",
+                _INT,
+                "equal in two dumps of one process for one object; not unique",
+                True,
+            ),
         ),
         indexes=(
             ("dump", "retained_bytes"),
@@ -215,10 +259,14 @@ LABELS: tuple[Label, ...] = (
             Property("weak", _BOOL, "does not keep alive"),
             Property("interior", _BOOL, "points into the object"),
             Property("name", _STR, "all that in words: `static root in GameEvents`"),
+            Property("field", _STR, "the static field's name", True),
+            Property("owner", _STR, "the isolate or thread that has it", True),
         ),
         indexes=(("dump",),),
     ),
 )
+
+_FIELD = Property("field", _STR, "the field; `[i]` for element or variable i", True)
 
 RELATIONSHIPS: tuple[Relationship, ...] = (
     Relationship(
@@ -271,6 +319,7 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "source",
         "target",
         ("weak", False),
+        (_FIELD,),
     ),
     Relationship(
         "WEAKLY_REFERENCES",
@@ -281,6 +330,7 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "source",
         "target",
         ("weak", True),
+        (_FIELD,),
     ),
     Relationship(
         "INSTANCE_OF",

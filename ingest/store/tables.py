@@ -18,10 +18,20 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.graph import MISSING_TYPE_NAME, RefKind, RootFlag, RootKind
+from ingest.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.progress import silent
 from ingest.store.columns import table
+from ingest.store.series import (
+    addresses,
+    from_end,
+    not_negative,
+    nulls,
+    scattered,
+    texts_of,
+    true_or_null,
+)
 from ingest.text import caption_of, namespace_of
+from ingest.values import ValueKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,6 +109,26 @@ class HeapTables:
 
         return register_io_source(slices, schema=table(name).schema)
 
+    def absent(self, name: str) -> frozenset[str]:
+        """Columns of a table that are null in every row, for the heap tells none."""
+        graph = self.graph
+        told: dict[str, dict[str, object]] = {
+            "objects": {
+                "weakly_referenced": self._weak_targets,
+                "domain": graph.domain_index,
+                "value": graph.values,
+                "length": graph.length,
+                "external_bytes": graph.external,
+                "external_name": graph.external,
+                "identity_hash": graph.identity_hash,
+            },
+            "references": {"field": graph.ref_field},
+            "roots": {"field": graph.root_field, "owner": graph.root_owner},
+        }
+        return frozenset(
+            column for column, what in told.get(name, {}).items() if what is None
+        )
+
     def _objects(self, begin: int, end: int) -> Columns:
         graph, metrics, part = self.graph, self.metrics, slice(begin, end)
         row = np.arange(begin, end, dtype=np.int32)
@@ -107,18 +137,62 @@ class HeapTables:
         return {
             "object": row,
             "address": addresses(graph.object_id[part]),
-            "type": _not_negative(kinds),
-            "type_name": self._captions.gather(_from_end(kinds, len(self._captions))),
+            "type": not_negative(kinds),
+            "type_name": self._captions.gather(from_end(kinds, len(self._captions))),
             "shallow_bytes": graph.shallow_bytes[part],
             "retained_bytes": metrics.retained_bytes[part],
             "retained_count": metrics.retained_count[part],
-            "root_distance": _not_negative(metrics.root_distance[part]),
-            "missing": _true_or_null(row >= graph.object_count),
-            "weakly_referenced": _nulls(end - begin, pl.Boolean)
+            "root_distance": not_negative(metrics.root_distance[part]),
+            "missing": true_or_null(row >= graph.object_count),
+            "weakly_referenced": nulls(end - begin, pl.Boolean)
             if self._weak_targets is None
-            else _true_or_null(self._weak_targets[part]),
-            "domain": _nulls(end - begin, pl.Int32) if domain is None else domain[part],
+            else true_or_null(self._weak_targets[part]),
+            "domain": nulls(end - begin, pl.Int32) if domain is None else domain[part],
+            **self._details(begin, end),
         }
+
+    def _details(self, begin: int, end: int) -> Columns:
+        """What only some formats tell of an object."""
+        graph, part, rows = self.graph, slice(begin, end), end - begin
+        found: Columns = {
+            "value": nulls(rows, pl.String),
+            "length": nulls(rows, pl.Int64),
+            "external_bytes": nulls(rows, pl.Int64),
+            "external_name": nulls(rows, pl.String),
+            "identity_hash": nulls(rows, pl.Int64),
+        }
+        if graph.values is not None:
+            at, texts = graph.values.between(begin, end)
+            found["value"] = scattered(
+                at - begin, pl.Series(texts, dtype=pl.String), rows
+            )
+        if graph.length is not None:
+            found["length"] = not_negative(graph.length[part])
+        if graph.identity_hash is not None:
+            hashes = pl.Series(graph.identity_hash[part])
+            found["identity_hash"] = pl.select(
+                pl.when(hashes != 0).then(hashes)
+            ).to_series()
+        if (external := graph.external) is not None:
+            first, last = np.searchsorted(external.object_index, [begin, end])
+            at = external.object_index[first:last] - begin
+            names = pl.Series(external.names, dtype=pl.String)
+            names = names.gather(external.name_index[first:last].astype(np.uint32))
+            sizes = pl.Series(external.size_bytes[first:last])
+            found["external_bytes"] = scattered(at, sizes, rows)
+            found["external_name"] = scattered(at, names, rows)
+        return found
+
+    @cached_property
+    def _value_kinds(self) -> pl.Series:
+        """What the instances of each type hold, by the first one that holds any."""
+        graph = self.graph
+        kinds = np.full(len(graph.type_names), -1, np.int32)
+        if graph.values is not None:
+            of = graph.type_index[graph.values.object_index]
+            kinds[of[::-1]] = graph.values.kind[::-1]
+        labels = pl.Series([*(kind.label for kind in ValueKind), None])
+        return labels.gather(from_end(kinds, len(labels)))
 
     @cached_property
     def _top_addresses(self) -> pl.Series:
@@ -164,6 +238,7 @@ class HeapTables:
             "top_count": metrics.type_top_count[part],
             "top_retained_bytes": metrics.type_top_retained_bytes[part],
             "top_address": self._top_addresses[begin:end],
+            "value_kind": self._value_kinds[begin:end],
         }
 
     def _roots(self, begin: int, end: int) -> Columns:
@@ -171,26 +246,36 @@ class HeapTables:
         kinds, flags = graph.root_kind[part], graph.root_flags[part]
         labels = pl.Series([kind.label for kind in RootKind])
         container = graph.root_type[part]
+        static = texts_of(graph.root_field, graph.field_names, part)
         words = pl.DataFrame(
             {
                 "kind": labels.gather(kinds.astype(np.uint32)),
-                "of": self._captions.gather(_from_end(container, len(self._captions))),
+                "of": self._captions.gather(from_end(container, len(self._captions))),
                 "static": container >= 0,
-            }
+                "field": static,
+            },
+            schema_overrides={"field": pl.String},
         ).select(
             pl.col("kind").str.replace_all("_", " ", literal=True)
             + " root"
             + pl.when("static").then(" in " + pl.col("of")).otherwise(pl.lit(""))
+            + pl.when(pl.col("field").is_null())
+            .then(pl.lit(""))
+            .when("static")
+            .then("." + pl.col("field"))
+            .otherwise(" " + pl.col("field"))
         )
         return {
             "root": np.arange(begin, end, dtype=np.int32),
             "object": graph.root_object[part],
-            "type": _not_negative(container),
+            "type": not_negative(container),
             "kind": labels.gather(kinds.astype(np.uint32)),
             "pinned": (flags & RootFlag.PINNED) != 0,
             "weak": (flags & RootFlag.WEAK) != 0,
             "interior": (flags & RootFlag.INTERIOR) != 0,
             "name": words.to_series(),
+            "field": static,
+            "owner": texts_of(graph.root_owner, graph.owners, part),
         }
 
     def _references(self, begin: int, end: int) -> Columns:
@@ -204,7 +289,27 @@ class HeapTables:
             if graph.ref_kind is None
             else graph.ref_kind[begin:end] != RefKind.STRONG
         )
-        return {"source": source, "target": graph.ref_target[begin:end], "weak": weak}
+        return {
+            "source": source,
+            "target": graph.ref_target[begin:end],
+            "weak": weak,
+            "field": self._fields(begin, end),
+        }
+
+    def _fields(self, begin: int, end: int) -> pl.Series:
+        """Names of the fields of some references; ``[i]`` for an element."""
+        graph = self.graph
+        if graph.ref_field is None:
+            return nulls(end - begin, pl.String)
+        row = graph.ref_field[begin:end]
+        names = pl.Series([*graph.field_names, None], dtype=pl.String)
+        named = names.gather(from_end(np.maximum(row, -1), len(names)))
+        element = pl.Series(-1 - row.astype(np.int64))
+        return pl.select(
+            pl.when((element >= 0) & (pl.Series(row) != NO_FIELD))
+            .then("[" + element.cast(pl.String) + "]")
+            .otherwise(named)
+        ).to_series()
 
     def _dominator_tree(self, begin: int, end: int) -> Columns:
         rows = self._by_dominator[begin:end]
@@ -276,11 +381,14 @@ class HeapTables:
             "shallow_bytes": int(graph.shallow_bytes.sum()),
             "reachable_count": metrics.reachable_count,
             "reachable_bytes": metrics.reachable_bytes,
+            "weak_only_count": metrics.weak_only_count,
+            "weak_only_bytes": metrics.weak_only_bytes,
+            "external_bytes": graph.external_bytes,
+            "folded_count": graph.folded.object_count,
+            "folded_bytes": graph.folded.shallow_bytes,
+            "folded_reference_count": graph.folded.reference_count,
             "warning_count": sum(i.count for i in graph.irregularities),
-            "warnings": [
-                f"{i.kind}: {i.count}" + (f", first in line {i.line}" if i.line else "")
-                for i in graph.irregularities
-            ],
+            "warnings": [f"{i.kind}: {i.count}{i.place}" for i in graph.irregularities],
         }
 
 
@@ -314,38 +422,3 @@ def _told_as_os_errors() -> Iterator[None]:
             number = int(found[1])
             raise OSError(number, os.strerror(number)) from error
         raise
-
-
-def addresses(ids: NDArray[np.uint64]) -> pl.Series:
-    """Identities in hexadecimal, as ``hex`` writes them."""
-    big_endian = ids.astype(">u8").view(np.uint8).reshape(len(ids), 8)
-    digits = (
-        pl.Series(big_endian, dtype=pl.Array(pl.UInt8, 8))
-        .arr.to_list()
-        .cast(pl.Binary)
-        .bin.encode("hex")
-        .str.strip_chars_start("0")
-    )
-    return pl.select(
-        "0x" + pl.when(digits == "").then(pl.lit("0")).otherwise(digits)
-    ).to_series()
-
-
-def _not_negative(values: NDArray[np.int32]) -> pl.Series:
-    """The values, null where they are negative."""
-    series = pl.Series(values)
-    return pl.select(pl.when(series >= 0).then(series)).to_series()
-
-
-def _from_end(rows: NDArray[np.int32], count: int) -> NDArray[np.uint32]:
-    """Row -1 as the last of ``count``."""
-    return np.where(rows < 0, count - 1, rows).astype(np.uint32)
-
-
-def _true_or_null(flags: NDArray[np.bool_]) -> pl.Series:
-    series = pl.Series(flags)
-    return pl.select(pl.when(series).then(pl.lit(value=True))).to_series()
-
-
-def _nulls(rows: int, dtype: type[pl.DataType]) -> pl.Series:
-    return pl.Series([None], dtype=dtype).new_from_index(0, rows)

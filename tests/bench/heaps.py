@@ -173,9 +173,10 @@ def write_copies(path: Path, sample: Path, copies: int) -> None:
     """Write ``copies`` of a real gclog's objects, in one domain, with its types."""
     from ingest.progress import silent
     from ingest.readers import open_source, read
+    from ingest.readers.base import ReadOptions
 
     with open_source(str(sample)) as source:
-        graph = read(source, strict=False, progress=silent)
+        graph = read(source, ReadOptions(), silent)
     rows, count = len(graph.object_id), graph.object_count
     kind, starts = graph.type_index[:count], graph.ref_start[: count + 1]
     roots = np.stack([graph.root_kind, graph.root_flags, graph.root_type], 1)

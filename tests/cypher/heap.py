@@ -11,6 +11,7 @@ import numpy as np
 from ingest.graph import HeapGraph, RefKind
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.readers.base import ReadOptions
 from tests.dumps.gclog import Gclog
 
 LOCAL, FINALIZER_QUEUE, HANDLE, STATIC, RUNTIME = 1, 2, 3, 4, 5
@@ -161,7 +162,7 @@ def _read(log: Gclog) -> HeapGraph:
         path = Path(folder) / "heap.gclog"
         path.write_bytes(log.bytes())
         with open_source(str(path)) as source:
-            return read(source, strict=False, progress=silent)
+            return read(source, ReadOptions(), silent)
 
 
 def _weakened(graph: HeapGraph, pairs: tuple[tuple[int, int], ...]) -> HeapGraph:

@@ -21,9 +21,10 @@ from ingest.analysis.nesting import nest_of
 from ingest.analysis.types import type_references
 from ingest.analysis.typesets import type_retained_bytes
 from ingest.graph import Domain
-from ingest.readers.gclog_assembly import Columns, Report, assemble
+from ingest.readers.gclog_assembly import Columns, assemble
 from ingest.readers.gclog_pieces import Scanner
 from ingest.readers.lines import whole_lines
+from ingest.readers.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import igraph
 import numpy as np
 import pytest
 
+from ingest.analysis.metrics import analyse
 from ingest.cli import main
 from ingest.graph import HeapGraph
 from ingest.pipeline import measure
+from ingest.readers.base import Fold, ReadOptions
 
-SAMPLE = Path(__file__).parents[3] / "shared/samples/gclog/sass.gclog.xz"
+SAMPLES = Path(__file__).parents[3] / "shared/samples"
+SAMPLE = SAMPLES / "gclog/sass.gclog.xz"
+DART = SAMPLES / "dartheap/sass.dartheap.xz"
 
 pytestmark = pytest.mark.skipif(
-    not SAMPLE.exists(), reason=f"NOT RUN: the sample {SAMPLE.name} is not at hand"
+    not (SAMPLE.exists() and DART.exists()),
+    reason=f"NOT RUN: the samples {SAMPLE.name} and {DART.name} are not at hand",
 )
 EXPECTED = {
     "format": "gclog",
@@ -81,3 +88,66 @@ def test_every_object_agrees_with_igraph() -> None:
     assert metrics.root_distance.tolist() == [
         -1 if d == float("inf") else int(d) for d in distances
     ]
+
+
+def dart_info(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    with pytest.raises(SystemExit):
+        main(["info", str(DART), "--json", *options])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_figures_of_the_dart_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = dart_info(capsys, "--fold", "none")
+    folded = dart_info(capsys)
+
+    assert whole["format"] == folded["format"] == "dartheap"
+    assert whole["objects"] == 114990
+    assert whole["types"] == 1902
+    assert whole["references"] == 632670
+    assert whole["folded_objects"] == whole["folded_references"] == 0
+    assert whole["shallow_bytes"] == folded["shallow_bytes"] == 9812552
+    # What weak references see, and nothing else does, is what they take away.
+    assert whole["reachable_objects"] + whole["weak_only_objects"] == 85176
+    assert whole["reachable_bytes"] + whole["weak_only_bytes"] == 8730104
+    assert folded["objects"] + folded["folded_objects"] == 114990
+    assert folded["folded_bytes"] == 0
+    assert folded["reachable_bytes"] == whole["reachable_bytes"]
+    assert folded["weak_only_bytes"] == whole["weak_only_bytes"]
+    assert (
+        folded["references"]
+        + folded["null_references"]
+        + folded["folded_references"]
+        + folded["roots"]
+        == 632670
+    )
+
+
+def test_with_every_reference_strong_the_dart_sample_agrees_with_igraph() -> None:
+    graph, _, _ = measure(str(DART), ReadOptions(fold=Fold.NONE))
+    strong = replace(graph, ref_kind=None)
+    metrics = analyse(strong)
+
+    n = len(strong.object_id)
+    sources = np.repeat(np.arange(n), np.diff(strong.ref_start))
+    edges = np.stack([sources, strong.ref_target], 1)
+    oracle = igraph.Graph(n, edges, directed=True).dominator(0)
+
+    assert strong.object_id[0] == 1
+    assert metrics.reachable_count == 85176
+    assert metrics.reachable_bytes == 8730104
+    assert metrics.root_distance.max() == 22 + 1  # the root itself is at 1
+    reached = np.flatnonzero(metrics.root_distance > 1)
+    assert metrics.dominator[reached].tolist() == [oracle[i] for i in reached.tolist()]
+
+
+def test_statics_of_the_dart_sample_are_in_their_classes() -> None:
+    graph, _, _ = measure(str(DART))
+    assert graph.root_field is not None
+    found = {
+        (graph.type_names[graph.root_type[r]], graph.field_names[graph.root_field[r]])
+        for r in np.flatnonzero(graph.root_type >= 0)
+    }
+
+    assert ("dart:async::Zone", "_current") in found
+    assert ("dart:async::_ScheduleImmediate", "_closure") in found

@@ -7,6 +7,7 @@ import pytest
 
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.readers.base import Fold, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 def reading(tmp_path: Path) -> Callable[..., HeapGraph]:
     """A function that reads bytes as a dump."""
 
-    def reads(content: bytes | str, *, strict: bool = False) -> HeapGraph:
+    def reads(
+        content: bytes | str, *, strict: bool = False, fold: Fold = Fold.AUTO
+    ) -> HeapGraph:
         path = tmp_path / "dump"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         with open_source(str(path)) as source:
-            return read(source, strict=strict, progress=silent)
+            return read(source, ReadOptions(strict, fold), silent)
 
     return reads

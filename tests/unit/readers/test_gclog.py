@@ -15,6 +15,7 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
 from ingest.graph import Domain, RootKind
 from ingest.progress import silent
 from ingest.readers import open_source
+from ingest.readers.base import ReadOptions
 from ingest.readers.gclog import sniff
 from ingest.readers.lines import to_utf8, whole_lines
 from tests.dumps.gclog import Gclog
@@ -384,7 +385,7 @@ def test_the_reader_agrees_with_its_twin(
             data = text.encode()
             return [data[i : i + piece] for i in range(0, len(data), piece)]
 
-    graph = read_gclog(Cut(), strict=False, progress=silent)  # type: ignore[arg-type]
+    graph = read_gclog(Cut(), ReadOptions(), silent)  # type: ignore[arg-type]
 
     keys = list(expected.objects)
     section = (
@@ -448,7 +449,7 @@ def test_noise_behind_a_record_never_breaks_the_reader(noise: bytes) -> None:
         def chunks(self, _progress: object) -> list[bytes]:
             return [b"a 2 x\no 1 1 10 2\n" + noise]
 
-    graph = read_gclog(Noise(), strict=False, progress=silent)  # type: ignore[arg-type]
+    graph = read_gclog(Noise(), ReadOptions(), silent)  # type: ignore[arg-type]
 
     assert graph.object_count >= 1
 

@@ -16,7 +16,8 @@ from ingest.analysis.metrics import analyse
 from ingest.store.columns import TABLES, table
 from ingest.store.mapping import counts, relationships
 from ingest.store.schema import LABELS, RELATIONSHIPS
-from ingest.store.tables import HeapTables, addresses
+from ingest.store.series import addresses
+from ingest.store.tables import HeapTables
 from tests.cypher.heap import main_heap, two_domains
 from tests.unit.graphs import small_graphs
 
@@ -36,7 +37,7 @@ def test_references_in_slices_are_those_of_the_graph(
     found = [
         (source, target)
         for begin in range(0, graph.reference_count, step)
-        for source, target, _ in tables.part(
+        for source, target, *_ in tables.part(
             "references", begin, min(begin + step, graph.reference_count)
         ).rows()
     ]

@@ -1,0 +1,110 @@
+"""What objects hold that is no reference: texts, numbers, names."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+
+class ValueKind(IntEnum):
+    """How the bytes of a value are to be read."""
+
+    LATIN1 = 0
+    UTF16 = 1
+    NAME = 2
+    INTEGER = 3
+    DOUBLE = 4
+    BOOLEAN = 5
+
+    @property
+    def label(self) -> str:
+        """The kind as it stands in the graph; both text encodings are one."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    ValueKind.LATIN1: "string",
+    ValueKind.UTF16: "string",
+    ValueKind.NAME: "name",
+    ValueKind.INTEGER: "integer",
+    ValueKind.DOUBLE: "double",
+    ValueKind.BOOLEAN: "boolean",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectValues:
+    """Values of some objects, as bytes; they become text a few at a time.
+
+    Attributes:
+        object_index: int32 (V,). The objects, rising.
+        kind: uint8 (V,). `ValueKind` values.
+        start: int64 (V + 1,). Value i is ``content[start[i]:start[i + 1]]``.
+        content: uint8. Latin-1, UTF-16-LE, UTF-8 (names, perhaps malformed),
+            int64 and float64 little-endian, or one byte.
+    """
+
+    object_index: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    content: NDArray[np.uint8]
+
+    def between(self, begin: int, end: int) -> tuple[NDArray[np.int32], list[str]]:
+        """Those of objects ``begin`` to ``end`` that have a value, and the values."""
+        first, last = np.searchsorted(self.object_index, [begin, end])
+        starts = self.start[first : last + 1].tolist()
+        base = starts[0]
+        content = self.content[base : starts[-1]].tobytes()
+        texts = [
+            _READ[kind](content[starts[i] - base : starts[i + 1] - base])
+            for i, kind in enumerate(self.kind[first:last].tolist())
+        ]
+        return self.object_index[first:last], texts
+
+    def pick(self, rows: NDArray[np.integer[Any]]) -> list[str | None]:
+        """The values of the objects in ``rows``, in their order."""
+        at = np.searchsorted(self.object_index, rows)
+        found: list[str | None] = []
+        for row, i in zip(rows.tolist(), at.tolist(), strict=True):
+            if i == len(self.object_index) or self.object_index[i] != row:
+                found.append(None)
+                continue
+            content = self.content[self.start[i] : self.start[i + 1]].tobytes()
+            found.append(_READ[int(self.kind[i])](content))
+        return found
+
+    def renumbered(self, new_index: NDArray[np.int32]) -> ObjectValues:
+        """The same after objects have moved.
+
+        Args:
+            new_index: int32, old row to new row, rising; negative where an object
+                goes.
+        """
+        moved = new_index[self.object_index]
+        kept = moved >= 0
+        if kept.all():
+            return ObjectValues(moved, self.kind, self.start, self.content)
+        sizes = np.diff(self.start)
+        start = np.concatenate([[0], np.cumsum(sizes[kept])])
+        return ObjectValues(
+            moved[kept], self.kind[kept], start, self.content[np.repeat(kept, sizes)]
+        )
+
+
+_READ: dict[int, Callable[[bytes], str]] = {
+    ValueKind.LATIN1: lambda data: data.decode("latin-1"),
+    ValueKind.UTF16: lambda data: data.decode("utf-16-le", "replace"),
+    ValueKind.NAME: lambda data: data.decode("utf-8", "replace"),
+    ValueKind.INTEGER: lambda data: str(int.from_bytes(data, "little", signed=True)),
+    ValueKind.DOUBLE: lambda data: repr(struct.unpack("<d", data)[0]),
+    ValueKind.BOOLEAN: lambda data: "true" if data[0] else "false",
+}
