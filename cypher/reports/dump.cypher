@@ -17,6 +17,10 @@
 // column: weak_root_count  INTEGER  roots that keep nothing alive
 // column: missing_count    INTEGER  objects that are referred to but not in the dump
 // column: warning_count    INTEGER  irregularities that the reader met
+// column: weak_only_count  INTEGER  objects that nothing but weak references still sees
+// column: weak_only_bytes  INTEGER  bytes of those
+// column: external_bytes   INTEGER  memory outside the heap of all objects
+// column: folded_count     INTEGER  objects left out: the runtime's own
 //
 // Bytes less reachable bytes is garbage (ask: unreachable-types). Weak roots keep
 // nothing alive, all others do, the finalizer queue included. Go on with
@@ -37,6 +41,10 @@ RETURN
   d.root_count AS root_count,
   d.weak_root_count AS weak_root_count,
   d.missing_count AS missing_count,
-  d.warning_count AS warning_count
+  d.warning_count AS warning_count,
+  d.weak_only_count AS weak_only_count,
+  d.weak_only_bytes AS weak_only_bytes,
+  d.external_bytes AS external_bytes,
+  d.folded_count AS folded_count
 ORDER BY d.number
 LIMIT $limit

@@ -13,7 +13,7 @@
 // column: share           FLOAT         of the reachable bytes, 0 to 1
 // column: pile_type       STRING        type of the accumulation point below the object
 // column: pile_address    STRING        its address; the object itself where it is the point
-// column: path            LIST<STRING>  a shortest path from a root to the object
+// column: path            LIST<STRING>  a shortest path from a root to the object, fields in front
 // column: why             STRING        all that in a sentence
 //
 // A single suspect is an object that nothing but the roots dominates and that
@@ -81,16 +81,19 @@ CALL (o) {
 }
 CALL (d, o) {
   OPTIONAL MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..10000]->(o))
-  WITH tail(nodes(p)) AS steps
+  WITH tail(nodes(p)) AS steps, [r IN relationships(p) | r.field] AS fields
   LIMIT 1000
-  RETURN steps
-  ORDER BY [n IN steps | n.key]
+  RETURN steps, fields
+  ORDER BY [n IN steps | n.key], fields
   LIMIT 1
 }
 WITH kind, t, o, object_count, retained_bytes, pile, pile_type,
   1.0 * retained_bytes / d.reachable_bytes AS share,
-  [n IN steps |
-    CASE WHEN n:Root THEN n.name ELSE n.type_name + ' ' + n.address END
+  [i IN range(0, size(steps) - 1) |
+    CASE
+      WHEN steps[i]:Root THEN steps[i].name
+      ELSE coalesce(fields[i] + ': ', '') + steps[i].type_name + ' ' + steps[i].address
+    END
   ] AS path
 WITH kind, t, o, object_count, retained_bytes, share, pile, pile_type, path,
   toString(toInteger(round(100 * share))) + '% of the reachable heap alive' AS part

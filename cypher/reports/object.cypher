@@ -16,6 +16,10 @@
 // column: root_count         INTEGER  roots that hold it, weak ones too
 // column: dominator_type     STRING   type of its immediate dominator, or `(roots)`
 // column: dominator_address  STRING   its address
+// column: value              STRING   text, number or name that it holds
+// column: length             INTEGER  elements of a list or map, code units of a string
+// column: external_bytes     INTEGER  memory outside the heap that goes with it
+// column: identity_hash      INTEGER  equal in two dumps of one process for one object
 //
 // One row for each object of the address: ids are unique within a domain only. Go on
 // with references-of, referrers-of, shortest-root-path, dominator-chain or
@@ -36,6 +40,10 @@ RETURN
   COUNT { (o)<-[:REFERENCES|WEAKLY_REFERENCES]-(:Object) } AS referrer_count,
   COUNT { (o)<-[:REFERENCES|WEAKLY_REFERENCES]-(:Root) } AS root_count,
   CASE WHEN i:Dump THEN '(roots)' ELSE it.name END AS dominator_type,
-  i.address AS dominator_address
+  i.address AS dominator_address,
+  o.value AS value,
+  o.length AS length,
+  o.external_bytes AS external_bytes,
+  o.identity_hash AS identity_hash
 ORDER BY o.key
 LIMIT $limit

@@ -7,6 +7,7 @@
 // param: limit  INTEGER = 1000  most rows to return
 // column: domain          INTEGER  ordinal of its domain; null where the dump has one
 // column: step            INTEGER  0 is the object it starts from
+// column: field           STRING   through which the step before refers to it
 // column: type            STRING   full name of its type
 // column: address         STRING   hexadecimal, as a debugger prints it
 // column: shallow_bytes   INTEGER  its own bytes
@@ -22,19 +23,21 @@ WITH a, b
 WHERE a <> b
 CALL (a, b) {
   MATCH p = allShortestPaths((a)-[:REFERENCES*..1000000]->(b))
-  WITH nodes(p) AS steps
+  WITH nodes(p) AS steps, [r IN relationships(p) | r.field] AS fields
   LIMIT 1000
-  WITH steps
-  ORDER BY [n IN steps | n.key]
+  WITH steps, fields
+  ORDER BY [n IN steps | n.key], fields
   LIMIT 1
-  RETURN collect([n IN steps[..$limit] | n])[0] AS steps
+  RETURN collect([n IN steps[..$limit] | n])[0] AS steps, collect(fields)[0] AS fields
 }
 UNWIND range(0, coalesce(size(steps), 0) - 1) AS step
-WITH a, b, step, steps[step] AS n
+WITH a, b, step, steps[step] AS n,
+  CASE WHEN step > 0 THEN fields[step - 1] END AS via
 OPTIONAL MATCH (n)-[:INSTANCE_OF]->(t:Type)
 RETURN
   a.domain AS domain,
   step,
+  via AS field,
   coalesce(t.name, n.type_name) AS type,
   n.address AS address,
   n.shallow_bytes AS shallow_bytes,

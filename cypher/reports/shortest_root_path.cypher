@@ -7,6 +7,7 @@
 // column: domain          INTEGER  ordinal of its domain; null where the dump has one
 // column: step            INTEGER  0 is the root, the last is the object itself
 // column: what            STRING   the root in words, `object`, or `missing object`
+// column: field           STRING   through which the step before refers to it; of a static root, the static
 // column: type            STRING   type of the object; of a static root, the type that contains it
 // column: address         STRING   hexadecimal, as a debugger prints it
 // column: shallow_bytes   INTEGER  its own bytes
@@ -23,15 +24,15 @@ MATCH (d:Dump {number: $dump})
 MATCH (o:Object {dump: $dump, address: $address})
 CALL (d, o) {
   MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..1000000]->(o))
-  WITH tail(nodes(p)) AS steps
+  WITH tail(nodes(p)) AS steps, [r IN relationships(p) | r.field] AS fields
   LIMIT 1000
-  WITH steps
-  ORDER BY [n IN steps | n.key]
+  WITH steps, fields
+  ORDER BY [n IN steps | n.key], fields
   LIMIT 1
-  RETURN collect([n IN steps[..$limit] | n])[0] AS steps
+  RETURN collect([n IN steps[..$limit] | n])[0] AS steps, collect(fields)[0] AS fields
 }
 UNWIND range(0, coalesce(size(steps), 0) - 1) AS step
-WITH o, step, steps[step] AS n
+WITH o, step, steps[step] AS n, fields[step] AS via
 OPTIONAL MATCH (n)-[:INSTANCE_OF|STATIC_IN]->(t:Type)
 RETURN
   o.domain AS domain,
@@ -41,6 +42,7 @@ RETURN
     WHEN n.missing THEN 'missing object'
     ELSE 'object'
   END AS what,
+  CASE WHEN n:Root THEN n.field ELSE via END AS field,
   coalesce(t.name, n.type_name) AS type,
   n.address AS address,
   n.shallow_bytes AS shallow_bytes,

@@ -99,6 +99,7 @@ TABLES: tuple[Table, ...] = (
                 "top_count",
                 "top_retained_bytes",
                 "top_address",
+                "fields",
                 "value_kind",
             ),
         ),

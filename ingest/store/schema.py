@@ -166,6 +166,12 @@ LABELS: tuple[Label, ...] = (
             Property("top_retained_bytes", _INT, "retained bytes of those, summed"),
             Property("top_address", _STR, "address of the largest of those", True),
             Property(
+                "fields",
+                _STR,
+                "names of the fields that refer to something, one blank between",
+                True,
+            ),
+            Property(
                 "value_kind",
                 _STR,
                 "what its instances hold beside references: `string`, `name`, "
@@ -240,6 +246,7 @@ LABELS: tuple[Label, ...] = (
             ("dump", "retained_bytes"),
             ("dump", "address"),
             ("dump", "weakly_referenced"),
+            ("dump", "external_bytes"),
         ),
     ),
     Label(

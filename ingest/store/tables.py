@@ -184,6 +184,28 @@ class HeapTables:
         return found
 
     @cached_property
+    def _type_fields(self) -> pl.Series:
+        """Of each type the fields through which its instances refer, in their order."""
+        graph, types = self.graph, len(self.graph.type_names)
+        if graph.ref_field is None:
+            return nulls(types, pl.String)
+        kinds = np.repeat(graph.type_index, np.diff(graph.ref_start))
+        named = graph.ref_field >= 0
+        pairs = (
+            pl.DataFrame({"type": kinds[named], "field": graph.ref_field[named]})
+            .unique()
+            .sort("type", "field")
+        )
+        names = pl.Series(graph.field_names, dtype=pl.String)
+        joined = (
+            pairs.with_columns(names.gather(pairs["field"]).alias("field"))
+            .group_by("type")
+            .agg(pl.col("field").str.join(" "))
+        )
+        at = joined["type"].to_numpy()
+        return scattered(at, joined["field"], types)
+
+    @cached_property
     def _value_kinds(self) -> pl.Series:
         """What the instances of each type hold, by the first one that holds any."""
         graph = self.graph
@@ -238,6 +260,7 @@ class HeapTables:
             "top_count": metrics.type_top_count[part],
             "top_retained_bytes": metrics.type_top_retained_bytes[part],
             "top_address": self._top_addresses[begin:end],
+            "fields": self._type_fields[begin:end],
             "value_kind": self._value_kinds[begin:end],
         }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from math import floor
 from re import fullmatch
 from typing import TYPE_CHECKING
@@ -39,11 +40,13 @@ def shortest_root_path(heap: Heap, address: str, limit: int) -> Rows:
             continue
         root, path = heap.shortest_root_paths(o.index)[0]
         container = None if root.type is None else heap.type_name(root.type)
-        rows.append((o.domain, 0, heap.root_name(root), container, None, None, None))
+        name = heap.root_name(root)
+        rows.append((o.domain, 0, name, root.field, container, None, None, None))
+        fields = [None, *(heap.field_to(i, j) for i, j in pairwise(path))]
         for step, i in enumerate(path, 1):
             missing = heap.objects[i].type is None
             what = "missing object" if missing else "object"
-            rows.append((o.domain, step, what, *facts(heap, i)))
+            rows.append((o.domain, step, what, fields[step - 1], *facts(heap, i)))
     return rows[:limit]
 
 
@@ -114,8 +117,10 @@ def path_between(heap: Heap, to: str, limit: int, **others: str) -> Rows:
         for b in heap.at(to):
             if a == b or not (paths := heap.shortest(a.index, b.index)):
                 continue
-            for step, i in enumerate(min(paths)):
-                rows.append((a.domain, step, *facts(heap, i)))
+            path = min(paths)
+            fields = [None, *(heap.field_to(i, j) for i, j in pairwise(path))]
+            for step, i in enumerate(path):
+                rows.append((a.domain, step, fields[step], *facts(heap, i)))
     return rows[:limit]
 
 
@@ -205,7 +210,7 @@ def leak_suspects(heap: Heap, share: float, pile_share: float, limit: int) -> Ro
                 held / total,
                 heap.name_of(pile),
                 heap.objects[pile].address,
-                [heap.root_name(root), *map(heap.label, path)],
+                [heap.root_name(root), *heap.steps(path)],
                 why,
             )
         )
@@ -340,6 +345,10 @@ def object(heap: Heap, address: str, limit: int) -> Rows:
                 len(heap.roots_of(i)) + len(heap.roots_of(i, weak=True)),
                 name if alive else None,
                 None if above is None else heap.objects[above].address,
+                o.value,
+                o.length,
+                o.external[1],
+                o.identity_hash,
             )
         )
     return rows[:limit]
@@ -352,10 +361,20 @@ def objects_of_type(heap: Heap, type: str, limit: int) -> Rows:
             *sizes(heap, o.index),
             heap.retained_count(o.index),
             heap.distance.get(o.index),
+            o.value,
+            o.length,
         )
         for o in by_retained(heap, heap.instances(heap.types_named(type)))
     ]
     return rows[:limit]
+
+
+def _first(
+    targets: tuple[int, ...], fields: tuple[str | None, ...], i: int
+) -> str | None:
+    """The first by name of the fields that lead to ``i``."""
+    pairs = zip(targets, fields, strict=True)
+    return min((f for t, f in pairs if t == i and f is not None), default=None)
 
 
 def references_of(heap: Heap, address: str, limit: int) -> Rows:
@@ -363,7 +382,10 @@ def references_of(heap: Heap, address: str, limit: int) -> Rows:
     for o in heap.at(address):
         targets = [heap.objects[i] for i in {*o.strong, *o.weak}]
         for n in by_retained(heap, targets):
-            for weak, those in ((False, o.strong), (True, o.weak)):
+            for weak, those, fields in (
+                (False, o.strong, o.strong_fields),
+                (True, o.weak, o.weak_fields),
+            ):
                 if n.index not in those:
                     continue
                 _, shallow, retained = sizes(heap, n.index)
@@ -374,6 +396,7 @@ def references_of(heap: Heap, address: str, limit: int) -> Rows:
                         heap.name_of(n.index),
                         n.address,
                         weak,
+                        _first(those, fields, n.index),
                         those.count(n.index),
                         shallow,
                         retained,
@@ -389,12 +412,16 @@ def referrers_of(heap: Heap, address: str, limit: int) -> Rows:
         for root in [r for r in heap.roots if r.object == o.index]:
             name = None if root.type is None else heap.type_name(root.type)
             what = heap.root_name(root)
-            rows.append((o.domain, what, name, None, root.weak, 1, None, 0))
+            field = root.field
+            rows.append((o.domain, what, name, None, root.weak, field, 1, None, 0))
         far = len(heap.objects)
         for p in sorted(
             heap.objects, key=lambda p: (heap.distance.get(p.index, far), p.index)
         ):
-            for weak, those in ((False, p.strong), (True, p.weak)):
+            for weak, those, fields in (
+                (False, p.strong, p.strong_fields),
+                (True, p.weak, p.weak_fields),
+            ):
                 if o.index in those:
                     rows.append(
                         (
@@ -403,6 +430,7 @@ def referrers_of(heap: Heap, address: str, limit: int) -> Rows:
                             heap.name_of(p.index),
                             p.address,
                             weak,
+                            _first(those, fields, o.index),
                             those.count(o.index),
                             heap.retained_bytes(p.index),
                             heap.distance.get(p.index),

@@ -12,6 +12,7 @@ from ingest.analysis.metrics import analyse
 from ingest.pipeline import write
 from ingest.store.dumps import delete, unpublish
 from ingest.store.tables import HeapTables
+from tests.cypher.dart_heap import dart_heap
 from tests.cypher.heap import main_heap, two_domains
 from tests.cypher.twin import Heap
 
@@ -55,10 +56,11 @@ def drop_heap(loaded: Loaded) -> None:
 
 @pytest.fixture(scope="module")
 def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
-    """``main`` and ``domains`` of `tests.cypher.heap`, loaded side by side."""
+    """``main``, ``domains`` and ``dart``, three known heaps, loaded side by side."""
     heaps = {
         "main": load_heap(database, main_heap(), "main"),
         "domains": load_heap(database, two_domains(), "domains"),
+        "dart": load_heap(database, dart_heap(), "dart"),
     }
     yield heaps
     for loaded in heaps.values():

@@ -339,9 +339,10 @@ def domains(heap: Heap, limit: int) -> Rows:
 def dump(heap: Heap, limit: int) -> Rows:
     present = {o.index for o in heap.objects if o.type is not None}
     weak = sum(r.weak for r in heap.roots)
+    seen = heap.seen - heap.live
     row = (
         heap.name,
-        "gclog",
+        heap.graph.format_name,
         heap.graph.producer,
         f"{heap.name}.gclog",
         len(present),
@@ -354,6 +355,10 @@ def dump(heap: Heap, limit: int) -> Rows:
         weak,
         len(heap.objects) - len(present),
         sum(i.count for i in heap.graph.irregularities),
+        len(seen & present),
+        heap.bytes(seen),
+        sum(o.external[1] or 0 for o in heap.objects),
+        heap.graph.folded.object_count,
     )
     return [row][:limit]
 

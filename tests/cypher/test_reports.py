@@ -8,8 +8,9 @@ import pytest
 
 from ingest.queries.library import library
 from ingest.store.ask import ask
-from tests.cypher import answers, more_answers
+from tests.cypher import answers, dart_answers, more_answers
 from tests.cypher.conftest import drop_heap, load_heap
+from tests.cypher.dart_heap import CACHE, CLOSURES, LIST, NODES, TEXTS
 from tests.cypher.heap import NAMES, main_heap
 
 if TYPE_CHECKING:
@@ -24,12 +25,23 @@ Given = dict[str, str]
 EVERYTHING: Given = {"limit": "100000"}
 SESSION, STRING, ITEM = "App.Session", "System.String", "App.Model.Item"
 
+DART = tuple(map(hex, (CACHE, LIST, NODES[0], NODES[2], TEXTS[1], CLOSURES[1])))
+
 CASES: dict[str, list[Given]] = {
     "accumulation-points": [
         {},
         {"share": "0.0", "limit": "1000"},
         {"share": "0.2", "pile_share": "0.1"},
     ],
+    "by-field": [
+        {"field": f} for f in ("entries", "next", "target_", "context_", "a b")
+    ]
+    + [{"field": "next", "type": "package:app/list.dart::Node"}],
+    "by-library": [{}, {"prefix": "dart:"}, {"prefix": "App"}, {"limit": "2"}],
+    "closures": [{}, {"limit": "1"}],
+    "external-bytes": [{}, {"limit": "1"}],
+    "isolates": [{}, {"limit": "1"}],
+    "strings": [{}, {"min_count": "1", "limit": "100"}, {"min_count": "3"}],
     "big-drops": [{}, {"min_drop_bytes": "0", "limit": "1000"}],
     "containers": [{}, EVERYTHING],
     "cycles": [
@@ -54,7 +66,8 @@ CASES: dict[str, list[Given]] = {
     "finalizer-queue": [{}, {"limit": "1"}],
     "gc-handles": [{}, {"limit": "1"}],
     "hubs": [{}, EVERYTHING],
-    "k-shortest-root-paths": [
+    "k-shortest-root-paths": [{"address": a} for a in DART]
+    + [
         {"address": a, "limit": "1000"}
         for a in ("0x100", "0x112", "0x140", "0x141", "0x201", "0x720", "0x733")
     ]
@@ -68,11 +81,13 @@ CASES: dict[str, list[Given]] = {
     ],
     "missing-references": [{}, {"limit": "1"}],
     "namespace-histogram": [{}, {"limit": "2"}],
-    "object": [
+    "object": [{"address": a} for a in DART]
+    + [
         {"address": a}
         for a in ("0x100", "0x110", "0x140", "0x702", "0x800", "0x113", "0xa00", "0x1")
     ],
-    "objects-of-type": [{"type": name} for name in NAMES.values()] + [{"type": "-"}],
+    "objects-of-type": [{"type": name} for name in NAMES.values()]
+    + [{"type": "-"}, {"type": "dart:core::_OneByteString"}],
     "owners-of-type": [
         {"type": name, "skip": skip}
         for name in (SESSION, STRING, ITEM, "App.Long", "System.Byte[]")
@@ -80,6 +95,8 @@ CASES: dict[str, list[Given]] = {
     ]
     + [{"type": SESSION}],
     "path-between": [
+        {"from": DART[0], "to": DART[3]},
+        {"from": DART[0], "to": DART[4]},
         {"from": "0x100", "to": "0x140"},
         {"from": "0x100", "to": "0x113"},
         {"from": "0x300", "to": "0x306"},
@@ -89,10 +106,10 @@ CASES: dict[str, list[Given]] = {
         {"from": "0x100", "to": "0x100"},
     ],
     "pinned-objects": [{}, {"limit": "1"}],
-    "references-of": [
-        {"address": a} for a in ("0x100", "0x110", "0x200", "0x212", "0x702", "0x703")
-    ],
-    "referrers-of": [
+    "references-of": [{"address": a} for a in DART]
+    + [{"address": a} for a in ("0x100", "0x110", "0x200", "0x212", "0x702", "0x703")],
+    "referrers-of": [{"address": a} for a in DART]
+    + [
         {"address": a}
         for a in ("0x110", "0x140", "0x201", "0x602", "0x702", "0x800", "0x112")
     ],
@@ -113,7 +130,8 @@ CASES: dict[str, list[Given]] = {
         {"min_bytes": "0", "limit": "1000"},
         {"min_bytes": "60", "limit": "2"},
     ],
-    "shortest-root-path": [
+    "shortest-root-path": [{"address": a} for a in DART]
+    + [
         {"address": a}
         for a in ("0x100", "0x110", "0x120", "0x140", "0x216", "0x306", "0x800")
     ]
@@ -147,7 +165,7 @@ ALL = [
     Case(query, heap, given)
     for query in library()
     for given in CASES.get(query, [])
-    for heap in ("main", "domains")
+    for heap in ("main", "domains", "dart")
 ]
 FITS: dict[str, Callable[[object], bool]] = {
     "STRING": lambda value: isinstance(value, str),
@@ -176,7 +194,8 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
     values = library()[query].bind(given, loaded.number)
     del values["dump"]
     name = query.replace("-", "_")
-    twin = getattr(answers, name, None) or getattr(more_answers, name)
+    rooms = (answers, more_answers, dart_answers)
+    twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return list(twin(loaded.heap, **values))
 
 

@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from ingest.graph import RootFlag, RootKind
+from ingest.graph import NO_FIELD, RootFlag, RootKind
 from ingest.text import caption_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from ingest.graph import HeapGraph
 
 
 @dataclass(frozen=True)
 class Obj:
-    """One object, or a placeholder (``type`` is ``None``)."""
+    """One object, or a placeholder (``type`` is ``None``).
+
+    Attributes:
+        strong_fields, weak_fields: Through which it refers, one for each reference.
+        external: Name and bytes of memory outside the heap.
+    """
 
     index: int
     address: str
@@ -30,6 +38,12 @@ class Obj:
     domain: int | None
     strong: tuple[int, ...]
     weak: tuple[int, ...]
+    strong_fields: tuple[str | None, ...]
+    weak_fields: tuple[str | None, ...]
+    value: str | None
+    length: int | None
+    external: tuple[str | None, int | None]
+    identity_hash: int | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,12 @@ class Root:
     weak: bool
     object: int
     type: int | None
+    field: str | None
+    owner: str | None
+
+
+def _told(column: NDArray[Any] | None, i: int, nothing: int) -> int | None:
+    return None if column is None or column[i] == nothing else int(column[i])
 
 
 @dataclass
@@ -59,6 +79,18 @@ class Heap:
     @cached_property
     def objects(self) -> list[Obj]:
         g, found = self.graph, []
+        values = (
+            dict(zip(*g.values.between(0, 1 << 30), strict=True)) if g.values else {}
+        )
+        outside: dict[int, tuple[str | None, int | None]] = {}
+        if g.external:
+            for i, size, name in zip(
+                g.external.object_index,
+                g.external.size_bytes,
+                g.external.name_index,
+                strict=True,
+            ):
+                outside[int(i)] = (g.external.names[name], int(size))
         for i in range(len(g.object_id)):
             places = range(int(g.ref_start[i]), int(g.ref_start[i + 1]))
             weak = {at for at in places if g.ref_kind is not None and g.ref_kind[at]}
@@ -73,9 +105,23 @@ class Heap:
                         int(g.ref_target[at]) for at in places if at not in weak
                     ),
                     weak=tuple(int(g.ref_target[at]) for at in sorted(weak)),
+                    strong_fields=tuple(
+                        self._field(at) for at in places if at not in weak
+                    ),
+                    weak_fields=tuple(self._field(at) for at in sorted(weak)),
+                    value=values.get(i),
+                    length=_told(g.length, i, -1),
+                    external=outside.get(i, (None, None)),
+                    identity_hash=_told(g.identity_hash, i, 0),
                 )
             )
         return found
+
+    def _field(self, at: int) -> str | None:
+        g = self.graph
+        if g.ref_field is None or (field := int(g.ref_field[at])) == NO_FIELD:
+            return None
+        return g.field_names[field] if field >= 0 else f"[{-1 - field}]"
 
     @cached_property
     def roots(self) -> list[Root]:
@@ -88,6 +134,12 @@ class Heap:
                 weak=bool(g.root_flags[i] & RootFlag.WEAK),
                 object=int(g.root_object[i]),
                 type=int(g.root_type[i]) if g.root_type[i] >= 0 else None,
+                field=None
+                if (field := _told(g.root_field, i, NO_FIELD)) is None
+                else g.field_names[field],
+                owner=None
+                if (owner := _told(g.root_owner, i, -1)) is None
+                else g.owners[owner],
             )
             for i in range(len(g.root_object))
         ]
@@ -116,8 +168,23 @@ class Heap:
         """A root in words, with the type that contains a static field."""
         name = root.kind.replace("_", " ") + " root"
         if root.type is None:
-            return name
-        return f"{name} in {caption_of(self.graph.type_names[root.type])}"
+            return name + (f" {root.field}" if root.field else "")
+        name += f" in {caption_of(self.graph.type_names[root.type])}"
+        return name + (f".{root.field}" if root.field else "")
+
+    def field_to(self, i: int, j: int) -> str | None:
+        """Through which field ``i`` keeps ``j``; of several the first by name."""
+        o = self.objects[i]
+        pairs = zip(o.strong, o.strong_fields, strict=True)
+        return min((f for t, f in pairs if t == j and f is not None), default=None)
+
+    def steps(self, path: Sequence[int]) -> list[str]:
+        """Objects of a path, each with the field that the one before has."""
+        fields = [None, *(self.field_to(i, j) for i, j in pairwise(path))]
+        return [
+            f"{field}: {self.label(i)}" if field else self.label(i)
+            for i, field in zip(path, fields, strict=True)
+        ]
 
     def types_named(self, name: str) -> set[int]:
         return {t for t, known in enumerate(self.graph.type_names) if known == name}
@@ -144,6 +211,16 @@ class Heap:
     @cached_property
     def live(self) -> set[int]:
         return self.alive()
+
+    @cached_property
+    def seen(self) -> set[int]:
+        """What is reached once weak roots and references count too."""
+        found, todo = set[int](), [r.object for r in self.roots]
+        while todo:
+            if (i := todo.pop()) not in found:
+                found.add(i)
+                todo += [*self.objects[i].strong, *self.objects[i].weak]
+        return found
 
     def retained(self, i: int) -> set[int]:
         """What dies with ``i``, itself too; empty where it is dead already."""

@@ -1,0 +1,41 @@
+// name: by-field
+// title: Who holds whom through a field
+// mode: read
+// param: dump   INTEGER       number of the dump
+// param: field  STRING        name of the field
+// param: type   STRING = ""   full name of the type that has it; empty for any
+// param: limit  INTEGER = 20  most rows to return
+// column: type             STRING   full name of the type that has the field
+// column: weak             BOOLEAN  whether the reference keeps nothing alive
+// column: target_type      STRING   full name of what it refers to
+// column: reference_count  INTEGER  references through it
+// column: target_count     INTEGER  objects that they lead to
+// column: retained_bytes   INTEGER  of those that the holder alone keeps, bytes
+// column: largest_address  STRING   of those objects the one that retains most
+//
+// A field of many names one thing: which types have it, what they hold through it,
+// and what goes if it is cleared. A listener list, a cache or a parent that was
+// never cleared stands out by its retained bytes. Statics are roots: see static-roots.
+MATCH (t:Type)
+WHERE t.dump = $dump AND ' ' + t.fields + ' ' CONTAINS ' ' + $field + ' '
+  AND ($type = '' OR t.name = $type)
+MATCH (a:Object)-[:INSTANCE_OF]->(t)
+MATCH (a)-[r:REFERENCES|WEAKLY_REFERENCES]->(b:Object)
+WHERE r.field = $field
+WITH t, b, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,
+  max(CASE WHEN EXISTS { (a)-[:DOMINATES]->(b) } THEN b.retained_bytes ELSE 0 END)
+    AS retained_bytes
+ORDER BY b.retained_bytes DESC, b.key
+OPTIONAL MATCH (b)-[:INSTANCE_OF]->(bt:Type)
+WITH t, weak, coalesce(bt.name, b.type_name) AS target_type, b, reference_count,
+  retained_bytes
+RETURN
+  t.name AS type,
+  weak,
+  target_type,
+  sum(reference_count) AS reference_count,
+  count(b) AS target_count,
+  sum(retained_bytes) AS retained_bytes,
+  collect(b.address)[0] AS largest_address
+ORDER BY retained_bytes DESC, reference_count DESC, type, target_type, weak
+LIMIT $limit

@@ -1,0 +1,34 @@
+// name: isolates
+// title: Isolates or threads, and what their roots hold
+// mode: read
+// param: dump   INTEGER       number of the dump
+// param: limit  INTEGER = 20  most rows to return
+// column: owner           STRING   the isolate or thread; null for roots of none
+// column: root_count      INTEGER  its strong roots
+// column: static_count    INTEGER  of those, static fields
+// column: object_count    INTEGER  objects that they hold, each once
+// column: retained_bytes  INTEGER  retained by those that only roots dominate, bytes
+// column: largest_type    STRING   type of the one of these that retains most
+// column: largest_address  STRING   its address
+//
+// Isolates of one group share a heap: what two of them hold counts for both. Roots
+// of no isolate are the runtime's own.
+MATCH (d:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
+WITH d, r.owner AS owner, o, count(r) AS roots,
+  sum(CASE WHEN r.kind = 'static' THEN 1 ELSE 0 END) AS statics
+WITH owner, o, roots, statics,
+  CASE WHEN EXISTS { (d)-[:DOMINATES]->(o) } THEN o.retained_bytes ELSE 0 END AS held
+ORDER BY held DESC, o.key
+WITH owner, sum(roots) AS root_count, sum(statics) AS static_count,
+  count(o) AS object_count, sum(held) AS retained_bytes, collect(o)[0] AS largest
+OPTIONAL MATCH (largest)-[:INSTANCE_OF]->(t:Type)
+RETURN
+  owner,
+  root_count,
+  static_count,
+  object_count,
+  retained_bytes,
+  t.name AS largest_type,
+  largest.address AS largest_address
+ORDER BY retained_bytes DESC, owner
+LIMIT $limit
