@@ -55,6 +55,12 @@ def share_jars(home: Path) -> None:
             link.symlink_to(TEST_CACHE / name, target_is_directory=True)
 
 
+def embedded_only(reason: str) -> pytest.MarkDecorator:
+    """Skips what another provider's server cannot do."""
+    provider = os.environ.get("INGEST_TEST_NEO4J", "embedded")
+    return pytest.mark.skipif(provider != "embedded", reason=reason)
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own, so that it never touches the user's."""

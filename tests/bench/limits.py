@@ -19,7 +19,6 @@ class Limits:
     info_s: float | None = None
     info_mib: float | None = None
     bulk_s: float | None = None
-    bulk_mib: float | None = None
     bolt_s: float | None = None
     bolt_mib: float | None = None
     dominators_speed: float | None = None

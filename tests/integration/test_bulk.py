@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +16,9 @@ from ingest.store.dumps import list_dumps
 from ingest.store.embedded import EmbeddedServer, target_of
 from ingest.store.tables import HeapTables
 from ingest.store.ways import Via
-from tests.conftest import share_jars
+from tests.conftest import embedded_only
 from tests.cypher.heap import main_heap
+from tests.dumps.dartheap import DartHeap, latin1, named, utf16
 from tests.dumps.gclog import Gclog
 from tests.integration.content import content, rows
 
@@ -30,44 +30,17 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.skipif(
-        os.environ.get("INGEST_TEST_NEO4J", "embedded") != "embedded",
-        reason="only the embedded server's store can be made anew",
-    ),
+    embedded_only("only the embedded server's store can be made anew"),
+    pytest.mark.usefixtures("module_home"),
 ]
 
 
-@pytest.fixture(scope="module")
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bulk")
-    share_jars(folder)
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One home for the whole module: a start takes its time."""
-    monkeypatch.setenv("INGEST_HOME", str(own_home))
-    monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
-    monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")
-    return own_home
-
-
 @pytest.fixture
-def server(home: Path) -> EmbeddedServer:
-    assert home.is_dir()
+def server(module_home: Path) -> EmbeddedServer:
+    assert module_home.is_dir()
     server = EmbeddedServer(settings())
     server.start()
     return server
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stopped(own_home: Path) -> Iterator[None]:
-    yield
-    before = os.environ["INGEST_HOME"]
-    os.environ["INGEST_HOME"] = str(own_home)
-    EmbeddedServer(settings()).stop()
-    os.environ["INGEST_HOME"] = before
 
 
 @pytest.fixture
@@ -104,6 +77,28 @@ def hostile(path: Path) -> Path:
     return path
 
 
+def hostile_dart(path: Path) -> Path:
+    """The same in values, fields and the rest that only some formats tell."""
+    heap = DartHeap(name="is\no")
+    heap.cls("Root")
+    heap.cls("Isolate", fields=["static\r\nfield", 'a "b"'])
+    heap.cls("_OneByteString", "dart:core")
+    heap.cls("_TwoByteString", "dart:core")
+    heap.cls('na"me', "package:a,b/\n.dart", ["one\ntwo", ",", "", '"', "[0]"])
+    texts = ["", " ", "a\nb", "c\r", '"', "\\", ",", "null", "\0", "'", "\x1f", "=1+1"]
+    targets = range(4, 4 + len(texts))
+    heap.obj("Root", 0, [2])
+    heap.obj("Isolate", 0, [3, 3, 3], named("1"))
+    heap.obj(5, 48, targets, named("\ufeffx\u2028"))
+    for text in texts:
+        heap.obj("_OneByteString", 16, data=latin1(text))
+    heap.obj("_TwoByteString", 16, data=utf16("\ud800\U0001f600"))
+    heap.outside(5, 2**40, 'pic\nture, "x"')
+    heap.hashes = [0, 0, 2**32 - 1, *[0] * (len(texts) + 1)]
+    path.write_bytes(heap.bytes())
+    return path
+
+
 def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     server: EmbeddedServer, database: Database, tmp_path: Path
 ) -> None:
@@ -118,6 +113,8 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     clean = tmp_path / "clean.gclog"
     clean.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
     assert load(str(clean), database, server=server, via=Via.BOLT).warnings == {}
+    dart = str(hostile_dart(tmp_path / "dart.dartheap"))
+    load(dart, database, server=server, via=Via.BOLT)
     heap = main_heap()
 
     def put(name: str, via: Via, *replaces: int) -> int:
@@ -135,7 +132,8 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     number = put("over Bolt", Via.BOLT)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
     before = {
-        name: content(database, name) for name in ("clean", "hostile", "over Bolt")
+        name: content(database, name)
+        for name in ("clean", "hostile", "dart", "over Bolt")
     }
     for name, what in before.items():
         assert all(what), name
@@ -145,7 +143,8 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
 
     # Assert
     with connect(target_of(server.start())) as after:
-        same = {"clean": "clean", "hostile": "hostile", "in bulk": "over Bolt"}
+        same = {name: name for name in ("clean", "hostile", "dart")}
+        same["in bulk"] = "over Bolt"
         assert {dump.name for dump in list_dumps(after)} == set(same)
         for name, other in same.items():
             nodes, edges = content(after, name)

@@ -15,18 +15,16 @@ import pytest
 from ingest.settings import settings
 from ingest.store.embedded import EmbeddedServer
 from tests.bench.heaps import write_heap
-from tests.conftest import share_jars
+from tests.conftest import embedded_only
+from tests.integration.commands import counted, output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.skipif(
-        os.environ.get("INGEST_TEST_NEO4J", "embedded") != "embedded",
-        reason="only the embedded server's store can be made anew",
-    ),
+    embedded_only("only the embedded server's store can be made anew"),
+    pytest.mark.usefixtures("module_home"),
 ]
 
 OBJECTS, REFERENCES = 5_000, 12_500
@@ -69,56 +67,8 @@ sys.exit(main())
 """
 
 
-@pytest.fixture(scope="module")
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("killed")
-    share_jars(folder)
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One home for the whole module: each point begins where the last one ended."""
-    monkeypatch.setenv("INGEST_HOME", str(own_home))
-    monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
-    monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")
-    return own_home
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stopped(own_home: Path) -> Iterator[None]:
-    yield
-    before = os.environ["INGEST_HOME"]
-    os.environ["INGEST_HOME"] = str(own_home)
-    EmbeddedServer(settings()).stop()
-    os.environ["INGEST_HOME"] = before
-
-
-def ingest(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "ingest", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def names() -> set[str]:
-    return {dump["name"] for dump in json.loads(ingest("list", "--json"))}
-
-
-def counted(name: str, tmp_path: Path) -> dict[str, int]:
-    own = tmp_path / "count.cypher"
-    own.write_text(
-        "MATCH (o:Object {dump: $dump}) RETURN count(o) AS objects, "
-        "sum(COUNT { (o)-[:REFERENCES]->(:Object) }) AS references",
-        encoding="utf-8",
-    )
-    (row,) = json.loads(ingest("query", str(own), "--dump", name, "--json"))
-    return dict(row)
+    return {dump["name"] for dump in json.loads(output("list", "--json"))}
 
 
 def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> int:
@@ -149,7 +99,7 @@ def test_a_stop_leaves_the_old_store_or_the_new_one(
     old, new = tmp_path / "old.gclog", tmp_path / "new.gclog"
     write_heap(old, OBJECTS, REFERENCES)
     write_heap(new, OBJECTS, REFERENCES, seed=2)
-    ingest("load", str(old), "--via", "bolt")
+    output("load", str(old), "--via", "bolt")
 
     # Act
     code = stop_in_bulk(point, how, str(new), "--name", "new")
@@ -161,7 +111,7 @@ def test_a_stop_leaves_the_old_store_or_the_new_one(
     for name in names():
         assert counted(name, tmp_path) == whole
     if is_there:
-        ingest("drop", "new")
+        output("drop", "new")
         assert names() == {"old"}
 
 
@@ -172,7 +122,7 @@ def test_the_next_load_clears_up_and_succeeds(tmp_path: Path) -> None:
     stop_in_bulk("while it imports", signal.SIGKILL, str(new))
     assert list(server.home.glob("bulk-*"))
 
-    ingest("load", str(new), "--via", "bulk")
+    output("load", str(new), "--via", "bulk")
 
     assert counted("new", tmp_path) == {"objects": OBJECTS, "references": REFERENCES}
     assert list(server.home.glob("bulk-*")) == []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +21,8 @@ from ingest.store.dumps import list_dumps
 from ingest.store.embedded import EmbeddedServer, target_of
 from ingest.store.importer import run_import
 from ingest.store.ways import Via
-from tests.conftest import share_jars
+from tests.conftest import embedded_only, share_jars
+from tests.integration.commands import output
 from tests.integration.content import content
 
 pytestmark = pytest.mark.server
@@ -55,13 +54,8 @@ def example(tmp_path: Path) -> Path:
 
 
 def export(dump: Path, folder: Path, kind: str) -> dict[str, int]:
-    done = subprocess.run(
-        [*INGEST, "export", str(dump), str(folder), "--for", kind, "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return dict(json.loads(done.stdout)["bytes"])
+    told = output("export", str(dump), str(folder), "--for", kind, "--json")
+    return dict(json.loads(told)["bytes"])
 
 
 def sql(text: str) -> list[tuple[object, ...]]:
@@ -103,10 +97,7 @@ def test_the_dominator_tree_sums_up_to_retained_sizes(
         assert summed == [(retained_bytes, retained_count)]
 
 
-@pytest.mark.skipif(
-    os.environ.get("INGEST_TEST_NEO4J", "embedded") != "embedded",
-    reason="imports into a store of its own, which only the embedded provider has",
-)
+@embedded_only("imports into a store of its own")
 def test_neo4j_admin_imports_what_bolt_writes(
     example: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

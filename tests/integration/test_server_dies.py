@@ -16,25 +16,13 @@ from ingest.settings import settings
 from ingest.store.connection import Target, connect
 from ingest.store.embedded import EmbeddedServer
 from tests.bench.heaps import write_heap
-from tests.conftest import share_jars
+from tests.conftest import embedded_only, share_jars
+from tests.integration.commands import counted, ingest, output
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.skipif(
-        os.environ.get("INGEST_TEST_NEO4J", "embedded") != "embedded",
-        reason="kills its own server, which only the embedded provider can start",
-    ),
+    embedded_only("kills its own server, which only the embedded provider can start"),
 ]
-
-
-def ingest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ingest", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
 
 
 def test_a_server_killed_in_mid_load(home: Path, tmp_path: Path) -> None:
@@ -75,17 +63,9 @@ def test_a_server_killed_in_mid_load(home: Path, tmp_path: Path) -> None:
         again = ingest("load", str(path), "--json")
         assert again.returncode == 0, again.stderr
         (receipt,) = json.loads(again.stdout)
-        counted = ingest("query", "dump", "--dump", receipt["name"], "--json")
-        (dump,) = json.loads(counted.stdout)
+        (dump,) = json.loads(output("query", "dump", "--json"))
         assert (dump["object_count"], dump["reference_count"]) == (60_000, 150_000)
-        own = tmp_path / "count.cypher"
-        own.write_text(
-            "MATCH (o:Object {dump: $dump}) "
-            "RETURN count(o) AS objects, "
-            "sum(COUNT { (o)-[:REFERENCES]->(:Object) }) AS references",
-            encoding="utf-8",
-        )
-        found = ingest("query", str(own), "--json")
-        assert json.loads(found.stdout) == [{"objects": 60_000, "references": 150_000}]
+        found = counted(receipt["name"], tmp_path)
+        assert found == {"objects": 60_000, "references": 150_000}
     finally:
         server.stop()
