@@ -18,7 +18,8 @@
     │   ├── AccessRefused      exit 7   wrong user name or password
     │   ├── UnknownDump        exit 9   no ready dump of that name
     │   └── NotFound           exit 10  no such object or type in the dump
-    └── EmbeddedError          exit 8   our own Neo4j cannot be fetched or started
+    ├── EmbeddedError          exit 8   our own Neo4j cannot be fetched or started
+    └── CaptureError           exit 11  a running program gives no dump
 
     exit 0    done                      exit 2    wrong usage
     exit 130  interrupted (Ctrl-C)
@@ -140,3 +141,9 @@ class EmbeddedError(IngestError):
     """Our own Neo4j cannot be fetched or started."""
 
     exit_code = 8
+
+
+class CaptureError(IngestError):
+    """A running program cannot be reached, or does not give its dump."""
+
+    exit_code = 11

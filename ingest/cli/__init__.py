@@ -12,6 +12,7 @@ from ingest import __version__
 from ingest.cli import (
     ask,
     browse,
+    capture,
     dumps,
     example,
     export,
@@ -71,11 +72,12 @@ app.command("why")(why.why)
 app.command("report")(report.report)
 app.command("browse")(browse.browse)
 app.command("example")(example.example)
+app.add_typer(capture.app, name="capture")
 app.add_typer(server.app, name="server")
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise Interrupted("interrupted; what was not finished is not visible to any query")
+    raise Interrupted("interrupted; nothing half done can be seen")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tqdm import tqdm
 
-_BYTES = ("read",)
+_BYTES = ("read", "capture")
 _DELAY_SECONDS = 0.5
 
 

@@ -47,7 +47,7 @@ def test_help_names_every_command(ingest: Callable[..., Ran]) -> None:
     assert code == 0
     for command in (
         "load", "info", "list", "drop", "queries", "query", "why", "report",
-        "browse", "example", "server",
+        "browse", "capture", "example", "server",
     ):  # fmt: skip
         assert f"\n  {command} " in out
 
@@ -55,7 +55,8 @@ def test_help_names_every_command(ingest: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     "command",
     ["load", "info", "list", "drop", "queries", "query", "why", "report", "browse",
-     "example", "server", "server start", "server stop", "server status"],
+     "capture", "capture dart", "example", "server", "server start",
+     "server stop", "server status"],
 )  # fmt: skip
 def test_every_command_has_help(ingest: Callable[..., Ran], command: str) -> None:
     code, out, _ = ingest(*command.split(), "--help")
@@ -77,6 +78,7 @@ def test_help_imports_nothing_heavy() -> None:
         "import sys\nfrom ingest.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'numba', 'numpy', 'neo4j', 'rich.console', 'requests', 'tqdm'}\n"
+        "heavy |= {'websockets', 'jinja2', 'http.server'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     done = subprocess.run(
