@@ -13,6 +13,7 @@ _CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _ASSEMBLY = re.compile(r",[^\[\]]*(?=\])")
 _QUALIFIER = re.compile(r"(?:[^\s.:,+<>()\[\]`*&]+(?:\.|::?))+(?=[^\s.:,\[\]])")
 CAPTION_LENGTH = 120
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def printable(text: str) -> str:
@@ -56,3 +57,13 @@ def caption_of(type_name: str) -> str:
     if len(short) <= CAPTION_LENGTH:
         return short
     return short[: CAPTION_LENGTH - 1] + "…"
+
+
+def human_bytes(count: int) -> str:
+    """``count`` bytes in the unit that a person reads: ``863 KiB``, ``1.2 GiB``."""
+    if count < 1024:
+        return f"{count} B"
+    value, power = count / 1024, 0
+    while value >= 999.5 and power < len(_UNITS) - 1:
+        value, power = value / 1024, power + 1
+    return f"{value:.{int(value < 99.95)}f} {_UNITS[power]}"

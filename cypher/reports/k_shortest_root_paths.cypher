@@ -4,10 +4,13 @@
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        of the object, as the dump has it: 0x1c15d2
 // param: limit    INTEGER = 20  most rows to return
-// column: domain  INTEGER       ordinal of its domain; null where the dump has one
-// column: length  INTEGER       references from the root to the object
-// column: root    STRING        the root, with the type that contains a static
-// column: steps   LIST<STRING>  short type and address of each object, the root's first
+// column: domain          INTEGER        ordinal of its domain; null where the dump has one
+// column: length          INTEGER        references from the root to the object
+// column: root            STRING         the root, with the type that contains a static
+// column: steps           LIST<STRING>   short type and address of each object, the root's first
+// column: types           LIST<STRING>   full type of each of those
+// column: addresses       LIST<STRING>   address of each
+// column: retained_bytes  LIST<INTEGER>  what each retains, bytes
 //
 // The first row is a shortest path of all; each other one is the shortest through
 // another holder, nearest to the roots first: another reason why the object is
@@ -47,6 +50,11 @@ RETURN
   o.domain AS domain,
   size(way) - 1 AS length,
   way[0].name AS root,
-  [n IN tail(way) | n.type_name + ' ' + n.address] AS steps
+  [n IN tail(way) | n.type_name + ' ' + n.address] AS steps,
+  [n IN tail(way) |
+    coalesce(head([(n)-[:INSTANCE_OF]->(t:Type) | t.name]), n.type_name)
+  ] AS types,
+  [n IN tail(way) | n.address] AS addresses,
+  [n IN tail(way) | n.retained_bytes] AS retained_bytes
 ORDER BY o.key, length, [n IN way | n.key]
 LIMIT $limit

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import quote, urlencode
+from typing import Annotated
 
 import typer
 
@@ -19,19 +18,6 @@ from ingest.cli.options import (
     open_database,
 )
 from ingest.errors import StoreError
-
-if TYPE_CHECKING:
-    from ingest.store.connection import Target
-
-
-def browser_link(target: Target, cypher: str = "") -> str:
-    """An address that opens Browser, connected to ``target``, ``cypher`` typed in."""
-    asked = {"dbms": target.uri.replace("://", f"://{quote(target.username)}@", 1)}
-    if target.password is None:
-        asked = {"dbms": target.uri, "preselectAuthMethod": "NO_AUTH"}
-    if cypher:
-        asked |= {"cmd": "edit", "arg": cypher}
-    return f"{target.browser_url}/browser/?{urlencode(asked, quote_via=quote)}"
 
 
 def browse(
@@ -50,6 +36,7 @@ def browse(
 ) -> None:
     """Print the address of Neo4j Browser, with the credentials to log in."""
     from ingest.queries.library import find
+    from ingest.store.connection import browser_link
     from ingest.store.dumps import find_dump
 
     chosen = find(query) if query else None

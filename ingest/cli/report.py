@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
+from ingest.cli.files import Force, HtmlFile, check_writable, write_file
 from ingest.cli.options import (
     AsJson,
     DatabaseName,
@@ -19,7 +20,15 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
-from ingest.errors import IngestError, UnknownDump
+from ingest.errors import UnknownDump
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.progress import Progress
+    from ingest.queries.answer import Answer
+    from ingest.store.connection import Database
+    from ingest.store.dumps import DumpInfo
 
 
 class ReportFormat(StrEnum):
@@ -37,7 +46,8 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    html: HtmlFile = None,
+    force: Force = False,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -46,38 +56,88 @@ def report(
 ) -> None:
     """Write the leak report: numbers, suspects with their paths, histogram, garbage.
 
-    Each part names the query that made it.
+    Each part names the query that made it. --html writes one page that needs no
+    network: with the dominator tree to walk through, and tables to sort and filter.
     """
-    from ingest.queries.library import find
-    from ingest.reports.leaks import QUERIES, as_markdown, as_text
-    from ingest.store.ask import ask
     from ingest.store.dumps import find_dump
 
-    if output is not None and output.exists() and not force:
-        raise IngestError(f"{output} is there already; --force overwrites it")
-    if output is not None and not output.parent.is_dir():
-        raise IngestError(f"{output} cannot be written (no folder {output.parent})")
+    if html is not None and (output is not None or as_json):
+        raise typer.BadParameter(
+            "goes without --output and --json", param_hint="--html"
+        )
+    file = output if html is None else html
+    if file is not None:
+        check_writable(file, force=force)
     with (
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
-        number = find_dump(opened, dump).number
-        answers = {}
-        for done, (name, given) in enumerate(QUERIES.items()):
-            progress("ask", done, len(QUERIES))
-            answers[name] = ask(opened, find(name), given, number)
-        if not answers["dump"].rows:
-            raise UnknownDump("the dump has just been dropped or replaced")
+        found = find_dump(opened, dump)
+        if html is not None:
+            text = _page(opened, found, progress)
+        else:
+            text = _text(opened, found, progress, form, as_json=as_json)
+    if file is None:
+        typer.echo(text, nl=False)
+    else:
+        write_file(file, text)
+
+
+def _answers(
+    database: Database,
+    queries: Mapping[str, Mapping[str, str]],
+    number: int,
+    progress: Progress,
+) -> dict[str, Answer]:
+    """Of every query.
+
+    Raises:
+        UnknownDump: the dump is not there any more.
+    """
+    from ingest.queries.library import find
+    from ingest.store.ask import ask
+
+    answers = {}
+    for done, (name, given) in enumerate(queries.items()):
+        progress("ask", done, len(queries))
+        answers[name] = ask(database, find(name), given, number)
+    if not answers["dump"].rows:
+        raise UnknownDump("the dump has just been dropped or replaced")
+    return answers
+
+
+def _text(
+    database: Database,
+    dump: DumpInfo,
+    progress: Progress,
+    form: ReportFormat,
+    *,
+    as_json: bool,
+) -> str:
+    from ingest.reports.leaks import QUERIES, as_markdown, as_text
+
+    answers = _answers(database, QUERIES, dump.number, progress)
     if as_json:
         told = {name: answer.dicts() for name, answer in answers.items()}
-        text = json.dumps(told, indent=2) + "\n"
-    else:
-        text = as_text(answers) if form is ReportFormat.TEXT else as_markdown(answers)
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise IngestError(f"{output} cannot be written ({error.strerror})") from error
-    typer.echo(f"wrote {output}")
+        return json.dumps(told, indent=2) + "\n"
+    return as_text(answers) if form is ReportFormat.TEXT else as_markdown(answers)
+
+
+def _page(database: Database, dump: DumpInfo, progress: Progress) -> str:
+    from ingest.cli.files import source_of
+    from ingest.queries.library import find
+    from ingest.reports.page import PATHS, QUERIES, report_page, suspect_paths
+    from ingest.store.ask import ask
+
+    answers = _answers(database, QUERIES, dump.number, progress)
+    asked = suspect_paths(answers["leak-suspects"])
+    return report_page(
+        answers,
+        [ask(database, find(PATHS), given, dump.number) for given in asked],
+        {
+            name: source_of(database.target, name, given, dump.number)
+            for name, given in QUERIES.items()
+        },
+        [source_of(database.target, PATHS, given, dump.number) for given in asked],
+        loaded_at=dump.loaded_at,
+    )

@@ -147,7 +147,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     if not suspects:
         text += "  none: nothing keeps a tenth of the reachable heap alive alone\n"
     for number, suspect in enumerate(suspects, start=1):
-        text += "\n" + folded(f"{number}. {printable(_sentence(suspect))}")
+        text += "\n" + folded(f"{number}. {printable(sentence(suspect))}")
         text += (
             f"     {cell(suspect['retained_bytes'])} bytes, "
             f"{suspect['address']}, why: ingest why {suspect['address']}\n"
@@ -161,7 +161,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     return text
 
 
-def _sentence(suspect: dict[str, object]) -> str:
+def sentence(suspect: dict[str, object]) -> str:
     """Why it is one, with short type names."""
     text = str(suspect["why"])
     for column in ("type", "pile_type"):
@@ -190,7 +190,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     if not suspects:
         text += "\nNone: nothing keeps a tenth of the reachable heap alive alone.\n"
     for number, suspect in enumerate(suspects, start=1):
-        text += f"\n{number}. {markdown_text(_sentence(suspect))}\n"
+        text += f"\n{number}. {markdown_text(sentence(suspect))}\n"
         text += f"   {cell(suspect['retained_bytes'])} bytes, {suspect['address']}.\n\n"
         tree = path_tree(cast("list[str]", suspect["path"] or []))
         text += "".join(f"       {line}\n" for line in tree.splitlines())

@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from ingest.errors import (
     AccessRefused,
@@ -44,6 +44,16 @@ class Target:
     password: str | None
     database: str
     browser_url: str | None = None
+
+
+def browser_link(target: Target, cypher: str = "") -> str:
+    """An address that opens Browser, connected to ``target``, ``cypher`` typed in."""
+    asked = {"dbms": target.uri.replace("://", f"://{quote(target.username)}@", 1)}
+    if target.password is None:
+        asked = {"dbms": target.uri, "preselectAuthMethod": "NO_AUTH"}
+    if cypher:
+        asked |= {"cmd": "edit", "arg": cypher}
+    return f"{target.browser_url}/browser/?{urlencode(asked, quote_via=quote)}"
 
 
 @contextmanager

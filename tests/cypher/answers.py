@@ -80,6 +80,9 @@ def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
                 len(path),
                 heap.root_name(root),
                 list(map(heap.label, path)),
+                list(map(heap.name_of, path)),
+                [heap.objects[i].address for i in path],
+                list(map(heap.retained_bytes, path)),
             )
             found.append((o.index, len(path), root.index, path, row))
     return [row for *_, row in sorted(found)][:limit]
@@ -144,6 +147,27 @@ def dominated_by(heap: Heap, address: str, limit: int) -> Rows:
             for child in by_retained(heap, children):
                 i = child.index
                 rows.append((o.domain, *facts(heap, i), heap.retained_count(i)))
+    return rows[:limit]
+
+
+def dominator_treemap(heap: Heap, limit: int) -> Rows:
+    def order(i: int) -> tuple[int, ...]:
+        return (-heap.retained_bytes(i), -heap.retained_count(i), i)
+
+    rows: list[Row] = []
+    for i in sorted(filter(heap.retained_bytes, heap.live), key=order):
+        kind = heap.objects[i].type
+        rows.append(
+            (
+                i,
+                heap.dominator(i),
+                heap.name_of(i),
+                "" if kind is None else heap.namespace(kind),
+                *sizes(heap, i),
+                heap.retained_count(i),
+                heap.distance[i],
+            )
+        )
     return rows[:limit]
 
 

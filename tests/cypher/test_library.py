@@ -18,7 +18,10 @@ from ingest.queries.library import (
 )
 from tests.cypher.lint import Text
 
-COLUMN_TYPES = {"STRING", "INTEGER", "FLOAT", "BOOLEAN", "LIST<STRING>"}
+COLUMN_TYPES = {"STRING", "INTEGER", "FLOAT", "BOOLEAN"} | {
+    "LIST<STRING>",
+    "LIST<INTEGER>",
+}
 WANTED = {
     "accumulation-points",
     "big-drops",
@@ -28,6 +31,7 @@ WANTED = {
     "domains",
     "dominated-by",
     "dominator-chain",
+    "dominator-treemap",
     "finalizer-queue",
     "gc-handles",
     "hubs",

@@ -61,6 +61,7 @@ CASES: dict[str, list[Given]] = {
         for a in ("0x100", "0x110", "0x112", "0x113", "0x120", "0x216", "0x306")
     ]
     + [{"address": "0x803"}, {"address": "0x306", "limit": "2"}],
+    "dominator-treemap": [{}, {"limit": "7"}],
     "dominator-types": [{}, EVERYTHING],
     "dump": [{}],
     "finalizer-queue": [{}, {"limit": "1"}],
@@ -174,6 +175,9 @@ FITS: dict[str, Callable[[object], bool]] = {
     "BOOLEAN": lambda value: isinstance(value, bool),
     "LIST<STRING>": lambda value: (
         isinstance(value, list) and all(isinstance(item, str) for item in value)
+    ),
+    "LIST<INTEGER>": lambda value: (
+        isinstance(value, list) and all(isinstance(item, int) for item in value)
     ),
 }
 

@@ -1,0 +1,266 @@
+"""Root paths as a graph in layers: what several paths share stands there once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, cast
+
+from ingest.reports.layers import layers, layout
+from ingest.text import caption_of, human_bytes, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+
+BOX_WIDTH, BOX_HEIGHT = 216.0, 42.0
+_ROW_GAP, _GAP, _PASSING = 34.0, 18.0, 14.0
+_MARGIN = 8.0
+_LETTERS = 28
+MOST_LAYERS = 16
+_KEPT_ENDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One vertex of a drawing.
+
+    Attributes:
+        title: First line.
+        detail: Second line.
+        kind: ``root``, ``object``, ``dominator``, ``subject`` or ``gap``.
+        full: All of it, for who points at it.
+        run: What it has to have in common with its neighbours to fold with them.
+    """
+
+    title: str
+    detail: str
+    kind: str
+    full: str
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Boxes and the arrows between them, each with a label or an empty one."""
+
+    boxes: list[Box]
+    arrows: dict[tuple[int, int], str]
+
+
+def paths_of_object(
+    rows: Iterable[Mapping[str, object]], dominators: Container[str] = ()
+) -> Network:
+    """The rows of ``k-shortest-root-paths`` as one graph.
+
+    Args:
+        rows: Of one object.
+        dominators: Addresses of objects without which it would go.
+    """
+    boxes: list[Box] = []
+    places: dict[object, int] = {}
+    arrows: dict[tuple[int, int], str] = {}
+    for row in rows:
+        types = cast("list[str]", row["types"])
+        addresses = cast("list[str]", row["addresses"])
+        retained = cast("list[int]", row["retained_bytes"])
+        key: object = (row["root"], addresses[0])
+        if key not in places:
+            places[key] = len(boxes)
+            boxes.append(_root(str(row["root"])))
+        before = places[key]
+        for name, address, bytes_ in zip(types, addresses, retained, strict=True):
+            if address not in places:
+                places[address] = len(boxes)
+                kind = "dominator" if address in dominators else "object"
+                if address == addresses[-1]:
+                    kind = "subject"
+                boxes.append(_object(name, address, bytes_, kind))
+            arrows.setdefault((before, places[address]), "")
+            before = places[address]
+    return folded(Network(boxes, arrows))
+
+
+def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
+    """The rows of ``root-paths-of-type`` as one graph; what begins alike is shared."""
+    boxes: list[Box] = []
+    places: dict[object, int] = {}
+    counts: dict[tuple[int, int], int] = {}
+    for row in rows:
+        path = cast("list[str]", row["path"])
+        before = -1
+        for depth, step in enumerate(path):
+            last = depth == len(path) - 1
+            key: object = step if last else tuple(path[: depth + 1])
+            if key not in places:
+                places[key] = len(boxes)
+                kind = "subject" if last else "object"
+                title = caption_of(step)
+                boxes.append(
+                    Box(title, "", kind, printable(step), step)
+                    if depth
+                    else _root(step)
+                )
+            if before >= 0:
+                arrow = (before, places[key])
+                many = cast("int", row["instance_count"])
+                counts[arrow] = counts.get(arrow, 0) + many
+            before = places[key]
+    return folded(Network(boxes, {at: f"{many:,}" for at, many in counts.items()}))
+
+
+def _root(name: str) -> Box:
+    return Box(name, "root", "root", printable(name))
+
+
+def _object(name: str, address: str, retained_bytes: int, kind: str) -> Box:
+    detail = f"{address} · {human_bytes(retained_bytes)}"
+    full = f"{printable(name)} {address}, retains {retained_bytes:,} bytes"
+    return Box(caption_of(name), detail, kind, full, name)
+
+
+def folded(network: Network) -> Network:
+    """Long runs of one type as one box; where there still are many, of any type."""
+    network = _fold(network, lambda box: box.run, kept=1)
+    depth = max(layers(len(network.boxes), list(network.arrows)), default=0)
+    if depth >= MOST_LAYERS:
+        network = _fold(network, lambda _box: "any", kept=_KEPT_ENDS)
+    return network
+
+
+def _fold(network: Network, alike: Callable[[Box], str], *, kept: int) -> Network:
+    """Put one box for the middle of each unbranched run of boxes that are alike.
+
+    ``kept`` boxes stay at either end; a run with fewer than two others stays whole.
+    """
+    boxes, arrows = list(network.boxes), dict(network.arrows)
+    gone: set[int] = set()
+    for run in _runs(network, alike):
+        hidden = run[kept:-kept]
+        if len(hidden) < 2:
+            continue
+        titles = {boxes[at].title for at in hidden}
+        title = f"… {len(hidden):,} more"
+        detail = titles.pop() if len(titles) == 1 else "objects of several types"
+        boxes[hidden[0]] = Box(title, detail, "gap", f"{title}: {printable(detail)}")
+        for one, other in pairwise(run[kept - 1 : len(run) - kept + 1]):
+            del arrows[one, other]
+        arrows[run[kept - 1], hidden[0]] = ""
+        arrows[hidden[0], run[-kept]] = ""
+        gone |= set(hidden[1:])
+    left = [at for at in range(len(boxes)) if at not in gone]
+    number = {at: place for place, at in enumerate(left)}
+    return Network(
+        [boxes[at] for at in left],
+        {(number[a], number[b]): label for (a, b), label in arrows.items()},
+    )
+
+
+def _runs(network: Network, alike: Callable[[Box], str]) -> Iterator[list[int]]:
+    """Ways of boxes that are alike, from which and to which nothing branches."""
+    count = len(network.boxes)
+    after: list[list[int]] = [[] for _ in range(count)]
+    before: list[list[int]] = [[] for _ in range(count)]
+    for start, end in network.arrows:
+        after[start].append(end)
+        before[end].append(start)
+    following: dict[int, int] = {}
+    for place, ends in enumerate(after):
+        if len(ends) == 1 and len(before[ends[0]]) == 1:
+            one, other = network.boxes[place], network.boxes[ends[0]]
+            if one.kind != "root" and alike(one) == alike(other):
+                following[place] = ends[0]
+    inside = set(following.values())
+    for place in following:
+        if place not in inside:
+            run = [place]
+            while run[-1] in following:
+                run.append(following[run[-1]])
+            yield run
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A box with its place; ``x`` and ``y`` are its left upper corner."""
+
+    box: Box
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An arrow as an SVG path, where it ends, and its label with its place."""
+
+    path: str
+    end_x: float
+    end_y: float
+    label: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """All that a drawing shows, in pixels."""
+
+    width: float
+    height: float
+    shapes: list[Shape]
+    lines: list[Line]
+
+
+def picture(network: Network) -> Picture:
+    """Lay out a network, roots at the top."""
+    count = len(network.boxes)
+    found = layout(
+        count, list(network.arrows), width=BOX_WIDTH, passing=_PASSING, gap=_GAP
+    )
+    top: dict[int, float] = {}
+    for row, members in enumerate(found.rows):
+        top |= dict.fromkeys(members, _MARGIN + row * (BOX_HEIGHT + _ROW_GAP))
+    x = [round(at + _MARGIN, 1) for at in found.x]
+    shapes = [
+        Shape(
+            box,
+            round(x[place] - BOX_WIDTH / 2, 1),
+            top[place],
+            BOX_WIDTH,
+            BOX_HEIGHT,
+            _cut(box.title),
+            _cut(box.detail),
+        )
+        for place, box in enumerate(network.boxes)
+    ]
+    lines = []
+    for way, label in zip(found.ways, network.arrows.values(), strict=True):
+        points = [(x[way[0]], top[way[0]] + BOX_HEIGHT)]
+        for at in way[1:-1]:
+            points += [(x[at], top[at]), (x[at], top[at] + BOX_HEIGHT)]
+        points.append((x[way[-1]], top[way[-1]]))
+        (x0, y0), (x1, y1) = points[0], points[1]
+        middle = (round((x0 + x1) / 2, 1), round((y0 + y1) / 2 + 4, 1))
+        lines.append(Line(_curve(points), *points[-1], label, *middle))
+    rows = len(found.rows)
+    height = rows * BOX_HEIGHT + max(rows - 1, 0) * _ROW_GAP + 2 * _MARGIN
+    return Picture(round(found.width + 2 * _MARGIN, 1), height, shapes, lines)
+
+
+def _cut(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+
+
+def _curve(points: list[tuple[float, float]]) -> str:
+    """A smooth way: down between layers in a curve, straight through them."""
+    path = f"M{points[0][0]:g} {points[0][1]:g}"
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if x0 == x1:
+            path += f"V{y1:g}"
+        else:
+            half = (y0 + y1) / 2
+            path += f"C{x0:g} {half:g} {x1:g} {half:g} {x1:g} {y1:g}"
+    return path

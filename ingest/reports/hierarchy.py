@@ -1,0 +1,132 @@
+"""Trees of bytes, ready to be drawn: what is left out stands in them as one leaf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from ingest.text import caption_of
+
+if TYPE_CHECKING:
+    from ingest.queries.answer import Answer
+
+SHORTEST_RUN = 4
+"""So many objects, each the only one of its type that the one before dominates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One vertex of a tree.
+
+    Attributes:
+        parent: Place of its parent in the tree, which is before it; -1 at the top.
+        label: What to call it.
+        type_name: Full name of its type; empty where it has none.
+        namespace: Of the type.
+        total_bytes: Of it and all below it.
+        own_bytes: Of those, its own.
+        total_count: Objects in ``total_bytes``; ``None`` where that is not known.
+        own_count: Of those, its own.
+        address: Of the object, or of the first one of a run.
+        is_rest: Whether it stands for all that is left out below its parent.
+    """
+
+    parent: int
+    label: str
+    type_name: str
+    namespace: str
+    total_bytes: int
+    own_bytes: int
+    total_count: int | None
+    own_count: int
+    address: str = ""
+    is_rest: bool = False
+
+
+def whole_heap(total_bytes: int, total_count: int | None = None) -> Tile:
+    """The top of a tree."""
+    return Tile(-1, "Reachable heap", "", "", total_bytes, 0, total_count, 0)
+
+
+def rest_of(parent: int, total_bytes: int, count: int | None) -> Tile:
+    """A leaf for what is left out below ``parent``."""
+    label = "others" if count is None else f"{count:,} other{'s' * (count != 1)}"
+    return Tile(parent, label, "", "", total_bytes, 0, count, 0, is_rest=True)
+
+
+def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
+    """The tree of ``dominator-treemap`` below ``top``.
+
+    Runs of one type are one tile each, and every tile has a leaf for what the
+    answer leaves out below it, so that bytes and objects add up.
+    """
+    places: dict[object, int] = {None: 0}
+    tiles = [top]
+    for row in answer.dicts():
+        places[row["object"]] = len(tiles)
+        name = str(row["type"])
+        tiles.append(
+            Tile(
+                places[row["dominator"]],
+                caption_of(name),
+                name,
+                str(row["namespace"]),
+                cast("int", row["retained_bytes"]),
+                cast("int", row["shallow_bytes"]),
+                cast("int", row["retained_count"]),
+                1,
+                str(row["address"]),
+            )
+        )
+    return with_rests(_without_runs(tiles))
+
+
+def _without_runs(tiles: list[Tile]) -> list[Tile]:
+    """Each long run of one type as one tile, which has the children of all."""
+    head = list(range(len(tiles)))
+    members = [[place] for place in head]
+    alike: dict[int, list[int]] = {}
+    for place, tile in enumerate(tiles[1:], start=1):
+        if tile.type_name == tiles[tile.parent].type_name:
+            alike.setdefault(tile.parent, []).append(place)
+    for place, tile in enumerate(tiles[1:], start=1):
+        if alike.get(tile.parent) == [place]:
+            head[place] = head[tile.parent]
+            members[head[place]].append(place)
+    kept: list[Tile] = []
+    at = [0] * len(tiles)
+    for place, tile in enumerate(tiles):
+        run = members[head[place]]
+        if head[place] != place and len(run) >= SHORTEST_RUN:
+            at[place] = at[head[place]]
+            continue
+        at[place] = len(kept)
+        tile = replace(tile, parent=at[tile.parent] if place else -1)
+        if head[place] == place and len(run) >= SHORTEST_RUN:
+            tile = replace(
+                tile,
+                label=f"{tile.label}, {len(run):,} in a row",
+                own_bytes=sum(tiles[member].own_bytes for member in run),
+                own_count=len(run),
+            )
+        kept.append(tile)
+    return kept
+
+
+def with_rests(tiles: list[Tile]) -> list[Tile]:
+    """``tiles``, and behind them a leaf for each that lacks bytes or objects."""
+    missing_bytes = [tile.total_bytes - tile.own_bytes for tile in tiles]
+    missing_count = [
+        None if tile.total_count is None else tile.total_count - tile.own_count
+        for tile in tiles
+    ]
+    for tile in tiles[1:]:
+        missing_bytes[tile.parent] -= tile.total_bytes
+        before = missing_count[tile.parent]
+        if before is not None and tile.total_count is not None:
+            missing_count[tile.parent] = before - tile.total_count
+    return tiles + [
+        rest_of(place, missing_bytes[place], missing_count[place])
+        for place in range(len(tiles))
+        if missing_bytes[place] or missing_count[place]
+    ]

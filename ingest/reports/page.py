@@ -1,0 +1,373 @@
+"""The leak report as one HTML page that needs nothing else: values in, text out.
+
+Text out of a dump never becomes markup: Jinja escapes it, JSON for the script has no
+``<``, `printable` takes control and right-to-left marks away, and the page's content
+security policy runs no script but the ones whose digests it names.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from ingest.queries.answer import Answer
+from ingest.reports.drawing import Picture, paths_of_object, picture
+from ingest.reports.hierarchy import Tile, dominator_tiles, whole_heap
+from ingest.reports.html import Source, render
+from ingest.reports.leaks import POLICY, sentence
+from ingest.reports.why import path_tree
+from ingest.text import caption_of, namespace_of, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PATHS = "k-shortest-root-paths"
+_LONGEST_NAME = 400
+TILES_SHOWN_FIRST = 12
+"""Rows of a chart's table before a script fills it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A table of the page.
+
+    Attributes:
+        query: Name of the query.
+        title: Heading.
+        limit: Rows to ask for.
+        columns: Columns to show; a type also shows its namespace, if that is there.
+        bar: The column whose values are drawn as bars.
+        note: How to read it.
+        empty: What to say where there are no rows; nothing leaves the panel out.
+        is_long: Whether it can be sorted and filtered.
+    """
+
+    query: str
+    title: str
+    limit: int
+    columns: tuple[str, ...]
+    bar: str = ""
+    note: str = ""
+    empty: str = ""
+    is_long: bool = False
+
+
+PANELS: tuple[Panel, ...] = (
+    Panel(
+        "type-histogram",
+        "Types",
+        500,
+        (
+            "type",
+            "instance_count",
+            "shallow_bytes",
+            "reachable_bytes",
+            "retained_bytes",
+        ),
+        "shallow_bytes",
+        "Shallow bytes are those of the instances alone; retained bytes are what goes "
+        "if all of them go, so they overlap and do not add up.",
+        "the dump has no objects",
+        is_long=True,
+    ),
+    Panel(
+        "namespace-histogram",
+        "Namespaces",
+        200,
+        (
+            "namespace",
+            "type_count",
+            "instance_count",
+            "shallow_bytes",
+            "reachable_bytes",
+        ),
+        "shallow_bytes",
+        "",
+        "the dump has no objects",
+        is_long=True,
+    ),
+    Panel(
+        "retained-objects",
+        "Objects that retain most",
+        50,
+        ("type", "address", "shallow_bytes", "retained_bytes", "root_distance"),
+        "retained_bytes",
+        "Retained sizes nest: two rows may count the same bytes.",
+        "nothing is reachable",
+        is_long=True,
+    ),
+    Panel(
+        "roots-by-kind",
+        "Roots by kind",
+        20,
+        ("kind", "root_count", "weak_count", "pinned_count", "retained_bytes"),
+        "retained_bytes",
+        "",
+        "the dump has no roots: all of it is garbage, or the file is cut",
+    ),
+    Panel(
+        "static-roots",
+        "Statics",
+        50,
+        ("type", "root_count", "retained_bytes", "largest_type"),
+        "retained_bytes",
+    ),
+    Panel(
+        "unreachable-types",
+        "Garbage",
+        50,
+        ("type", "unreachable_count", "unreachable_bytes"),
+        "unreachable_bytes",
+        "What no strong root reaches: it goes at the next collection that looks at it.",
+        "none: strong roots reach every object",
+    ),
+    Panel(
+        "domains",
+        "Domains",
+        20,
+        ("name", "object_count", "shallow_bytes"),
+        "shallow_bytes",
+    ),
+    Panel("warnings", "What was irregular in the dump", 20, ("warning",)),
+)
+QUERIES: dict[str, dict[str, str]] = {
+    "dump": {},
+    "leak-suspects": {"limit": "10"},
+    "dominator-treemap": {},
+    **{panel.query: {"limit": str(panel.limit)} for panel in PANELS},
+}
+"""Queries of the page with their parameters; `suspect_queries` tells more of them."""
+
+_FIGURES = (
+    ("objects", "object_count", "shallow_bytes"),
+    ("reachable", "reachable_count", "reachable_bytes"),
+    ("types", "type_count", None),
+    ("references", "reference_count", None),
+    ("roots", "root_count", None),
+    ("weak roots", "weak_root_count", None),
+    ("missing", "missing_count", None),
+    ("warnings", "warning_count", None),
+)
+
+
+def suspect_paths(suspects: Answer) -> list[dict[str, str]]:
+    """What to ask ``k-shortest-root-paths`` for, for each suspect."""
+    return [{"address": str(row["address"]), "limit": "3"} for row in suspects.dicts()]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A leak suspect as the page shows it.
+
+    Attributes:
+        why: A sentence.
+        type_name, address: Of the object, or of the largest of the group.
+        pile: Type and address of the accumulation point; empty where that is it.
+        picture: Its root paths, if any was found.
+        paths: The same as text.
+        source: The query of the paths.
+    """
+
+    why: str
+    type_name: str
+    address: str
+    retained_bytes: int
+    share: float
+    pile: str
+    picture: Picture | None
+    paths: str
+    source: Source
+
+
+def report_page(
+    answers: Mapping[str, Answer],
+    paths: Sequence[Answer],
+    sources: Mapping[str, Source],
+    path_sources: Sequence[Source],
+    *,
+    loaded_at: str,
+) -> str:
+    """The page.
+
+    Args:
+        answers: Of every one of `QUERIES`.
+        paths: Of `suspect_paths`, one each.
+        sources: Where each number comes from, by query.
+        path_sources: The same for ``paths``.
+        loaded_at: When the dump was loaded, as text.
+    """
+    (dump,) = answers["dump"].dicts()
+    reachable = cast("int", dump["reachable_bytes"])
+    suspects = [
+        _suspect(row, found, source)
+        for row, found, source in zip(
+            answers["leak-suspects"].dicts(), paths, path_sources, strict=True
+        )
+    ]
+    tiles = dominator_tiles(answers["dominator-treemap"], whole_heap(reachable))
+    charts = [
+        Chart(
+            "objects",
+            "Dominator tree",
+            "Area is retained bytes: what goes if the object goes. Each object lies in "
+            "the one that alone keeps it alive.",
+            "treemap",
+            tiles,
+            sources["dominator-treemap"],
+        )
+    ]
+    panels = [
+        (panel, table)
+        for panel in PANELS
+        if (table := rows_of(panel, answers[panel.query])) or panel.empty
+    ]
+    return render(
+        "report.html",
+        title=f"Leak report of {printable(str(dump['name']))}",
+        dump=dump,
+        loaded_at=loaded_at,
+        figures=[
+            (name, dump[count], dump[size] if size else None)
+            for name, count, size in _FIGURES
+        ],
+        policy=POLICY,
+        suspects=suspects,
+        charts=[chart for chart in charts if len(chart.tiles) > 1],
+        panels=panels,
+        sources=sources,
+    )
+
+
+def _suspect(row: dict[str, object], paths: Answer, source: Source) -> Suspect:
+    is_pile = row["address"] == row["pile_address"]
+    found = paths.dicts()
+    texts = [
+        path_tree([str(path["root"]), *cast("list[str]", path["steps"])])
+        for path in found
+    ]
+    return Suspect(
+        sentence(row),
+        str(row["type"]),
+        str(row["address"]),
+        cast("int", row["retained_bytes"]),
+        cast("float", row["share"]),
+        "" if is_pile else f"{caption_of(str(row['pile_type']))} {row['pile_address']}",
+        picture(paths_of_object(found)) if found else None,
+        "\n".join(texts),
+        source,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A tree to be drawn.
+
+    Attributes:
+        name: Its name among the page's parts.
+        title: Heading.
+        note: How to read it.
+        form: ``treemap`` or ``icicle``.
+        tiles: The tree.
+        source: Where it comes from.
+    """
+
+    name: str
+    title: str
+    note: str
+    form: str
+    tiles: list[Tile]
+    source: Source
+
+    @property
+    def first(self) -> list[Tile]:
+        """The largest tiles of the first level."""
+        top = [tile for tile in self.tiles if tile.parent == 0]
+        return sorted(top, key=lambda tile: -tile.total_bytes)[:TILES_SHOWN_FIRST]
+
+    def data(self) -> str:
+        """Its tree for the script, column by column; each type stands there once."""
+        types: dict[str, int] = {}
+        for tile in self.tiles:
+            types.setdefault(tile.type_name, len(types))
+        short = {name: caption_of(name) for name in types}
+        labels = {
+            place: printable(tile.label)
+            for place, tile in enumerate(self.tiles)
+            if tile.label != short[tile.type_name]
+        }
+        return script_json(
+            {
+                "form": self.form,
+                "types": [
+                    [printable(short[name]), _cut(name), _cut(namespace_of(name))]
+                    for name in types
+                ],
+                "parent": [tile.parent for tile in self.tiles],
+                "type": [types[tile.type_name] for tile in self.tiles],
+                "labels": labels,
+                "bytes": [tile.total_bytes for tile in self.tiles],
+                "own": [tile.own_bytes for tile in self.tiles],
+                "count": [tile.total_count for tile in self.tiles],
+                "address": [tile.address for tile in self.tiles],
+                "rest": [
+                    place for place, tile in enumerate(self.tiles) if tile.is_rest
+                ],
+            }
+        )
+
+
+def script_json(value: object) -> str:
+    """``value`` as JSON that no HTML parser reads as a tag, an entity or an end."""
+    text = json.dumps(value, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _cut(name: str) -> str:
+    name = printable(name)
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table.
+
+    Attributes:
+        value: The number to sort by; ``None`` for text.
+        text: What to show.
+        full: All of it, where ``text`` is short for something.
+        share: Length of the bar, 0 to 1; ``None`` for none.
+    """
+
+    value: int | float | None
+    text: str
+    full: str = ""
+    share: float | None = None
+
+
+def rows_of(panel: Panel, answer: Answer) -> list[list[Cell]]:
+    """A panel's rows."""
+    largest = max(
+        (cast("int", value) for value in answer.column(panel.bar))
+        if panel.bar and answer.rows
+        else (),
+        default=0,
+    )
+    return [
+        [_cell(panel, column, row[column], largest) for column in panel.columns]
+        for row in answer.dicts()
+    ]
+
+
+def _cell(panel: Panel, column: str, value: object, largest: int) -> Cell:
+    if column == "type" or column.endswith("_type"):
+        name = str(value or "")
+        return Cell(None, caption_of(name), _cut(name))
+    if isinstance(value, int | float):
+        share = value / largest if column == panel.bar and largest else None
+        return Cell(value, f"{value:,}", share=share)
+    if column == "namespace" and not value:
+        return Cell(None, "(none)")
+    return Cell(None, "" if value is None else _cut(str(value)))

@@ -1,0 +1,407 @@
+"use strict";
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const make = (name, text = "", attributes = {}) => {
+    const made = document.createElement(name);
+    made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const count = new Intl.NumberFormat("en").format;
+  const bytes = (value) => {
+    if (value < 1024) return `${value} B`;
+    let unit = "";
+    for (unit of ["KiB", "MiB", "GiB", "TiB"]) {
+      value /= 1024;
+      if (value < 999.5) break;
+    }
+    return `${value.toFixed(value < 99.95 ? 1 : 0)} ${unit}`;
+  };
+  const share = (part, whole) => `${whole ? ((100 * part) / whole).toFixed(1) : "0.0"} %`;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  // ------------------------------------------------------------ colours
+
+  const themes = { "": "as the system", light: "light", dark: "dark" };
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  const repaints = [];
+  const repaint = () => repaints.forEach((paint) => paint());
+  const setTheme = (name) => {
+    if (name) root.dataset.theme = name;
+    else delete root.dataset.theme;
+    document.querySelector("#theme span").textContent = themes[name];
+    repaint();
+  };
+  const startTheme = () => {
+    const button = document.getElementById("theme");
+    const names = Object.keys(themes);
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const next = names[(names.indexOf(root.dataset.theme || "") + 1) % names.length];
+      setTheme(next);
+    });
+    dark.addEventListener("change", repaint);
+  };
+
+  // ------------------------------------------------------------ tables
+
+  const startSorting = (table) => {
+    const body = table.tBodies[0];
+    all("thead th", table).forEach((head, at) => {
+      const button = make("button", head.textContent, { type: "button" });
+      head.replaceChildren(button);
+      const value = (row) => {
+        const cell = row.cells[at];
+        return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+      };
+      button.addEventListener("click", () => {
+        const numeric = head.classList.contains("number");
+        const was = head.getAttribute("aria-sort");
+        const up = was ? was === "descending" : !numeric;
+        all("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const order = (a, b) => (numeric ? value(a) - value(b) : value(a).localeCompare(value(b)));
+        body.append(...[...body.rows].sort((a, b) => (up ? order(a, b) : order(b, a))));
+      });
+    });
+  };
+
+  const startFilter = (input) => {
+    const table = document.getElementById(input.dataset.filters);
+    const box = input.closest(".filter");
+    const rows = [...table.tBodies[0].rows];
+    const texts = rows.map((row) =>
+      [...row.cells].map((cell) => `${cell.textContent} ${cell.title}`).join(" ").toLowerCase());
+    box.hidden = false;
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      rows.forEach((row, at) => {
+        row.hidden = !words.every((word) => texts[at].includes(word));
+        shown += !row.hidden;
+      });
+      table.classList.toggle("filtered", words.length > 0);
+      box.querySelector(".said").textContent = words.length
+        ? `${count(shown)} of ${count(rows.length)} rows` : "";
+    });
+  };
+
+  const FIRST_ROWS = 12;
+  const startShortening = (table) => {
+    const rows = table.tBodies[0].rows.length;
+    if (rows <= FIRST_ROWS) return;
+    const button = make("button", `Show all ${count(rows)} rows`, { type: "button", class: "more-rows", "aria-expanded": "false" });
+    table.classList.add("short");
+    button.addEventListener("click", () => {
+      const short = table.classList.toggle("short");
+      button.setAttribute("aria-expanded", String(!short));
+      button.textContent = short ? `Show all ${count(rows)} rows` : `Show the first ${FIRST_ROWS} rows`;
+    });
+    table.parentElement.after(button);
+  };
+
+  // ------------------------------------------------------------ queries
+
+  const copyText = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // No clipboard outside secure contexts, and where the user forbids it.
+      const area = make("textarea", "", { readonly: "", class: "off" });
+      area.value = text;
+      document.body.append(area);
+      const before = document.activeElement;
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      before?.focus();
+      return done;
+    }
+  };
+  const startCopy = (button) => {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const code = document.getElementById(button.dataset.copy);
+      const said = button.closest(".tools").querySelector(".said");
+      if (await copyText(code.textContent)) {
+        said.textContent = "Copied.";
+      } else {
+        getSelection().selectAllChildren(code);
+        said.textContent = "Selected: press Ctrl+C.";
+      }
+      setTimeout(() => { said.textContent = ""; }, 4000);
+    });
+  };
+
+  // ------------------------------------------------------------ charts
+
+  // Paul Tol's "light" scheme: told apart by colour-blind eyes, with text on top.
+  const PALETTE = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff",
+    "#44bb99", "#bbcc33", "#aaaa00"];
+  const GROUND = [16, 20, 25];
+  const NIGHT = 0.52;
+  const shade = (colour) => {
+    if (!isDark()) return colour;
+    const part = (at) => parseInt(colour.slice(at, at + 2), 16);
+    const mixed = [1, 3, 5].map((at, i) => Math.round(part(at) * (1 - NIGHT) + GROUND[i] * NIGHT));
+    return `rgb(${mixed.join(",")})`;
+  };
+  const css = (name) => {
+    const probe = make("span", "", { style: `color: var(${name})` });
+    document.body.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  };
+  // Plotly reads tags and entities in text: nothing of ours shall look like one.
+  const literal = (text) =>
+    text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+  const WAYS = {
+    type: { title: "type", of: (data, at) => data.types[data.type[at]][0] },
+    namespace: { title: "namespace", of: (data, at) => data.types[data.type[at]][2] || "(none)" },
+  };
+  const MOST_ROWS = 12;
+  const OTHER = "#c9ced3";
+
+  class Chart {
+    constructor(section) {
+      this.section = section;
+      this.data = JSON.parse(section.querySelector("script").textContent);
+      this.plot = section.querySelector(".plot");
+      this.title = section.querySelector("h2").textContent;
+      const size = this.data.parent.length;
+      this.children = Array.from({ length: size }, () => []);
+      this.data.parent.forEach((parent, at) => parent >= 0 && this.children[parent].push(at));
+      this.children.forEach((list) => list.sort((a, b) => this.data.bytes[b] - this.data.bytes[a]));
+      this.rest = new Set(this.data.rest);
+      this.at = 0;
+      this.way = "type";
+      this.shownAt = 0;
+      this.startControls();
+      this.show(0, false);
+    }
+
+    label(at) {
+      return this.data.labels[at] ?? this.data.types[this.data.type[at]][0];
+    }
+
+    startControls() {
+      this.section.querySelector(".controls").hidden = false;
+      const select = this.section.querySelector("select");
+      for (const [name, way] of Object.entries(WAYS)) {
+        select.append(make("option", way.title, { value: name }));
+      }
+      select.addEventListener("change", () => {
+        this.way = select.value;
+        this.paint();
+      });
+    }
+
+    show(at, drawn = true) {
+      this.at = at;
+      this.showCrumbs();
+      this.showRows();
+      if (drawn) this.move();
+    }
+
+    showCrumbs() {
+      const way = [];
+      for (let at = this.at; at >= 0; at = this.data.parent[at]) way.unshift(at);
+      const list = this.section.querySelector(".crumbs");
+      const hadFocus = list.contains(document.activeElement);
+      const items = way.map((at) => {
+        const item = make("li");
+        if (at === this.at) {
+          item.append(make("span", clip(this.label(at), 60), { "aria-current": "true", tabindex: "-1" }));
+        } else {
+          const button = make("button", clip(this.label(at), 40), { type: "button" });
+          button.addEventListener("click", () => this.show(at));
+          item.append(button);
+        }
+        return item;
+      });
+      if (items.length > 7) items.splice(3, items.length - 6, make("li", `… ${items.length - 6} more`));
+      list.replaceChildren(...items);
+      if (hadFocus) list.querySelector("[aria-current]").focus();
+    }
+
+    showRows() {
+      const { data } = this;
+      const table = this.section.querySelector(".level-table");
+      const hadFocus = table.contains(document.activeElement);
+      const inside = this.children[this.at];
+      const rows = inside.slice(0, MOST_ROWS).map((at) => {
+        const row = make("tr");
+        const head = make("th", "", { scope: "row" });
+        const full = data.types[data.type[at]][1];
+        if (full) head.title = full;
+        if (this.children[at].length) {
+          const button = make("button", this.label(at), { type: "button" });
+          button.addEventListener("click", () => this.show(at));
+          head.append(button);
+        } else {
+          head.textContent = this.label(at);
+        }
+        row.append(head, make("td", data.address[at]),
+          make("td", data.count[at] === null ? "" : count(data.count[at]), { class: "number" }),
+          make("td", count(data.bytes[at]), { class: "number" }),
+          make("td", share(data.bytes[at], data.bytes[0]), { class: "number" }));
+        return row;
+      });
+      const said = `${this.label(this.at)}: ${bytes(data.bytes[this.at])}` +
+        (data.own[this.at] ? `, ${bytes(data.own[this.at])} of them its own` : "") +
+        (inside.length ? `; ${inside.length > rows.length ? `the largest ${rows.length} of ${count(inside.length)}` : count(inside.length)} inside` : "; nothing inside");
+      table.querySelector("caption span").textContent = said;
+      table.tBodies[0].replaceChildren(...rows);
+      if (hadFocus) this.section.querySelector(".crumbs [aria-current]").focus();
+    }
+
+    colours() {
+      const { data } = this;
+      const of = WAYS[this.way].of;
+      const total = new Map();
+      data.bytes.forEach((_, at) => {
+        const name = of(data, at);
+        // What lies in its like is counted there.
+        if (at && !this.rest.has(at) && (!data.parent[at] || of(data, data.parent[at]) !== name)) {
+          total.set(name, (total.get(name) || 0) + data.bytes[at]);
+        }
+      });
+      const largest = [...total].sort((a, b) => b[1] - a[1]).slice(0, PALETTE.length);
+      const chosen = new Map(largest.map(([name], at) => [name, PALETTE[at]]));
+      const items = [...chosen, ["other", OTHER]].map(([name, colour]) => {
+        const item = make("li");
+        const swatch = make("span");
+        swatch.style.background = shade(colour);
+        item.append(swatch, clip(name, 60));
+        return item;
+      });
+      this.section.querySelector(".legend").replaceChildren(...items);
+      return data.bytes.map((_, at) => {
+        if (!at) return css("--code");
+        return shade(this.rest.has(at) ? OTHER : chosen.get(of(data, at)) ?? OTHER);
+      });
+    }
+
+    trace() {
+      const { data } = this;
+      const labels = data.parent.map((_, at) => literal(clip(this.label(at), 80)));
+      const hover = data.parent.map((_, at) => {
+        const lines = [clip(data.types[data.type[at]][1] || this.label(at), 100)];
+        if (data.address[at]) lines.push(data.address[at]);
+        lines.push(`${count(data.bytes[at])} bytes, ${share(data.bytes[at], data.bytes[0])}`);
+        if (data.count[at] !== null) lines.push(`${count(data.count[at])} objects`);
+        return lines.map(literal).join("<br>");
+      });
+      const line = { width: 1, color: css("--sheet") };
+      return {
+        type: data.form,
+        ids: data.parent.map((_, at) => String(at)),
+        parents: data.parent.map((parent) => (parent < 0 ? "" : String(parent))),
+        labels,
+        text: data.bytes.map(bytes),
+        values: data.bytes,
+        hovertext: hover,
+        hoverinfo: "text",
+        branchvalues: "total",
+        sort: true,
+        level: String(this.at),
+        maxdepth: data.form === "icicle" ? 7 : 4,
+        texttemplate: data.form === "icicle" ? "%{label} %{text}" : "%{label}<br>%{text}",
+        textfont: { color: isDark() ? "#f2f4f6" : "#14181c", size: 12 },
+        marker: { colors: this.colours(), line, pad: { t: 20, l: 3, r: 3, b: 3 } },
+        pathbar: { visible: false },
+        tiling: data.form === "icicle" ? { orientation: "v", pad: 1 } : { packing: "squarify", pad: 2 },
+        hoverlabel: { align: "left", font: { size: 12 } },
+      };
+    }
+
+    layout() {
+      return {
+        margin: { t: 0, l: 0, r: 0, b: 0 },
+        paper_bgcolor: "rgba(0,0,0,0)",
+        font: { family: getComputedStyle(document.body).fontFamily, color: css("--ink") },
+      };
+    }
+
+    draw() {
+      this.plot.hidden = false;
+      const options = { displayModeBar: false, responsive: true };
+      return Plotly.newPlot(this.plot, [this.trace()], this.layout(), options).then(() => {
+        const event = `plotly_${this.data.form}click`;
+        this.plot.on(event, (click) => {
+          const next = click.nextLevel;
+          if (next !== undefined) this.show(next === "" ? 0 : Number(next));
+          return false;
+        });
+        repaints.push(() => this.paint());
+        this.drawn = true;
+      });
+    }
+
+    paint() {
+      if (this.drawn) Plotly.react(this.plot, [this.trace()], this.layout());
+      else this.colours();
+    }
+
+    move() {
+      if (!this.drawn) return;
+      // What has nothing inside is shown in what it lies in.
+      const at = this.children[this.at].length || !this.at ? this.at : this.data.parent[this.at];
+      const duration = calm.matches ? 0 : 250;
+      Plotly.animate(this.plot, { data: [{ level: String(at) }], traces: [0] }, {
+        frame: { redraw: false, duration },
+        transition: { duration, easing: "cubic-in-out" },
+        mode: "immediate",
+        fromcurrent: true,
+      });
+    }
+  }
+
+  const unpacked = async (packed) => {
+    const text = atob(packed);
+    const raw = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at += 1) raw[at] = text.charCodeAt(at);
+    const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  };
+
+  const startCharts = async () => {
+    const charts = all("section.chart").map((section) => new Chart(section));
+    const library = document.getElementById("library");
+    if (!charts.length || !library) return;
+    const code = await unpacked(library.textContent);
+    library.remove();
+    // The policy names the digest of this text: any other would not run.
+    document.head.append(make("script", code));
+    for (const chart of charts) {
+      await chart.draw();
+      await new Promise((go) => requestAnimationFrame(go));
+    }
+    root.dataset.charts = "drawn";
+  };
+
+  // ------------------------------------------------------------ printing
+
+  const startPrinting = () => {
+    let opened = [];
+    addEventListener("beforeprint", () => {
+      opened = all("details:not([open]):not(.query)");
+      opened.forEach((one) => { one.open = true; });
+    });
+    addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
+  };
+
+  startTheme();
+  all("table.sortable").forEach(startSorting);
+  all("main > section table:not(.level-table)").forEach(startShortening);
+  all("[data-filters]").forEach(startFilter);
+  all("[data-copy]").forEach(startCopy);
+  startPrinting();
+  requestAnimationFrame(() => setTimeout(startCharts, 0));
+})();

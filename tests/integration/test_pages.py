@@ -1,0 +1,290 @@
+"""Pages in a real browser, from disk, without a network."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from ingest.cli import main
+from ingest.example import example_gclog
+from tests.dumps.gclog import Gclog
+from tests.integration.browser import chromium, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from ingest.store.connection import Database, Target
+
+pytestmark = pytest.mark.server
+
+HOSTILE = (
+    "<script>window.__pwned=1</script>",
+    "</script><script>window.__pwned=2</script>",
+    '<a href="javascript:window.__pwned=3">N.Link</a>',
+    "<img src=x onerror=window.__pwned=4>",
+    "N.<b>bold</b><br>&lt;i&gt;&#60;%{value}",
+    "N.Right\u202eto left\u2028\"'`${window.__pwned=5}",
+    "N.{{ 7 * 7 }}{% raw %}",
+    "N." + "long" * 2000,
+)
+
+
+def hostile_gclog() -> str:
+    """Types with names that want to be more than text, all of them in each chart."""
+    log = Gclog().domain(HOSTILE[0])
+    for number, name in enumerate(HOSTILE, start=1):
+        log.type(number, name)
+    for number in range(1, len(HOSTILE) + 1):
+        below = [number * 16 + 1, number * 16 + 2]
+        log.object(number * 16, number, 1000, below)
+        log.object(below[0], number % len(HOSTILE) + 1, 3000)
+        log.object(below[1], number, 2000)
+        log.root(number * 16, 4, container=number)
+        log.object(number * 16 + 3, number, 100)
+    return log.close(HOSTILE[0]).text()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pages(
+    browser: Browser,
+    database: Database,
+    neo4j_target: Target,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, Path]]:
+    """Pages of the example and of the hostile dump."""
+    del browser  # without it there is nothing to make pages for
+    folder = tmp_path_factory.mktemp("pages")
+    database.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
+    (folder / "example.gclog").write_text(example_gclog(), encoding="utf-8")
+    (folder / "hostile.gclog").write_text(hostile_gclog(), encoding="utf-8")
+    made = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INGEST_HOME", str(folder / "home"))
+        patch.setenv("NEO4J_URI", neo4j_target.uri)
+        patch.setenv("NEO4J_USERNAME", neo4j_target.username)
+        patch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+        for name in ("example", "hostile"):
+            run("load", str(folder / f"{name}.gclog"))
+            made[name] = folder / f"{name}.html"
+            run("report", "--dump", name, "--html", str(made[name]))
+    yield made
+    database.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
+
+
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert not exit_.value.code
+
+
+CHARTS = ("objects",)
+
+
+def level(page: Page, chart: str) -> str:
+    """What the chart itself shows as its top."""
+    value = page.evaluate(
+        "(name) => document.querySelector(`#${name} .plot`)._fullData[0].level", chart
+    )
+    return str(value)
+
+
+def crumbs(page: Page, chart: str) -> list[str]:
+    return page.locator(f"#{chart} .crumbs li").all_inner_texts()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["example", "hostile"])
+def test_a_page_opens_without_a_complaint(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    assert pages[name].stat().st_size < 6_000_000
+    with opened(browser, pages[name], width=width, scheme=scheme) as seen:
+        page = seen.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("section.chart .plot .main-svg").count() >= len(CHARTS)
+        assert page.locator("h1").inner_text() == f"Leak report of {name}"
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(20, 23, 26)") is (scheme == "dark")
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_chart_goes_in_by_click_and_out_by_its_breadcrumb(
+    browser: Browser, pages: dict[str, Path], chart: str
+) -> None:
+    with opened(browser, pages["example"]) as seen:
+        page = seen.page
+        page.locator(f"#{chart}").scroll_into_view_if_needed()
+        assert (level(page, chart), len(crumbs(page, chart))) == ("0", 1)
+        first = page.locator(f"#{chart} tbody button").first.inner_text()
+        slice_ = page.locator(f"#{chart} .plot g.slice").nth(1)
+        slice_.locator("text").click(force=True)
+        page.wait_for_function(
+            "(name) => document.querySelector(`#${name} .plot`)._fullData[0].level"
+            " !== '0'",
+            arg=chart,
+        )
+        inside = crumbs(page, chart)
+        assert inside == ["Reachable heap", first]
+        page.locator(f"#{chart} .crumbs button").first.click()
+        page.wait_for_function(
+            "(name) => document.querySelector(`#${name} .plot`)._fullData[0].level"
+            " === '0'",
+            arg=chart,
+        )
+        assert crumbs(page, chart) == ["Reachable heap"]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_the_same_goes_by_keyboard(
+    browser: Browser, pages: dict[str, Path], chart: str
+) -> None:
+    with opened(browser, pages["example"], calm=False) as seen:
+        page = seen.page
+        inside = page.locator(f"#{chart} tbody button").first
+        name = inside.inner_text()
+        inside.focus()
+        page.keyboard.press("Enter")
+        said = page.locator(f"#{chart} caption [aria-live]").inner_text()
+        assert said.startswith(f"{name}: ")
+        assert page.evaluate("document.activeElement.getAttribute('aria-current')")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Enter")
+        assert len(crumbs(page, chart)) == 1
+        page.wait_for_timeout(600)
+        assert level(page, chart) == "0"
+
+
+def test_names_in_charts_are_text(browser: Browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["hostile"]) as seen:
+        page = seen.page
+        for chart in CHARTS:
+            plot = page.locator(f"#{chart} .plot")
+            assert plot.locator("a, b, i, script, img").count() == 0
+            texts = " ".join(plot.locator("text").all_text_contents())
+            assert "<script>" in texts
+            assert "&lt;i&gt;&#60;%{value}" in texts
+            for at in range(min(plot.locator("g.slice").count(), 12)):
+                plot.locator("g.slice").nth(at).hover(force=True)
+            assert plot.locator(".hoverlayer a, .hoverlayer b").count() == 0
+
+
+def column(page: Page, table: str, number: int) -> list[str]:
+    cells = page.locator(f"#{table} tbody tr:visible > :nth-child({number})")
+    return cells.all_inner_texts()
+
+
+def test_a_table_sorts_and_filters(browser: Browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["example"]) as seen:
+        page = seen.page
+        table = "type-histogram-table"
+        head = page.locator(f"#{table} thead th").nth(1)
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == "descending"
+        counts = [int(text.replace(",", "")) for text in column(page, table, 2)]
+        assert counts == sorted(counts, reverse=True)
+        assert len(counts) == 12
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == "ascending"
+        page.locator("#type-histogram .more-rows").click()
+        assert len(column(page, table, 1)) == 32
+        page.locator("#type-histogram input").fill("starminer sprite")
+        assert sorted(column(page, table, 1)) == [
+            "List`1[[Sprite]]",
+            "Sprite",
+            "Sprite[]",
+        ]
+        said = page.locator("#type-histogram .filter [role=status]").inner_text()
+        assert said == "3 of 32 rows"
+        page.locator("#type-histogram input").fill("no such type")
+        assert column(page, table, 1) == []
+
+
+def test_a_query_is_copied(browser: Browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["example"]) as seen:
+        page = seen.page
+        page.locator("#type-histogram details.query summary").click()
+        page.locator("#type-histogram [data-copy]").click()
+        said = page.locator("#type-histogram .tools .said")
+        expect(said).to_have_text("Copied.")
+        page.evaluate(
+            "document.body.append(Object.assign(document.createElement('textarea'),"
+            " {id: 'paste'}))"
+        )
+        page.locator("#paste").focus()
+        page.keyboard.press("Control+V")
+        pasted = page.locator("#paste").input_value()
+        assert pasted.startswith(":param dump => ")
+        assert "MATCH (t:Type)" in pasted
+
+
+def test_colours_change_on_a_button(browser: Browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["example"], scheme="dark") as seen:
+        page = seen.page
+        assert page.locator("#theme").inner_text() == "Colours: as the system"
+        page.locator("#theme").click()
+        assert page.locator("#theme").inner_text() == "Colours: light"
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == "rgb(251, 251, 250)"
+
+
+def test_every_control_has_a_name_and_every_chart_a_table(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    with opened(browser, pages["example"]) as seen:
+        page = seen.page
+        nameless = page.evaluate(
+            """[...document.querySelectorAll("button, a, input, select, summary")]
+            .filter((one) => !one.closest("[hidden]"))
+            .filter((one) => !(one.textContent.trim() || one.labels?.length))
+            .map((one) => one.outerHTML)"""
+        )
+        assert nameless == []
+        for chart in CHARTS:
+            assert page.locator(f"#{chart} table tbody tr").count() > 1
+        headings = page.evaluate(
+            "[...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])"
+        )
+        assert headings[0] == 1
+        assert headings.count(1) == 1
+        assert all(b - a <= 1 for a, b in pairwise(headings))
+
+
+def test_without_script_the_tables_are_there(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(pages["example"].as_uri())
+    assert page.locator("#objects tbody tr").count() > 3
+    assert page.locator("button:visible").count() == 0
+    assert page.locator("#type-histogram tbody tr:visible").count() == 32
+    context.close()
+
+
+def test_the_password_is_not_in_a_page(
+    pages: dict[str, Path], neo4j_target: Target
+) -> None:
+    assert neo4j_target.password
+    for file in pages.values():
+        assert neo4j_target.password not in file.read_text(encoding="utf-8")
+
+
+def test_data_of_charts_is_json(pages: dict[str, Path]) -> None:
+    text = pages["hostile"].read_text(encoding="utf-8")
+    for part in text.split('<script type="application/json">')[1:]:
+        data = json.loads(part.partition("</script>")[0])
+        assert len(data["parent"]) == len(data["bytes"]) == len(data["type"])

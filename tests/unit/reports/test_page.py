@@ -1,0 +1,136 @@
+"""The page as text: what of a dump may stand in it, and how."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from ingest.queries.answer import Answer
+from ingest.queries.library import find
+from ingest.reports import html
+from ingest.reports.html import Source, chart_library
+from ingest.reports.page import QUERIES, report_page, script_json
+
+HOSTILE = "N.</script><script>x</script><img src=x onerror=y>\u202e\"'&lt;{{7*7}}"
+
+
+def row_for(query: str, **known: object) -> Answer:
+    """One row of a query: what is known, and something of each column's type."""
+    usual: dict[str, object] = {
+        "STRING": HOSTILE,
+        "INTEGER": 7,
+        "FLOAT": 0.5,
+        "BOOLEAN": False,
+        "LIST<STRING>": [HOSTILE],
+        "LIST<INTEGER>": [7],
+    }
+    columns = find(query).columns
+    row = tuple(known.get(column.name, usual[column.type]) for column in columns)
+    return Answer(tuple(column.name for column in columns), (row,))
+
+
+def page() -> str:
+    answers = {name: row_for(name) for name in QUERIES}
+    answers["dump"] = row_for("dump", reachable_bytes=1000)
+    answers["dominator-treemap"] = row_for(
+        "dominator-treemap", object=0, dominator=None, retained_bytes=900
+    )
+    sources = {name: Source(name, f"{HOSTILE} {name}", "http://x/") for name in QUERIES}
+    return report_page(
+        answers,
+        [row_for("k-shortest-root-paths")],
+        sources,
+        [Source("k-shortest-root-paths", "MATCH", None)],
+        loaded_at="2026-01-02T03:04:05Z",
+    )
+
+
+class Tags(HTMLParser):
+    """Tags and attributes that a parser finds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def made() -> str:
+    return page()
+
+
+def test_names_of_a_dump_are_only_text(made: str) -> None:
+    tags = Tags(made).found
+
+    assert "img" not in {tag for tag, _ in tags}
+    assert sum(tag == "script" for tag, _ in tags) == 3
+    assert not [name for _, names in tags for name in names if name.startswith("on")]
+    assert "\u202e" not in made
+    assert "\\u202e" in made
+    assert "{{7*7}}" in made
+    assert "N.&lt;/script&gt;" in made
+
+
+def test_the_policy_names_each_script_and_nothing_else(made: str) -> None:
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', made)
+    policy = policy.replace("&#39;", "'")
+    allowed = re.findall(r"'(sha256-[^']*)'", policy)
+    (script,) = re.findall(r"<script>(.*?)</script>", made, re.DOTALL)
+    (packed,) = re.findall(r'id="library" [^>]*>([^<]*)<', made)
+    library = gzip.decompress(base64.b64decode(packed))
+
+    digests = [hashlib.sha256(text).digest() for text in (script.encode(), library)]
+    assert allowed == [f"sha256-{base64.b64encode(d).decode()}" for d in digests]
+    assert policy.startswith("default-src 'none';")
+    for word in ("unsafe-eval", "http", "*", "script-src 'unsafe-inline'"):
+        assert word not in policy
+
+
+def test_the_page_asks_for_nothing(made: str) -> None:
+    for tag, names in Tags(made).found:
+        assert not {"src", "srcset", "action"} & set(names), tag
+        if "href" in names:
+            assert tag == "a"
+            assert (names["href"] or "").startswith(("#", "http://x/"))
+    assert "url(" not in made
+    assert "@import" not in made
+
+
+def test_every_part_has_its_query(made: str) -> None:
+    for name in QUERIES:
+        assert f"<code>{name}</code>" in made
+    ids = [names["id"] for _, names in Tags(made).found if "id" in names]
+    assert len(ids) == len(set(ids))
+    copied = [names.get("data-copy") for _, names in Tags(made).found]
+    assert {name for name in copied if name} <= set(ids)
+    links = [(names.get("href") or "") for _, names in Tags(made).found]
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+
+
+def test_a_page_is_the_same_each_time(made: str) -> None:
+    assert page() == made
+
+
+def test_json_for_scripts_cannot_end_them() -> None:
+    value = {"a": "</script><!--&amp;\u2028\u2029"}
+
+    text = script_json(value)
+
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == value
+
+
+def test_own_files_hold_no_end_of_their_tags() -> None:
+    for name, tag in (("page.js", "script"), ("page.css", "style")):
+        assert f"</{tag}" not in html._asset(name).lower()
+        assert "<!--" not in html._asset(name)
+    assert b"\r" not in gzip.decompress(base64.b64decode(chart_library().packed))
