@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from ingest.places import places
 from ingest.progress import silent
@@ -33,6 +34,9 @@ TEST_CACHE = _CHECKOUT / ".test-cache"
 for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
     os.environ.pop(_name, None)
 os.environ["INGEST_HOME"] = str(TEST_CACHE / "home")
+# A shared machine is slow at times: no test is timed.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 # Kernels are compiled into a folder that every test's own home shares.
 os.environ["NUMBA_CACHE_DIR"] = str(TEST_CACHE / "kernels")
 

@@ -123,7 +123,7 @@ def test_the_program_is_asked_for_nothing_else_and_left_as_it_was(
     ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(0, 60), max_size=12))
 def test_pieces_are_split_anywhere(sizes: list[int]) -> None:
     vm = FakeVm(split(HEAP[:300], *sizes))

@@ -367,7 +367,7 @@ _RECORDS = st.one_of(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.integers(1, 40),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_the_reader_agrees_with_its_twin(
     lines: list[str], end: str, piece: int
 ) -> None:
@@ -438,7 +438,7 @@ def test_the_reader_agrees_with_its_twin(
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_noise_behind_a_record_never_breaks_the_reader(noise: bytes) -> None:
     from ingest.readers.gclog import read as read_gclog
 
