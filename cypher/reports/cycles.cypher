@@ -44,6 +44,8 @@ RETURN
   size(circle) AS length,
   retained_bytes,
   circle[0].root_distance IS NOT NULL AS alive,
-  [n IN circle | n.type_name + ' ' + n.address] AS members
+  [n IN circle |
+    n.type_name + ' ' + n.address + coalesce(' "' + left(n.value, 40) + '"', '')
+  ] AS members
 ORDER BY retained_bytes DESC, length, [n IN circle | n.key]
 LIMIT $limit

@@ -7,10 +7,12 @@
 // column: domain          INTEGER        ordinal of its domain; null where the dump has one
 // column: length          INTEGER        references from the root to the object
 // column: root            STRING         the root, with the type that contains a static
-// column: steps           LIST<STRING>   short type and address of each object, the root's first
+// column: steps           LIST<STRING>   field, short type, address and value of each object
 // column: types           LIST<STRING>   full type of each of those
 // column: addresses       LIST<STRING>   address of each
 // column: retained_bytes  LIST<INTEGER>  what each retains, bytes
+// column: fields          LIST<STRING>   through which the step before refers to each
+// column: values          LIST<STRING>   beginning of the text or name that each holds
 //
 // The first row is a shortest path of all; each other one is the shortest through
 // another holder, nearest to the roots first: another reason why the object is
@@ -27,34 +29,40 @@ CALL (o) {
     ((a:Object)<-[:REFERENCES]-(b:Object)
       WHERE COUNT { (a)<-[:REFERENCES]-() } = 1){0,1000}
     (fork:Object)
-  RETURN fork, reverse(nodes(p)) AS below
+  RETURN fork, reverse(nodes(p)) AS below,
+    [i IN range(1, length(p)) | relationships(p)[length(p) - i].field] AS below_fields
   ORDER BY length(p) DESC
   LIMIT 1
 }
-MATCH (fork)<-[:REFERENCES]-(h:Object|Root)
+MATCH (fork)<-[last:REFERENCES]-(h:Object|Root)
 WHERE h <> fork AND (h:Root OR h.root_distance IS NOT NULL)
-WITH DISTINCT d, o, fork, below, h
+WITH d, o, fork, below, below_fields, h, min(last.field) AS last_field
 ORDER BY o.key, coalesce(h.root_distance, 0), h.key
 LIMIT $limit
 CALL (d, fork, h) {
   MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..10000]->(h))
-  WITH fork, tail(nodes(p)) AS above
+  WITH fork, tail(nodes(p)) AS above, [r IN relationships(p) | r.field] AS fields
   LIMIT 1000
   WHERE NOT fork IN above
-  RETURN above
-  ORDER BY [n IN above | n.key]
+  RETURN above, fields
+  ORDER BY [n IN above | n.key], fields
   LIMIT 1
 }
-WITH o, above + below AS way
+WITH o, above + below AS way, fields + [last_field] + below_fields AS fields
 RETURN
   o.domain AS domain,
   size(way) - 1 AS length,
   way[0].name AS root,
-  [n IN tail(way) | n.type_name + ' ' + n.address] AS steps,
+  [i IN range(1, size(way) - 1) |
+    coalesce(toString(fields[i]) + ': ', '') + way[i].type_name + ' ' + way[i].address
+      + coalesce(' "' + left(way[i].value, 40) + '"', '')
+  ] AS steps,
   [n IN tail(way) |
     coalesce(head([(n)-[:INSTANCE_OF]->(t:Type) | t.name]), n.type_name)
   ] AS types,
   [n IN tail(way) | n.address] AS addresses,
-  [n IN tail(way) | n.retained_bytes] AS retained_bytes
+  [n IN tail(way) | n.retained_bytes] AS retained_bytes,
+  [i IN range(1, size(way) - 1) | coalesce(toString(fields[i]), '')] AS fields,
+  [n IN tail(way) | coalesce(left(n.value, 40), '')] AS values
 ORDER BY o.key, length, [n IN way | n.key]
 LIMIT $limit

@@ -93,6 +93,7 @@ WITH kind, t, o, object_count, retained_bytes, pile, pile_type,
     CASE
       WHEN steps[i]:Root THEN steps[i].name
       ELSE coalesce(fields[i] + ': ', '') + steps[i].type_name + ' ' + steps[i].address
+        + coalesce(' "' + left(steps[i].value, 40) + '"', '')
     END
   ] AS path
 WITH kind, t, o, object_count, retained_bytes, share, pile, pile_type, path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
-from ingest.reports.render import cell, table_text
+from ingest.reports.render import cell, folded, table_text
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _DEEPEST_INDENT = 12
 _MOST_STEPS = 40
-_ADDRESS = re.compile(r" 0x[0-9a-f]+$")
+_ADDRESS = re.compile(r" 0x[0-9a-f]+(?: \".*\")?$", re.DOTALL)
 
 OBJECT_QUERIES = (
     "object",
@@ -64,7 +64,7 @@ def _without_runs(steps: list[str]) -> list[str]:
 
 
 def _type(step: str) -> str:
-    """The type in a step, which may end in an address."""
+    """Field and type in a step, which may end in an address and a value."""
     return _ADDRESS.sub("", step)
 
 
@@ -100,7 +100,18 @@ def _facts_of(address: str, row: dict[str, object]) -> str:
     text += f"retains {cell(row['retained_bytes'])} bytes in "
     text += f"{cell(row['retained_count'])} object"
     text += "s" if row["retained_count"] != 1 else ""
-    return text + "\n" + source("object")
+    return text + "\n" + _details_of(row) + source("object")
+
+
+def _details_of(row: dict[str, object]) -> str:
+    """What only some formats tell of an object; a line each."""
+    text = ""
+    if row["value"] is not None:
+        text += folded(f"value: {printable(str(row['value']))}")
+    for name in ("length", "external_bytes", "identity_hash"):
+        if row[name] is not None:
+            text += f"  {name.replace('_', ' ')}: {cell(row[name])}\n"
+    return text
 
 
 def _paths(rows: list[dict[str, object]]) -> str:
@@ -145,16 +156,20 @@ def _sharing(row: dict[str, object], referrers: Answer, domain: object) -> str:
     if weak:
         text += ", some only weak"
     text += f"\n{source('referrers-of')}"
-    columns = ("held_by", "type", "address", "root_distance")
+    columns = ("held_by", "type", "field", "address", "root_distance")
     held = [
         (
             f"{r['what']} (weak)" if r["weak"] else r["what"],
             caption_of(str(r["type"] or "")),
+            r["field"],
             r["address"],
             r["root_distance"],
         )
         for r in [*strong, *weak][:10]
     ]
+    if all(row[2] is None for row in held):  # a format without fields
+        columns = (*columns[:2], *columns[3:])
+        held = [(*row[:2], *row[3:]) for row in held]
     return text + (table_text(columns, held, indent="    ") if held else "")
 
 

@@ -79,10 +79,12 @@ def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
                 o.domain,
                 len(path),
                 heap.root_name(root),
-                list(map(heap.label, path)),
+                heap.steps(path),
                 list(map(heap.name_of, path)),
                 [heap.objects[i].address for i in path],
                 list(map(heap.retained_bytes, path)),
+                ["", *(heap.field_to(i, j) or "" for i, j in pairwise(path))],
+                [(heap.objects[i].value or "")[:40] for i in path],
             )
             found.append((o.index, len(path), root.index, path, row))
     return [row for *_, row in sorted(found)][:limit]

@@ -162,7 +162,9 @@ class Heap:
 
     def label(self, i: int) -> str:
         """An object as it stands in a list of steps."""
-        return f"{self.caption(i)} {self.objects[i].address}"
+        value = self.objects[i].value
+        shown = "" if value is None else f' "{value[:40]}"'
+        return f"{self.caption(i)} {self.objects[i].address}{shown}"
 
     def root_name(self, root: Root) -> str:
         """A root in words, with the type that contains a static field."""
