@@ -108,6 +108,7 @@ class Roots:
 
         The class ``Isolate`` has the fields' names. Which class has the field, the
         VM's own ``Field`` objects tell: those with that name whose id is the place.
+        A variable of no class gets its library in front of its name.
         """
         classes = self._classes
         isolate = classes.internal("Isolate")
@@ -131,8 +132,15 @@ class Roots:
             )
         }
         for place, found in owners.items():
-            if len(found) == 1:
-                types[place] = by_name.get(self._class_named(found.pop()), NO_TYPE)
+            if len(found) != 1:
+                continue
+            name, library = self._class_named(found.pop())
+            if (name, library) in by_name:
+                types[place] = by_name[(name, library)]
+            elif library:  # a variable of no class
+                text = f"{library}::{names[fields[place]]}"
+                known_names = classes.field_names
+                fields[place] = known_names.setdefault(text, len(known_names))
         return fields, types
 
     def _static_fields(self) -> Iterator[tuple[str | None, int, int]]:

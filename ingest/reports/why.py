@@ -156,21 +156,23 @@ def _sharing(row: dict[str, object], referrers: Answer, domain: object) -> str:
     if weak:
         text += ", some only weak"
     text += f"\n{source('referrers-of')}"
-    columns = ("held_by", "type", "field", "address", "root_distance")
     held = [
-        (
-            f"{r['what']} (weak)" if r["weak"] else r["what"],
-            caption_of(str(r["type"] or "")),
-            r["field"],
-            r["address"],
-            r["root_distance"],
-        )
+        {
+            "held_by": f"{r['what']} (weak)" if r["weak"] else r["what"],
+            "type": caption_of(str(r["type"] or "")),
+            "field": r["field"],
+            "address": r["address"],
+            "root_distance": r["root_distance"],
+        }
         for r in [*strong, *weak][:10]
     ]
-    if all(row[2] is None for row in held):  # a format without fields
-        columns = (*columns[:2], *columns[3:])
-        held = [(*row[:2], *row[3:]) for row in held]
-    return text + (table_text(columns, held, indent="    ") if held else "")
+    if all(row["field"] is None for row in held):  # a format without fields
+        for row in held:
+            del row["field"]
+    if not held:
+        return text
+    rows = [tuple(row.values()) for row in held]
+    return text + table_text(tuple(held[0]), rows, indent="    ")
 
 
 def why_type(name: str, answers: dict[str, Answer]) -> str:

@@ -247,6 +247,15 @@ def test_a_static_that_two_classes_could_have_is_in_none(reading: Reading) -> No
     assert roots(graph)[2] == (9, "static", "", "_cache")
 
 
+def test_a_variable_of_no_class_is_named_with_its_library(reading: Reading) -> None:
+    heap = program()
+    heap.objects[6] = heap.objects[6].replace(named("Cache"), named("::"))
+
+    graph = reading(heap.bytes())
+
+    assert roots(graph)[2] == (9, "static", "", "package:app/cache.dart::_cache")
+
+
 def weak_heap() -> DartHeap:
     heap = DartHeap()
     heap.cls("Thing", "package:a/b.dart", ["a", "b", "c", "d"])
