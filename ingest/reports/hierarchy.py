@@ -81,6 +81,35 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
     return with_rests(_without_runs(tiles))
 
 
+def merged_tiles(answer: Answer) -> list[Tile]:
+    """The tree of ``type-tree`` or ``root-path-tree``; empty where a dump has none."""
+    places: dict[object, int] = {}
+    tiles: list[Tile] = []
+    for row in answer.dicts():
+        places[row["path"]] = len(tiles)
+        total_bytes = cast("int", row["total_bytes"])
+        total_count = cast("int", row["total_count"])
+        if not tiles:
+            tiles.append(whole_heap(total_bytes, total_count))
+            continue
+        name = str(row["type"])
+        # Only objects have types, and only kinds of roots have none of those.
+        is_type = cast("int", row["object_count"]) > 0
+        tiles.append(
+            Tile(
+                places[row["parent"]],
+                caption_of(name) if is_type else f"{name.replace('_', ' ')} roots",
+                name if is_type else "",
+                str(row["namespace"]),
+                total_bytes,
+                cast("int", row["shallow_bytes"]),
+                total_count,
+                cast("int", row["object_count"]),
+            )
+        )
+    return with_rests(tiles)
+
+
 def _without_runs(tiles: list[Tile]) -> list[Tile]:
     """Each long run of one type as one tile, which has the children of all."""
     head = list(range(len(tiles)))

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
 from ingest.reports.drawing import Picture, paths_of_object, picture
-from ingest.reports.hierarchy import Tile, dominator_tiles, whole_heap
+from ingest.reports.hierarchy import (
+    Tile,
+    dominator_tiles,
+    merged_tiles,
+    whole_heap,
+)
 from ingest.reports.html import Source, render
 from ingest.reports.leaks import POLICY, sentence
 from ingest.reports.why import path_tree
@@ -135,6 +140,8 @@ QUERIES: dict[str, dict[str, str]] = {
     "dump": {},
     "leak-suspects": {"limit": "10"},
     "dominator-treemap": {},
+    "type-tree": {},
+    "root-path-tree": {},
     **{panel.query: {"limit": str(panel.limit)} for panel in PANELS},
 }
 """Queries of the page with their parameters; `suspect_queries` tells more of them."""
@@ -205,7 +212,9 @@ def report_page(
             answers["leak-suspects"].dicts(), paths, path_sources, strict=True
         )
     ]
-    tiles = dominator_tiles(answers["dominator-treemap"], whole_heap(reachable))
+    by_type = merged_tiles(answers["type-tree"])
+    top = by_type[0] if by_type else whole_heap(reachable)
+    tiles = dominator_tiles(answers["dominator-treemap"], top)
     charts = [
         Chart(
             "objects",
@@ -215,7 +224,25 @@ def report_page(
             "treemap",
             tiles,
             sources["dominator-treemap"],
-        )
+        ),
+        Chart(
+            "types",
+            "The same by type",
+            "The dominator tree, its objects merged where they and all above them are "
+            "of the same types. Many small things that add up show here.",
+            "treemap",
+            by_type,
+            sources["type-tree"],
+        ),
+        Chart(
+            "root-paths",
+            "Root paths",
+            "The shortest way from a root to each object, merged by type, roots at "
+            "the top. Width is the bytes of all objects that hang there.",
+            "icicle",
+            merged_tiles(answers["root-path-tree"]),
+            sources["root-path-tree"],
+        ),
     ]
     panels = [
         (panel, table)
@@ -284,6 +311,11 @@ class Chart:
         """The largest tiles of the first level."""
         top = [tile for tile in self.tiles if tile.parent == 0]
         return sorted(top, key=lambda tile: -tile.total_bytes)[:TILES_SHOWN_FIRST]
+
+    @property
+    def has_addresses(self) -> bool:
+        """Whether its tiles are objects."""
+        return any(tile.address for tile in self.tiles)
 
     def data(self) -> str:
         """Its tree for the script, column by column; each type stands there once."""

@@ -52,7 +52,7 @@ def _of(label_name: str, *names: str) -> tuple[Column, ...]:
 
 
 _DTYPES = {"INTEGER": _COUNT, "STRING": _TEXT, "BOOLEAN": _FLAG}
-_NARROW = ("ordinal", "domain", "root_distance")
+_NARROW = ("ordinal", "domain", "root_distance", "depth")
 """Integers that no heap makes larger than 32 bits."""
 
 TABLES: tuple[Table, ...] = (
@@ -161,6 +161,27 @@ TABLES: tuple[Table, ...] = (
             "object_count",
             "shallow_bytes",
             "reachable_bytes",
+        ),
+    ),
+    Table(
+        "type_paths",
+        "trees of objects merged by type, the largest of each; parents come first",
+        (
+            Column("path", _ROW, "row number, from 0"),
+            Column("parent", _ROW, "row of this table; null at the top of a tree"),
+            Column("type", _ROW, "row of `types`; null where it is none"),
+            *_of(
+                "TypePath",
+                "tree",
+                "name",
+                "depth",
+                "object_count",
+                "shallow_bytes",
+                "total_count",
+                "total_bytes",
+                "rest_count",
+                "rest_bytes",
+            ),
         ),
     ),
 )

@@ -44,11 +44,15 @@ class KeptTables:
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed from its file.
 
-        Columns that came later than the file are null.
+        Columns that came later than the file are null, and a table that came later
+        has no rows.
         """
         del progress
+        path = self._path(name)
+        if not path.is_file():
+            return pl.LazyFrame(schema=table(name).schema)
         absent = self.absent(name)
-        return pl.scan_parquet(self._path(name), glob=False).with_columns(
+        return pl.scan_parquet(path, glob=False).with_columns(
             pl.lit(None, dtype=column.dtype).alias(column.name)
             for column in table(name).columns
             if column.name in absent
@@ -56,6 +60,8 @@ class KeptTables:
 
     def absent(self, name: str) -> frozenset[str]:
         """Columns of a table that came later than its file."""
+        if not self._path(name).is_file():
+            return frozenset()
         there = pl.scan_parquet(self._path(name), glob=False).collect_schema().names()
         return frozenset(table(name).schema.names()) - frozenset(there)
 

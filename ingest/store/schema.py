@@ -271,6 +271,31 @@ LABELS: tuple[Label, ...] = (
         ),
         indexes=(("dump",),),
     ),
+    Label(
+        "TypePath",
+        "objects whose ways from the top of a tree lead through the same types, merged",
+        "type_paths",
+        (
+            _KEY,
+            _DUMP,
+            Property(
+                "tree",
+                _STR,
+                "`dominators`, or `root_paths`: the shortest ways, by kind of root",
+            ),
+            Property("name", _STR, "full name of the type, or the kind of root"),
+            Property("depth", _INT, "steps from the top; 0 is the whole tree"),
+            Property("object_count", _INT, "objects merged here"),
+            Property("shallow_bytes", _INT, "bytes of those"),
+            Property("total_count", _INT, "those objects, and all further down"),
+            Property("total_bytes", _INT, "bytes of all of them"),
+            Property(
+                "rest_count", _INT, "of those, in smaller paths that are left out"
+            ),
+            Property("rest_bytes", _INT, "bytes of those"),
+        ),
+        indexes=(("dump",),),
+    ),
 )
 
 _FIELD = Property("field", _STR, "the field; `[i]` for element or variable i", True)
@@ -376,6 +401,34 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "source",
         "target",
         properties=(Property("reference_count", _INT, "how many"),),
+    ),
+    Relationship(
+        "HAS_PATH",
+        "Dump",
+        "TypePath",
+        "the tops of its merged trees",
+        "type_paths",
+        None,
+        "path",
+        ("depth", 0),
+    ),
+    Relationship(
+        "CONTAINS",
+        "TypePath",
+        "TypePath",
+        "one step further from the top",
+        "type_paths",
+        "parent",
+        "path",
+    ),
+    Relationship(
+        "OF_TYPE",
+        "TypePath",
+        "Type",
+        "the type at its end",
+        "type_paths",
+        "path",
+        "type",
     ),
 )
 

@@ -18,6 +18,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.merged import NOTHING
 from ingest.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.progress import silent
 from ingest.store.columns import table
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.analysis.merged import MergedTree
     from ingest.analysis.metrics import HeapMetrics
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
@@ -69,6 +71,18 @@ class HeapTables:
             ),
             "type_references": (len(metrics.pair_count), self._type_references),
             "domains": (len(graph.domains), self._domains),
+            "type_paths": (
+                sum(len(tree.parent) for tree in self._merged.values()),
+                self._type_paths,
+            ),
+        }
+
+    @property
+    def _merged(self) -> dict[str, MergedTree]:
+        """Merged trees by the name that they have in the graph."""
+        return {
+            "dominators": self.metrics.dominators_by_type,
+            "root_paths": self.metrics.root_paths_by_type,
         }
 
     def close(self) -> None:
@@ -385,6 +399,44 @@ class HeapTables:
             count_by(index, many),
             sum_by(index, size, many),
             sum_by(live, size, many),
+        )
+
+    def _type_paths(self, begin: int, end: int) -> Columns:
+        frames, first = [], 0
+        names = [*self.graph.type_names, MISSING_TYPE_NAME]
+        for name, tree in self._merged.items():
+            at = [
+                RootKind(root).label
+                if root >= 0
+                else ("" if kind == NOTHING else names[kind])
+                for kind, root in zip(
+                    tree.kind.tolist(), tree.root_kind.tolist(), strict=True
+                )
+            ]
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "parent": not_negative(
+                            np.where(tree.parent < 0, -1, tree.parent + first)
+                        ),
+                        "type": not_negative(tree.kind),
+                        "name": pl.Series(at, dtype=pl.String),
+                        "depth": tree.depth,
+                        "object_count": tree.object_count,
+                        "shallow_bytes": tree.shallow_bytes,
+                        "total_count": tree.total_count,
+                        "total_bytes": tree.total_bytes,
+                        "rest_count": tree.rest_count,
+                        "rest_bytes": tree.rest_bytes,
+                    }
+                ).with_columns(tree=pl.lit(name))
+            )
+            first += len(tree.parent)
+        return dict(
+            pl.concat(frames)
+            .with_row_index("path")[begin:end]
+            .select(table("type_paths").schema.names())
+            .to_dict()
         )
 
     def dump(self) -> dict[str, object]:

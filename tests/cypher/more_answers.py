@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from re import fullmatch
 from typing import TYPE_CHECKING
 
+from ingest.graph import RootKind
 from tests.cypher.answers import by_retained, facts, sizes
 
 if TYPE_CHECKING:
@@ -122,6 +123,93 @@ def _types(heap: Heap) -> list[tuple[int, list[int], list[int]]]:
         for t, mine in members.items()
         if mine
     ]
+
+
+Step = str | int | None
+"""A kind of root, or a type; placeholders have none."""
+
+
+def _merged(
+    heap: Heap, ways: dict[int, list[Step]], tops: list[int], first_row: int
+) -> list[Row]:
+    """Objects by the chain of types on the way to each, runs as one step.
+
+    Args:
+        heap: Whose objects.
+        ways: From the top to each object.
+        tops: Objects whose chains are found first, in that order.
+        first_row: Number of the first row.
+    """
+    groups: dict[tuple[Step, ...], list[int]] = {(): []}
+    if tops:
+        groups |= {(kind.label,): [] for kind in RootKind}
+    for i in [*tops, *sorted(ways)]:
+        chain: tuple[Step, ...] = ()
+        for step in ways[i]:
+            if (step,) != chain[-1:]:
+                chain = (*chain, step)
+                groups.setdefault(chain, [])
+        if i not in groups[chain]:
+            groups[chain].append(i)
+    below = {
+        chain: [i for c, own in groups.items() for i in own if c[: len(chain)] == chain]
+        for chain in groups
+    }
+    order = [c for c in groups if below[c] or not c]
+    order.sort(key=lambda c: -heap.bytes(below[c]))
+    number = {chain: first_row + row for row, chain in enumerate(order)}
+    rows: list[Row] = []
+    for chain in order:
+        end = chain[-1] if chain else ""
+        name = end if isinstance(end, str) else heap.type_name(end)
+        rows.append(
+            (
+                number[chain],
+                number[chain[:-1]] if chain else None,
+                len(chain),
+                name,
+                heap.namespace(end) if isinstance(end, int) else "",
+                len(groups[chain]),
+                heap.bytes(groups[chain]),
+                len(below[chain]),
+                heap.bytes(below[chain]),
+                0,
+                0,
+            )
+        )
+    return rows
+
+
+def _by_dominators(heap: Heap) -> list[Row]:
+    ways: dict[int, list[Step]] = {}
+    for i in heap.live:
+        chain: list[Step] = []
+        at: int | None = i
+        while at is not None:
+            chain.insert(0, heap.objects[at].type)
+            at = heap.dominator(at)
+        ways[i] = chain
+    return _merged(heap, ways, [], 0)
+
+
+def type_tree(heap: Heap, limit: int) -> Rows:
+    return _by_dominators(heap)[:limit]
+
+
+def root_path_tree(heap: Heap, limit: int) -> Rows:
+    ways: dict[int, list[Step]] = {}
+    queue = []
+    for root in heap.roots:
+        if not root.weak and root.object not in ways:
+            ways[root.object] = [root.kind, heap.objects[root.object].type]
+            queue.append(root.object)
+    tops = list(queue)
+    for i in queue:
+        for j in heap.objects[i].strong:
+            if j not in ways:
+                ways[j] = [*ways[i], heap.objects[j].type]
+                queue.append(j)
+    return _merged(heap, ways, tops, len(_by_dominators(heap)))[:limit]
 
 
 def _domain(heap: Heap, t: int) -> int:

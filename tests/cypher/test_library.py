@@ -44,6 +44,7 @@ WANTED = {
     "pinned-objects",
     "retained-objects",
     "retained-types",
+    "root-path-tree",
     "root-paths-of-type",
     "roots-by-kind",
     "shared-by",
@@ -52,6 +53,7 @@ WANTED = {
     "static-roots",
     "type-histogram",
     "type-references",
+    "type-tree",
     "unreachable-types",
     "weakly-held",
 }

@@ -126,6 +126,7 @@ CASES: dict[str, list[Given]] = {
     ]
     + [{"type": ITEM, "instances": "2"}],
     "roots-by-kind": [{}, {"limit": "2"}],
+    "root-path-tree": [{}, {"limit": "5"}],
     "shared-by": [
         {},
         {"min_bytes": "0", "limit": "1000"},
@@ -146,6 +147,7 @@ CASES: dict[str, list[Given]] = {
     "static-roots": [{}, {"limit": "2"}],
     "type-histogram": [{}, EVERYTHING],
     "type-references": [{}, EVERYTHING, {"type": SESSION}, {"type": "-"}],
+    "type-tree": [{}, {"limit": "5"}],
     "unreachable-types": [{}, {"limit": "2"}],
     "warnings": [{}],
     "weakly-held": [{}, {"limit": "2"}],

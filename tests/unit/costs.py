@@ -16,6 +16,7 @@ import numpy as np
 
 from ingest.analysis.distances import root_distances
 from ingest.analysis.dominators import dominate, retained
+from ingest.analysis.merged import merged
 from ingest.analysis.metrics import analyse
 from ingest.analysis.nesting import nest_of
 from ingest.analysis.types import type_references
@@ -126,7 +127,10 @@ def peaks(objects: int, references: int) -> dict[str, int]:
             nest = nest_of(graph, tree, search)
         with _peak(found, "sets of types"):
             type_retained_bytes(graph, nest, held)
-        del tree, search, held, nest
+        dominator = tree.by_object()
+        with _peak(found, "merged trees"):
+            merged(graph, dominator)
+        del tree, search, held, nest, dominator
         with _peak(found, "analysis"):
             analyse(graph)
     finally:

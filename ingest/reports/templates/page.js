@@ -167,6 +167,7 @@
   };
   const MOST_ROWS = 12;
   const OTHER = "#c9ced3";
+  const LEAST_SCALE = 0.6;
 
   class Chart {
     constructor(section) {
@@ -179,15 +180,20 @@
       this.data.parent.forEach((parent, at) => parent >= 0 && this.children[parent].push(at));
       this.children.forEach((list) => list.sort((a, b) => this.data.bytes[b] - this.data.bytes[a]));
       this.rest = new Set(this.data.rest);
+      this.hasAddresses = this.data.address.some(Boolean);
       this.at = 0;
       this.way = "type";
-      this.shownAt = 0;
       this.startControls();
       this.show(0, false);
     }
 
     label(at) {
       return this.data.labels[at] ?? this.data.types[this.data.type[at]][0];
+    }
+
+    /** Neither the top, nor a kind of root, nor what is left out. */
+    isTyped(at) {
+      return this.data.types[this.data.type[at]][1] !== "";
     }
 
     startControls() {
@@ -247,7 +253,7 @@
         } else {
           head.textContent = this.label(at);
         }
-        row.append(head, make("td", data.address[at]),
+        row.append(head, ...(this.hasAddresses ? [make("td", data.address[at], { class: "address" })] : []),
           make("td", data.count[at] === null ? "" : count(data.count[at]), { class: "number" }),
           make("td", count(data.bytes[at]), { class: "number" }),
           make("td", share(data.bytes[at], data.bytes[0]), { class: "number" }));
@@ -256,7 +262,7 @@
       const said = `${this.label(this.at)}: ${bytes(data.bytes[this.at])}` +
         (data.own[this.at] ? `, ${bytes(data.own[this.at])} of them its own` : "") +
         (inside.length ? `; ${inside.length > rows.length ? `the largest ${rows.length} of ${count(inside.length)}` : count(inside.length)} inside` : "; nothing inside");
-      table.querySelector("caption span").textContent = said;
+      this.section.querySelector(".level-said").textContent = said;
       table.tBodies[0].replaceChildren(...rows);
       if (hadFocus) this.section.querySelector(".crumbs [aria-current]").focus();
     }
@@ -267,8 +273,9 @@
       const total = new Map();
       data.bytes.forEach((_, at) => {
         const name = of(data, at);
+        if (!this.isTyped(at)) return;
         // What lies in its like is counted there.
-        if (at && !this.rest.has(at) && (!data.parent[at] || of(data, data.parent[at]) !== name)) {
+        if (!data.parent[at] || of(data, data.parent[at]) !== name) {
           total.set(name, (total.get(name) || 0) + data.bytes[at]);
         }
       });
@@ -284,7 +291,8 @@
       this.section.querySelector(".legend").replaceChildren(...items);
       return data.bytes.map((_, at) => {
         if (!at) return css("--code");
-        return shade(this.rest.has(at) ? OTHER : chosen.get(of(data, at)) ?? OTHER);
+        if (!this.isTyped(at)) return this.rest.has(at) ? shade(OTHER) : css("--root");
+        return shade(chosen.get(of(data, at)) ?? OTHER);
       });
     }
 
@@ -339,9 +347,20 @@
           if (next !== undefined) this.show(next === "" ? 0 : Number(next));
           return false;
         });
+        this.plot.on("plotly_afterplot", () => this.hideTinyText());
+        this.plot.on("plotly_animated", () => this.hideTinyText());
+        this.hideTinyText();
         repaints.push(() => this.paint());
         this.drawn = true;
       });
+    }
+
+    /** Text that was scaled down to fit until nobody can read it. */
+    hideTinyText() {
+      for (const text of all("text.slicetext", this.plot)) {
+        const scale = /scale\(([\d.]+)/.exec(text.getAttribute("transform") || "");
+        text.style.visibility = scale && Number(scale[1]) < LEAST_SCALE ? "hidden" : "";
+      }
     }
 
     paint() {

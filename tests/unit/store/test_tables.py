@@ -52,6 +52,7 @@ def test_references_in_slices_are_those_of_the_graph(
 def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
     tables = tables_of(graph)
     metrics = tables.metrics
+    merged = (metrics.dominators_by_type, metrics.root_paths_by_type)
     weak = int(np.count_nonzero(graph.root_flags & 2))
     weak_references = 0 if graph.ref_kind is None else int((graph.ref_kind > 0).sum())
     expected = {
@@ -64,6 +65,9 @@ def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
         "INSTANCE_OF": graph.object_count,
         "DOMINATES": int((metrics.dominator >= -1).sum()),
         "REFERENCES_TYPE": len(metrics.pair_count),
+        "HAS_PATH": 2,
+        "CONTAINS": sum(len(tree.parent) - 1 for tree in merged),
+        "OF_TYPE": sum(int((tree.kind >= 0).sum()) for tree in merged),
     }  # fmt: skip
     found = counts(tables)
     assert found.relationships == {k: n for k, n in expected.items() if n}

@@ -1,0 +1,45 @@
+// name: type-tree
+// title: The dominator tree, its objects merged by type
+// mode: read
+// param: dump   INTEGER         number of the dump
+// param: limit  INTEGER = 2000  most rows to return
+// column: path           INTEGER  number of the merged path, from 0
+// column: parent         INTEGER  number of the path that it continues; null at the top
+// column: depth          INTEGER  steps from the top; 0 is the whole tree
+// column: type           STRING   full name of the type at its end; empty at the top
+// column: namespace      STRING   namespace or library; empty where the type has none
+// column: object_count   INTEGER  objects merged here
+// column: shallow_bytes  INTEGER  bytes of those
+// column: total_count    INTEGER  those objects, and all that they dominate
+// column: total_bytes    INTEGER  bytes of all of them: what those here retain
+// column: rest_count     INTEGER  of those, in smaller paths that are left out
+// column: rest_bytes     INTEGER  bytes of those
+//
+// Objects are one path whose dominators, up to the roots, are of the same types; runs
+// of one type are one step. Thousands of small objects that each object of a list
+// holds are one row with their sum here, where the tree of objects has nothing large
+// to show. The load keeps the 2,000 paths with most bytes: the first row is all of it,
+// parents stand in front of their children. Own bytes, the rest, and the totals of
+// the rows right below add up to a row's total. A dump that was loaded by an older
+// version has no row. Go on with owners-of-type for a type.
+MATCH (n:TypePath)
+WHERE n.dump = $dump AND n.tree = 'dominators'
+WITH n
+ORDER BY n.total_bytes DESC, n.key
+LIMIT $limit
+OPTIONAL MATCH (p:TypePath)-[:CONTAINS]->(n)
+OPTIONAL MATCH (n)-[:OF_TYPE]->(t:Type)
+RETURN
+  n.key % 1099511627776 AS path,
+  p.key % 1099511627776 AS parent,
+  n.depth AS depth,
+  n.name AS type,
+  coalesce(t.namespace, '') AS namespace,
+  n.object_count AS object_count,
+  n.shallow_bytes AS shallow_bytes,
+  n.total_count AS total_count,
+  n.total_bytes AS total_bytes,
+  n.rest_count AS rest_count,
+  n.rest_bytes AS rest_bytes
+ORDER BY n.total_bytes DESC, n.key
+LIMIT $limit

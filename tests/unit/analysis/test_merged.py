@@ -1,0 +1,200 @@
+"""Merged trees against their definition: chains of types, one object at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.analysis import merged as module
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.merged import DEEPEST, MergedTree, merged
+from ingest.analysis.metrics import analyse
+from tests.unit.graphs import graph_of, small_graphs
+
+if TYPE_CHECKING:
+    from ingest.compiled import Ints
+    from ingest.graph import HeapGraph
+
+Chain = tuple[int, ...]
+
+
+def chain_of(graph: HeapGraph, parent: Ints, i: int) -> Chain:
+    """Types from the top down to object ``i``, equal neighbours once."""
+    kinds = []
+    while i != ROOT:
+        kinds.append(int(graph.type_index[i]))
+        i = int(parent[i])
+    chain: list[int] = []
+    for kind in reversed(kinds):
+        if [kind] != chain[-1:] and len(chain) < DEEPEST:
+            chain.append(kind)
+    return tuple(chain)
+
+
+def sums(graph: HeapGraph, parent: Ints) -> dict[Chain, list[int]]:
+    """Of each chain: objects and bytes of its own, and with all below."""
+    found: dict[Chain, list[int]] = {(): [0, 0, 0, 0]}
+    for i in range(len(parent)):
+        if parent[i] == UNREACHABLE:
+            continue
+        size, chain = int(graph.shallow_bytes[i]), chain_of(graph, parent, i)
+        for end in range(len(chain) + 1):
+            entry = found.setdefault(chain[:end], [0, 0, 0, 0])
+            entry[2] += 1
+            entry[3] += size
+        found[chain][0] += 1
+        found[chain][1] += size
+    return found
+
+
+def rows(tree: MergedTree) -> dict[Chain, list[int]]:
+    """The same out of the columns."""
+    chains: list[Chain] = []
+    found = {}
+    for at in range(len(tree.parent)):
+        above = int(tree.parent[at])
+        assert above < at
+        chain = () if above < 0 else (*chains[above], int(tree.kind[at]))
+        chains.append(chain)
+        assert tree.depth[at] == len(chain)
+        columns = (
+            tree.object_count,
+            tree.shallow_bytes,
+            tree.total_count,
+            tree.total_bytes,
+        )
+        found[chain] = [int(column[at]) for column in columns]
+    assert len(found) == len(chains)
+    return found
+
+
+@settings(deadline=None)
+@given(small_graphs(most=12))
+def test_groups_are_chains_of_types(graph: HeapGraph) -> None:
+    metrics = analyse(graph)
+    for parent in (metrics.dominator, metrics.path_parent):
+        tree = merged(graph, parent)
+
+        assert rows(tree) == sums(graph, parent)
+        assert not tree.rest_bytes.any()
+        assert not tree.rest_count.any()
+
+
+@settings(deadline=None)
+@given(small_graphs(most=12), st.integers(1, 6))
+def test_what_is_not_kept_is_counted_where_it_was(graph: HeapGraph, kept: int) -> None:
+    parent = analyse(graph).dominator
+    everything = rows(merged(graph, parent))
+
+    tree = merged(graph, parent, kept=kept)
+
+    some = rows(tree)
+    assert some.items() <= everything.items()
+    assert len(some) == min(kept, len(everything))
+    least = min(values[3] for values in some.values())
+    left = {chain: v for chain, v in everything.items() if chain not in some}
+    assert all(values[3] <= least for values in left.values())
+    for at, chain in enumerate(some):
+        below = [
+            v for c, v in left.items() if len(c) == len(chain) + 1 and c[:-1] == chain
+        ]
+        assert tree.rest_count[at] == sum(v[2] for v in below)
+        assert tree.rest_bytes[at] == sum(v[3] for v in below)
+
+
+@settings(deadline=None)
+@given(small_graphs(most=12))
+def test_the_first_level_of_root_paths_is_the_first_root_s_kind(
+    graph: HeapGraph,
+) -> None:
+    kinds = np.arange(len(graph.root_object)) % 7
+    graph = graph_with(graph, kinds.astype(np.uint8))
+    parent = analyse(graph).path_parent
+
+    tree = merged(graph, parent, by_root=True)
+
+    expected: Counter[int] = Counter()
+    for i in range(len(parent)):
+        if parent[i] == UNREACHABLE:
+            continue
+        while parent[i] != ROOT:
+            i = parent[i]
+        strong = (graph.root_object == i) & ((graph.root_flags & 2) == 0)
+        expected[int(kinds[np.flatnonzero(strong)[0]])] += 1
+    found = {
+        int(tree.root_kind[at]): int(tree.total_count[at])
+        for at in np.flatnonzero(tree.depth == 1)
+    }
+    assert found == dict(expected)
+    assert (tree.root_kind[tree.depth != 1] == -1).all()
+    assert tree.total_count[0] == np.count_nonzero(parent != UNREACHABLE)
+
+
+def graph_with(graph: HeapGraph, root_kind: np.ndarray) -> HeapGraph:
+    from dataclasses import replace
+
+    return replace(graph, root_kind=root_kind)
+
+
+def chain(types: list[int]) -> HeapGraph:
+    """Each object refers to the one before it; the last one is held."""
+    below = [[i - 1] if i else [] for i in range(len(types))]
+    return graph_of(*below, roots=[len(types) - 1], types=types, sizes=[1] * len(types))
+
+
+def test_a_list_of_any_length_is_one_group() -> None:
+    graph = chain([0] * 5000 + [1])
+
+    tree = merged(graph, analyse(graph).dominator)
+
+    assert tree.kind.tolist() == [-2, 1, 0]
+    assert tree.object_count.tolist() == [0, 1, 5000]
+
+
+def test_what_is_deeper_than_that_is_in_the_last_group() -> None:
+    graph = chain([i % 2 for i in range(200)])
+
+    tree = merged(graph, analyse(graph).dominator)
+
+    assert len(tree.parent) == DEEPEST + 1
+    assert tree.object_count[-1] == 200 - DEEPEST + 1
+    assert tree.total_bytes[0] == 200
+
+
+@pytest.mark.parametrize("room", [1 << 3, 1 << 6])
+def test_groups_find_room(room: int) -> None:
+    rng = np.random.default_rng(3)
+    n = 4000
+    graph = graph_of(
+        *[[j for j in (2 * i + 1, 2 * i + 2) if j < n] for i in range(n)],
+        roots=[0],
+        types=rng.integers(0, 5, n).tolist(),
+        sizes=[1] * n,
+    )
+    parent = analyse(graph).dominator
+    whole = sums(graph, parent)
+    with mock.patch.object(module, "_FIRST_ROOM", room):
+        assert rows(merged(graph, parent, kept=n)) == whole
+
+
+def test_a_way_longer_than_the_stack() -> None:
+    n = 3 * module._STACK // 2
+    graph = chain([0] * n)
+
+    tree = merged(graph, analyse(graph).dominator)
+
+    assert tree.total_count.tolist() == [n, n]
+
+
+def test_an_empty_heap() -> None:
+    graph = graph_of([], roots=[], types=[0])
+
+    for by_root in (False, True):
+        tree = merged(graph, analyse(graph).dominator, by_root=by_root)
+        assert tree.total_bytes[0] == 0
