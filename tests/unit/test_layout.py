@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "ingest"
 FLOORS = {
     "errors": 1, "progress": 1, "places": 1, "text": 1, "values": 1,
     "settings": 2, "compiled": 2, "graph": 2, "queries": 2, "example": 2,
+    "serve": 2,
     "readers": 3, "analysis": 3, "capture": 3,
     "store": 4, "reports": 4,
     "pipeline": 5,
@@ -22,6 +23,7 @@ FORBIDDEN = {
     "analysis": {"typer", "rich", "neo4j", "tqdm"},
     "capture": {"typer", "rich", "neo4j", "tqdm"},
     "queries": {"typer", "rich", "neo4j", "tqdm"},
+    "serve": {"typer", "rich", "neo4j", "tqdm"},
     "store": {"typer", "rich", "tqdm"},
     "reports": {"typer", "neo4j", "tqdm"},
 }

@@ -1,0 +1,167 @@
+"""A few pages on loopback, for one web application to fetch, until told to stop.
+
+The pages tell what a heap holds, so they are for the Browser of their user: bound to
+127.0.0.1, a foreign ``Host`` (a name that has been pointed at loopback) is refused,
+and so is a foreign ``Origin``.
+
+Source: Fetch standard, section 3.2 (CORS); Private Network Access, section 3.1.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOOPBACK = ("localhost", "127.0.0.1")
+_METHODS = "GET, HEAD, OPTIONS"
+_HEADER_NAMES = re.compile(r"[A-Za-z0-9, -]+")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_IDLE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is served at one path.
+
+    Attributes:
+        media_type: As ``Content-Type`` has it.
+        text: Its content.
+    """
+
+    media_type: str
+    text: str
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves pages to one web application.
+
+    Attributes:
+        origins: Those of the application; see `origins_of`.
+        hosts: Names of the server itself, with its port.
+        url: Its address, by the name ``localhost``: the only host that Neo4j Browser
+            takes guides from without a setting.
+        pages: By path; may be added to while it runs.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, origins: frozenset[str]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.origins = origins
+        self.hosts = frozenset(f"{name}:{self.server_port}" for name in _LOOPBACK)
+        self.url = f"http://localhost:{self.server_port}"
+        self.pages: dict[str, Page] = {}
+
+    def server_bind(self) -> None:
+        """Bind, without the look-up of the host's name that may take seconds."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", self.server_address[1]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away is nothing to tell."""
+
+
+def origins_of(address: str) -> frozenset[str]:
+    """The origin of a web application; on loopback, under both of its names."""
+    parts = urlsplit(address)
+    port = "" if parts.port is None else f":{parts.port}"
+    names = _LOOPBACK if parts.hostname in _LOOPBACK else (parts.hostname,)
+    return frozenset(f"{parts.scheme}://{name}{port}" for name in names)
+
+
+@contextmanager
+def serving(origins: frozenset[str]) -> Iterator[PageServer]:
+    """A server on a free port of loopback, while the block runs."""
+    with PageServer(origins) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+    server_version = "heaproots"
+    sys_version = ""
+    timeout = _IDLE_S
+
+    def do_GET(self) -> None:
+        """Send a page."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the head of a page."""
+        self._answer(with_body=False)
+
+    def do_OPTIONS(self) -> None:
+        """Say that the application may fetch a page."""
+        if self._page() is None:
+            return
+        self.send_response(HTTPStatus.NO_CONTENT)
+        self._allow_origin()
+        self.send_header("Access-Control-Allow-Methods", _METHODS)
+        asked = self.headers.get("Access-Control-Request-Headers", "")
+        if _HEADER_NAMES.fullmatch(asked):
+            self.send_header("Access-Control-Allow-Headers", asked)
+        if self.headers.get("Access-Control-Request-Private-Network") == "true":
+            self.send_header("Access-Control-Allow-Private-Network", "true")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Work is silent."""
+
+    def _page(self) -> Page | None:
+        """The page that is asked for, by one who may have it; else, it is refused."""
+        if self.headers.get("Host", "").lower() not in self.server.hosts:
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        elif (
+            origin := self.headers.get("Origin")
+        ) is not None and origin not in self.server.origins:
+            self._refuse(HTTPStatus.FORBIDDEN)
+        elif (page := self.server.pages.get(self.path)) is None:
+            self._refuse(HTTPStatus.NOT_FOUND)
+        else:
+            return page
+        return None
+
+    def _answer(self, *, with_body: bool) -> None:
+        page = self._page()
+        if page is None:
+            return
+        body = page.text.encode("utf-8")
+        self.send_response(HTTPStatus.OK)
+        self._allow_origin()
+        self.send_header("Content-Type", f"{page.media_type}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Content-Security-Policy", _POLICY)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def _allow_origin(self) -> None:
+        """Name the one origin that asks, which `_page` has held against ours."""
+        if (origin := self.headers.get("Origin")) is not None:
+            self.send_header("Access-Control-Allow-Origin", origin)
+        self.send_header("Vary", "Origin")
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.send_header("Connection", "close")
+        self.end_headers()
