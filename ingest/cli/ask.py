@@ -87,7 +87,10 @@ def query(
     as_json: AsJson = False,
     show: Annotated[
         bool,
-        typer.Option("--show", help="Print the Cypher, ready to paste into Browser."),
+        typer.Option(
+            "--show",
+            help="Print the Cypher and its values, as a file to change.",
+        ),
     ] = False,
     uri: Uri = None,
     username: Username = None,

@@ -1,9 +1,13 @@
-"""``browse``: Neo4j Browser on the loaded dumps."""
+"""``browse``: Neo4j Browser on the loaded dumps, with a guide and a style for them."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import secrets
+import signal
+import threading
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,12 +21,39 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
-from ingest.errors import StoreError
+from ingest.errors import StoreError, UnknownDump
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import FrameType
+
+    from ingest.queries.answer import Answer
+    from ingest.queries.library import Query
+    from ingest.store.connection import Database, Target
+
+
+class Printed(StrEnum):
+    """What ``--print`` writes."""
+
+    STYLE = "style"
+    GUIDE = "guide"
 
 
 def browse(
     query: Annotated[
         str | None, typer.Option("--query", help="A query of the library to type in.")
+    ] = None,
+    guided: Annotated[
+        bool,
+        typer.Option(
+            "--guide", help="Open a guide to the dump; serves it until Ctrl-C."
+        ),
+    ] = False,
+    printed: Annotated[
+        Printed | None,
+        typer.Option(
+            "--print", help="Print the style or the guide instead, to keep as a file."
+        ),
     ] = None,
     dump: DumpName = None,
     launch: Annotated[
@@ -34,43 +65,126 @@ def browse(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Print the address of Neo4j Browser, with the credentials to log in."""
+    """Print the address of Neo4j Browser, with the credentials to log in.
+
+    With --guide it opens on a tour of the dump with its own numbers, every query in
+    it ready to run, and a style for heaps is there to apply.
+    """
     from ingest.queries.library import find
     from ingest.store.connection import browser_link
     from ingest.store.dumps import find_dump
 
+    if sum((query is not None, guided, printed is not None)) > 1:
+        raise typer.BadParameter("--query, --guide and --print exclude one another")
+    if printed is Printed.STYLE:
+        from ingest.store.grass import grass
+
+        typer.echo(grass(), nl=False)
+        return
     chosen = find(query) if query else None
     with (
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
+        if printed is Printed.GUIDE:
+            text = _guide(opened, find_dump(opened, dump).number)
+            progress.close()
+            typer.echo(text, nl=False)
+            return
         target = opened.target
-        cypher = ""
+        if target.browser_url is None:
+            raise StoreError(
+                f"only the server at {target.uri} knows where its Browser is; "
+                "usually http://HOST:7474/browser/"
+            )
+        if guided:
+            number = find_dump(opened, dump).number
+            progress.close()
+            _serve_guide(opened, number, launch=launch, as_json=as_json)
+            return
+        link = browser_link(target)
         if chosen is not None:
             number = find_dump(opened, dump).number
-            cypher = chosen.with_defaults(number)
-    if target.browser_url is None:
-        raise StoreError(
-            f"only the server at {target.uri} knows where its Browser is; "
-            "usually http://HOST:7474/browser/"
-        )
-    link = browser_link(target, cypher)
-    if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "browser": link,
-                    "uri": target.uri,
-                    "username": target.username,
-                    "password": target.password,
-                },
-                indent=2,
-            )
-        )
-    else:
-        typer.echo(f"Browser   {link}")
-        typer.echo(f"Connect   {target.uri}")
-        typer.echo(f"User      {target.username}")
-        typer.echo(f"Password  {target.password}")
+            cypher = chosen.with_literals(chosen.defaults(number))
+            link = browser_link(target, "edit", cypher)
+    _tell(target, {"browser": link}, as_json=as_json)
     if launch:
         typer.launch(link)
+
+
+def _tell(target: Target, facts: dict[str, str], *, as_json: bool) -> None:
+    """Print addresses, and how to log in."""
+    login = {
+        "uri": target.uri,
+        "username": target.username,
+        "password": target.password,
+    }
+    if as_json:
+        typer.echo(json.dumps(facts | login, indent=2))
+        return
+    typer.echo(f"Browser   {facts['browser']}")
+    typer.echo(f"Connect   {target.uri}")
+    typer.echo(f"User      {target.username}")
+    typer.echo(f"Password  {target.password}")
+    if "style" in facts:
+        typer.echo(f"Style     :style {facts['style']}")
+
+
+def _guide(opened: Database, number: int, style_url: str | None = None) -> str:
+    """The guide to the dump of that number.
+
+    Raises:
+        UnknownDump: it went away meanwhile.
+    """
+    from ingest.reports.guide import guide
+    from ingest.store.ask import ask
+
+    def asked(query: Query, given: Mapping[str, str]) -> Answer:
+        answer = ask(opened, query, given, number)
+        if query.name == "dump" and not answer.rows:
+            raise UnknownDump("the dump has just been dropped or replaced")
+        return answer
+
+    return guide(asked, number, style_url)
+
+
+def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) -> None:
+    """Serve the guide and the style to Browser until Ctrl-C, and say where.
+
+    The guide lies below a word that nobody can guess: other users of the machine
+    reach its port too.
+    """
+    from ingest.serve import Page, origins_of, serving
+    from ingest.store.connection import browser_link
+    from ingest.store.grass import NAME, grass
+
+    target = opened.target
+    with serving(origins_of(target.browser_url or "")) as server:
+        style, guide = f"/{NAME}", f"/{secrets.token_urlsafe(12)}/guide"
+        server.pages[style] = Page("text/plain", grass())
+        style_url, guide_url = f"{server.url}{style}", f"{server.url}{guide}"
+        server.pages[guide] = Page("text/html", _guide(opened, number, style_url))
+        facts = {
+            "browser": browser_link(target, "guide", guide_url),
+            "guide": guide_url,
+            "style": style_url,
+        }
+        _tell(target, facts, as_json=as_json)
+        if launch:
+            typer.launch(facts["browser"])
+        typer.echo("serving the guide and the style until Ctrl-C", err=True)
+        _wait_for_ctrl_c()
+
+
+def _wait_for_ctrl_c() -> None:
+    """Return when the user presses it: here it is how work ends, no accident."""
+    pressed = threading.Event()
+
+    def press(_signal: int, _frame: FrameType | None) -> None:
+        pressed.set()
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        pressed.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -80,4 +80,5 @@ def source_of(
     found = find(query)
     cypher = found.with_values(found.bind(given, dump))
     known = target.browser_url is not None
-    return Source(query, cypher, browser_link(target, cypher) if known else None)
+    link = browser_link(target, "edit", cypher) if known else None
+    return Source(query, cypher, link)

@@ -47,6 +47,8 @@ _USED = re.compile(r"\$(\w+)")
 _QUOTED = re.compile(
     r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n]*|/\*.*?\*/""", re.DOTALL
 )
+_TOKEN = re.compile(f"{_QUOTED.pattern}|{_USED.pattern}", re.DOTALL)
+"""What is quoted, or a parameter: its name is group 1."""
 _PRESET = re.compile(r":param\s+(?P<name>\w+)\s*=>\s*(?P<value>.+?);?")
 _HEX = re.compile(r"[+-]?0[xX]")
 
@@ -147,14 +149,25 @@ class Query:
                 values[parameter.name] = parameter.default
         return values
 
-    def with_defaults(self, dump: int) -> str:
-        """The same as `with_values`, a required parameter left for the user."""
-        return self.with_values(
-            {p.name: dump if p.name == DUMP else p.default for p in self.parameters}
-        )
+    def defaults(self, dump: int) -> dict[str, Value]:
+        """All parameters; one that must be given is ``None``, for the user to fill."""
+        return {p.name: dump if p.name == DUMP else p.default for p in self.parameters}
+
+    def with_literals(self, values: Mapping[str, Value]) -> str:
+        """The query as one statement, values in place of its parameters.
+
+        For Neo4j Browser, which shows the rows of one statement only: of a script,
+        ``:param`` lines and a query, it says that each was done.
+        """
+
+        def literal(match: re.Match[str]) -> str:
+            name = match[1]
+            return _literal(values[name]) if name in values else match[0]
+
+        return _TOKEN.sub(literal, self.text)
 
     def with_values(self, values: Mapping[str, Value]) -> str:
-        """The query with ``:param`` lines in front, to paste into Neo4j Browser."""
+        """The query with ``:param`` lines in front, to keep in a file and change."""
         lines = [
             f":param {name} => {_literal(value)};" for name, value in values.items()
         ]
@@ -163,7 +176,8 @@ class Query:
 
 def _literal(value: Value) -> str:
     """``value`` as Cypher; JSON's escapes are Cypher's too."""
-    return json.dumps(value)
+    text = json.dumps(value)
+    return text.replace("e+", "e") if isinstance(value, float) else text
 
 
 def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:

@@ -46,13 +46,20 @@ class Target:
     browser_url: str | None = None
 
 
-def browser_link(target: Target, cypher: str = "") -> str:
-    """An address that opens Browser, connected to ``target``, ``cypher`` typed in."""
+def browser_link(target: Target, command: str = "", argument: str = "") -> str:
+    """An address that opens Browser, connected to ``target``.
+
+    Args:
+        target: The server; its Browser is known.
+        command: What Browser does first: ``edit`` types the argument in, ``guide``
+            opens the guide of that address.
+        argument: Its argument.
+    """
     asked = {"dbms": target.uri.replace("://", f"://{quote(target.username)}@", 1)}
     if target.password is None:
         asked = {"dbms": target.uri, "preselectAuthMethod": "NO_AUTH"}
-    if cypher:
-        asked |= {"cmd": "edit", "arg": cypher}
+    if command:
+        asked |= {"cmd": command, "arg": argument}
     return f"{target.browser_url}/browser/?{urlencode(asked, quote_via=quote)}"
 
 

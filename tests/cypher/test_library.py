@@ -268,6 +268,35 @@ def test_a_query_can_be_pasted_with_its_values() -> None:
     ]
 
 
+def test_a_query_has_its_values_in_place_as_one_statement() -> None:
+    text = (
+        "MATCH (n {a: $name}) // of $name\n"
+        "WHERE n.b = '$name' AND n.`$name` = \"$name\" /* $name */\n"
+        "RETURN $names, $many, $all, $none, $share LIMIT $limit"
+    )
+    values: dict[str, str | int | float | bool | None] = {
+        "name": 'a "b"\n\\u0022 $many',
+        "many": -2,
+        "all": True,
+        "none": None,
+        "share": 1e22,
+        "limit": 5,
+    }
+    query = own_query(text, "own", dict.fromkeys([*values, "names"], ""))
+    assert query.with_literals(values).splitlines() == [
+        r'MATCH (n {a: "a \"b\"\n\\u0022 $many"}) // of $name',
+        "WHERE n.b = '$name' AND n.`$name` = \"$name\" /* $name */",
+        "RETURN $names, -2, true, null, 1e22 LIMIT 5",
+    ]
+
+
+@pytest.mark.parametrize("query", library().values(), ids=lambda query: query.name)
+def test_every_query_can_stand_without_parameters(query: Query) -> None:
+    text = query.with_literals(query.defaults(3))
+    assert own_query(text, query.name, {}).text == text
+    assert "null" in text or all(not p.required for p in query.parameters[1:])
+
+
 # ------------------------------------------------------------------ own queries
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
+from neo4j.graph import Path as GraphPath
 
 from ingest.cli import main
 from ingest.example import example_gclog
+from ingest.queries.library import own_query
+from ingest.store.connection import connect
+from ingest.store.grass import grass
 from tests.readme import REPORT_LINES, part, shown
 from tests.unit.readers.test_gclog import EXCERPT
+from tests.unit.reports.test_guide import Read, cleaned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ingest.store.connection import Database, Target
 
@@ -188,6 +197,106 @@ def test_show_is_ready_to_paste(loaded: Callable[..., Ran]) -> None:
     assert code == 0
     assert ':param type => "A\'\\"\\\\b";' in out
     assert out.count("\n:param") + out.startswith(":param") == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a' \"b\\",
+        "'}) DETACH DELETE n //",
+        '"}) DETACH DELETE n //',
+        "\\u0022 + 1",
+        "\\\\u0022",
+        "\u2028\x00\x1b é 😀 $dump `x` /* */",
+    ],
+)
+def test_values_in_place_mean_what_they_are(
+    loaded: Callable[..., Ran], empty_database: Database, text: str
+) -> None:
+    query = own_query("RETURN $text AS text, $dump AS dump", "own", {"text": ""})
+    statement = query.with_literals({"text": text, "dump": 1})
+
+    assert loaded("list")[0] == 0
+    assert empty_database.read(statement, {})[1] == [(text, 1)]
+
+
+def test_every_query_of_the_guide_answers(
+    loaded: Callable[..., Ran], empty_database: Database
+) -> None:
+    code, out, _ = loaded("browse", "--print", "guide", "--dump", "example")
+    assert code == 0
+    queries = Read(out).queries
+    assert len(queries) == 11
+
+    for text in queries:
+        columns, rows = empty_database.read(text, {})
+        assert rows, text
+        drawn = [isinstance(value, GraphPath) for row in rows for value in row]
+        assert all(drawn) if columns == ("p",) else not any(drawn)
+
+
+def test_the_guide_of_a_hostile_dump(
+    ingest: Callable[..., Ran], empty_database: Database, tmp_path: Path
+) -> None:
+    names = ["<script>alert(1)</script>", "'}) DETACH DELETE n //", " onx='=1' one=2"]
+    path = tmp_path / "<b>.gclog"
+    types = "".join(f"t {n} {name}\n" for n, name in enumerate(names, start=1))
+    path.write_text(
+        f"a 2 x\n{types}o 1 1 10 2\no 2 2 10 3\no 3 3 900\nr 1 3 1\nc x\n",
+        encoding="utf-8",
+    )
+    assert ingest("load", str(path))[0] == 0
+
+    code, out, _ = ingest("browse", "--print", "guide")
+
+    assert code == 0
+    read = Read(out)
+    assert {"script", "b"}.isdisjoint(read.tags)
+    assert "<script>alert(1)</script>" in read.text
+    assert cleaned(out) == out
+    for text in read.queries:
+        empty_database.read(text, {})
+
+
+def test_the_guide_is_served_to_browser_until_ctrl_c(
+    loaded: Callable[..., Ran],
+    neo4j_target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the printed address on, as Browser fetches it."""
+    browser = "http://127.0.0.1:7474"
+    fetched: list[tuple[str, str]] = []
+
+    @contextmanager
+    def opened(*_options: object) -> Iterator[Database]:
+        with connect(replace(neo4j_target, browser_url=browser)) as database:
+            yield database
+
+    def fetch() -> None:
+        captured = capsys.readouterr()
+        assert "until Ctrl-C" in captured.err
+        told = json.loads(captured.out)
+        link = parse_qs(urlsplit(told["browser"]).query)
+        assert link["cmd"] == ["guide"]
+        assert link["arg"] == [told["guide"]]
+        for url in (told["guide"], told["style"]):
+            assert urlsplit(url).hostname == "localhost"
+            request = Request(url, headers={"Origin": browser})
+            with urlopen(request, timeout=10) as response:
+                allowed = response.headers["Access-Control-Allow-Origin"]
+                fetched.append((allowed, response.read().decode("utf-8")))
+        assert told["style"] in fetched[0][1]
+
+    assert loaded("list")[0] == 0
+    monkeypatch.setattr("ingest.cli.browse.open_database", opened)
+    monkeypatch.setattr("ingest.cli.browse._wait_for_ctrl_c", fetch)
+    code, _, _ = loaded("browse", "--guide", "--dump", "example", "--json")
+
+    assert code == 0
+    assert [allowed for allowed, _ in fetched] == [browser, browser]
+    assert "What is loaded: example" in fetched[0][1]
+    assert fetched[1][1] == grass()
 
 
 def test_what_show_prints_can_be_given_back(

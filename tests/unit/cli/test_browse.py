@@ -1,0 +1,70 @@
+"""``browse`` as far as it needs no server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ingest.cli import main
+from ingest.cli.browse import _wait_for_ctrl_c
+from ingest.store.connection import Target, browser_link
+from ingest.store.grass import grass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TARGET = Target("bolt://127.0.0.1:7687", "neo4j", "p", "neo4j", "http://127.0.0.1:7474")
+
+
+def code_of(arguments: Sequence[str]) -> int:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    return int(exit_.value.code or 0)
+
+
+def test_the_style_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(["browse", "--print", "style"]) == 0
+    assert capsys.readouterr().out == grass()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--guide", "--query", "dump"],
+        ["--guide", "--print", "style"],
+        ["--query", "dump", "--print", "guide"],
+    ],
+)
+def test_one_thing_at_a_time(
+    capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert code_of(["browse", *options]) == 2
+    assert "exclude one another" in capsys.readouterr().err
+
+
+def test_links() -> None:
+    link = browser_link(TARGET, "guide", "http://localhost:1/t=/guide?a&b")
+    parts = urlsplit(link)
+
+    assert link.startswith("http://127.0.0.1:7474/browser/?")
+    assert parse_qs(parts.query) == {
+        "dbms": ["bolt://neo4j@127.0.0.1:7687"],
+        "cmd": ["guide"],
+        "arg": ["http://localhost:1/t=/guide?a&b"],
+    }
+    assert "cmd" not in browser_link(TARGET)
+
+
+def test_ctrl_c_ends_the_wait_and_nothing_else() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    _wait_for_ctrl_c()
+    timer.join()
+
+    assert signal.getsignal(signal.SIGINT) is before
