@@ -53,6 +53,7 @@ NODES = {
     "Root": NodeLook("#C8553D", "#8F3A29", "#FFFFFF", 70),
     "Domain": NodeLook("#7A7F87", "#565A60", "#FFFFFF", 70),
     "Type": NodeLook("#E3B448", "#A9832B", "#2B2B2B", 60),
+    "TypePath": NodeLook("#8E6BBF", "#65469A", "#FFFFFF", 60),
     "Object": NodeLook("#4C8EDA", "#2870C2", "#FFFFFF", 50),
 }
 ARROWS = {
@@ -64,6 +65,9 @@ ARROWS = {
     "INSTANCE_OF": ArrowLook("#D9C99A", 1),
     "DOMINATES": ArrowLook("#2F3E55", 3),
     "REFERENCES_TYPE": ArrowLook("#A9832B", 2),
+    "HAS_PATH": ArrowLook("#8E6BBF", 1),
+    "CONTAINS": ArrowLook("#8E6BBF", 2),
+    "OF_TYPE": ArrowLook("#E3B448", 1),
 }
 
 
