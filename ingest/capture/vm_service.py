@@ -43,8 +43,8 @@ _TOO_BIG = 1009
 _CLOSE_S = 2.0
 _SHOWN_LENGTH = 200
 _START = (
-    "start the program with `dart run --observe` (or the VM with "
-    "--enable-vm-service) and copy the address that it prints"
+    "start the program with `dart run --enable-vm-service` (or --observe) and copy "
+    "the address that it prints"
 )
 
 

@@ -54,9 +54,10 @@ def dart(
 ) -> None:
     """Take a heap snapshot of a Dart or Flutter program over its VM service.
 
-    Start it with `dart run --observe`; Flutter prints an address in debug and profile
-    mode. All isolates of one group share a heap and are in the snapshot. The program
-    stands still while the VM writes it, and goes on. Exit 11: no snapshot came.
+    Start it with `dart run --enable-vm-service`; Flutter prints an address in debug
+    and profile mode. All isolates of one group share a heap and are in the snapshot.
+    The program stands still while the VM writes it, and goes on. Exit 11: no
+    snapshot came.
     """
     from ingest.capture.dart import capture
 

@@ -454,7 +454,7 @@ def test_nothing_answers(ingest: Callable[..., Ran], folder: Path) -> None:
 
     assert code == 11
     assert f"nothing answers at ws://127.0.0.1:{port}/ws (Connection refused)" in err
-    assert "dart run --observe" in err
+    assert "dart run --enable-vm-service" in err
     assert err.count("\n") == 1
 
 
