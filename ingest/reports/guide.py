@@ -37,10 +37,17 @@ MATCH p = shortestPath((:Dump {number: $dump})-[:HAS_ROOT|REFERENCES*..1000]->
 RETURN p
 """
 _TREE_DRAWN = """\
-MATCH p = (:Object {dump: $dump, address: $address})-[:DOMINATES*..3]->(o:Object)
-RETURN p
-ORDER BY o.retained_bytes DESC
-LIMIT 40
+MATCH p = (:Object {dump: $dump, address: $address})-[:DOMINATES]->(a:Object)
+WITH p, a
+ORDER BY a.retained_bytes DESC, a.key
+LIMIT 12
+CALL (a) {
+  OPTIONAL MATCH q = (a)-[:DOMINATES]->(b:Object)
+  RETURN q
+  ORDER BY b.retained_bytes DESC, b.key
+  LIMIT 3
+}
+RETURN p, q
 """
 _TYPES_DRAWN = """\
 MATCH (t:Type {dump: $dump})
