@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
+from ingest.reports.hierarchy import dominator_tiles, whole_heap
 from ingest.reports.render import (
     cell,
     folded,
@@ -17,6 +18,7 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
+from ingest.reports.tree import tree_text
 from ingest.reports.why import path_tree, source
 from ingest.text import caption_of, printable
 
@@ -97,9 +99,12 @@ PARTS: tuple[Part, ...] = (
 QUERIES: dict[str, dict[str, str]] = {
     "dump": {},
     "leak-suspects": {"limit": "10"},
+    "dominator-treemap": {"limit": "500"},
     **{part.query: {"limit": str(part.limit)} for part in PARTS},
 }
 """Every query of the report, with its parameters."""
+
+TREE = "Biggest retained tree, in shares of the reachable heap"
 
 _NUMBERS = (
     ("objects", "object_count", "shallow_bytes"),
@@ -153,6 +158,8 @@ def as_text(answers: Mapping[str, Answer]) -> str:
             f"{suspect['address']}, why: ingest why {suspect['address']}\n"
         )
         text += path_tree(cast("list[str]", suspect["path"] or []))
+    if tree := _tree(answers):
+        text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part in PARTS:
         rows = _shown(part, answers[part.query])
         if rows or part.empty:
@@ -168,6 +175,12 @@ def sentence(suspect: dict[str, object]) -> str:
         name = str(suspect[column])
         text = text.replace(name, caption_of(name))
     return text
+
+
+def _tree(answers: Mapping[str, Answer]) -> str:
+    (dump,) = answers["dump"].dicts()
+    top = whole_heap(cast("int", dump["reachable_bytes"]))
+    return tree_text(dominator_tiles(answers["dominator-treemap"], top))
 
 
 def _heading(title: str) -> str:
@@ -194,6 +207,9 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
         text += f"   {cell(suspect['retained_bytes'])} bytes, {suspect['address']}.\n\n"
         tree = path_tree(cast("list[str]", suspect["path"] or []))
         text += "".join(f"       {line}\n" for line in tree.splitlines())
+    if tree := _tree(answers):
+        text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
+        text += "".join(f"  {line}\n" for line in tree.splitlines())
     for part in PARTS:
         found = _shown(part, answers[part.query])
         if found or part.empty:

@@ -1,0 +1,97 @@
+"""The top of a tree of bytes for a terminal: indented, with bars, one screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from ingest.reports.render import width
+from ingest.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.reports.hierarchy import Tile
+
+MOST_LINES = 20
+_LEAST_SHARE = 0.005
+_BAR = 10
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_DEEPEST_INDENT = 12
+
+
+@dataclass(slots=True)
+class _Line:
+    """A tile, or siblings of one type, and what is shown below it."""
+
+    text: str
+    total_bytes: int
+    tile: int | None
+    below: list[_Line] = field(default_factory=list)
+
+
+def tree_text(tiles: Sequence[Tile], indent: str = "  ") -> str:
+    """The largest tiles of a tree; bars and percentages are shares of all of it.
+
+    Of several siblings of one type the largest stands alone, the others together.
+    """
+    whole = tiles[0].total_bytes
+    children: list[list[int]] = [[] for _ in tiles]
+    for place, tile in enumerate(tiles[1:], start=1):
+        children[tile.parent].append(place)
+    top = _Line("", whole, 0)
+    waiting: list[tuple[int, int, _Line, _Line]] = []
+
+    def open_(line: _Line) -> None:
+        inside = [] if line.tile is None else _lines(tiles, children[line.tile])
+        for below in inside:
+            if below.total_bytes >= _LEAST_SHARE * whole:
+                heappush(waiting, (-below.total_bytes, len(order), below, line))
+                order.append(below)
+
+    order: list[_Line] = []
+    open_(top)
+    for _ in range(MOST_LINES):
+        if not waiting:
+            break
+        _, _, line, above = heappop(waiting)
+        above.below.append(line)
+        open_(line)
+    return "".join(
+        f"{indent}{text}"[: width()].rstrip() + "\n" for text in _drawn(top, whole, 0)
+    )
+
+
+def _lines(tiles: Sequence[Tile], places: Sequence[int]) -> list[_Line]:
+    """Lines for siblings, the largest first."""
+    by_type: dict[tuple[str, bool], list[int]] = {}
+    for place in sorted(places, key=lambda at: -tiles[at].total_bytes):
+        tile = tiles[place]
+        by_type.setdefault((tile.type_name, tile.is_rest), []).append(place)
+    found = []
+    for alike in by_type.values():
+        alone = alike if len(alike) <= 2 else alike[:1]
+        for place in alone:
+            tile = tiles[place]
+            text = f"{tile.label} {tile.address}".rstrip()
+            found.append(_Line(text, tile.total_bytes, place))
+        if rest := alike[len(alone) :]:
+            text = f"… {len(rest):,} more {tiles[rest[0]].label}"
+            found.append(_Line(text, sum(tiles[at].total_bytes for at in rest), None))
+    return found
+
+
+def _drawn(line: _Line, whole: int, depth: int) -> Iterator[str]:
+    # What waits longest is not the smallest: siblings of one type are one line.
+    for below in sorted(line.below, key=lambda entry: -entry.total_bytes):
+        share = below.total_bytes / whole
+        step = "  " * min(depth - 1, _DEEPEST_INDENT) + "└ " if depth else ""
+        yield f"{share:>6.1%} {_bar(share)} {step}{printable(below.text)}"
+        yield from _drawn(below, whole, depth + 1)
+
+
+def _bar(share: float) -> str:
+    eighths = round(share * _BAR * 8)
+    bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+    return f"{bar:<{_BAR}}"
