@@ -33,7 +33,7 @@ RETURN
   n.key % 1099511627776 AS path,
   p.key % 1099511627776 AS parent,
   n.depth AS depth,
-  n.name AS type,
+  coalesce(t.name, n.name) AS type,
   coalesce(t.namespace, '') AS namespace,
   n.object_count AS object_count,
   n.shallow_bytes AS shallow_bytes,

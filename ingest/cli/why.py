@@ -8,6 +8,13 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
+from ingest.cli.files import (
+    Force,
+    HtmlFile,
+    check_writable,
+    source_of,
+    write_file,
+)
 from ingest.cli.options import (
     AsJson,
     DatabaseName,
@@ -30,6 +37,8 @@ def why(
         int, typer.Option("--paths", "-k", min=1, max=100, help="How many root paths.")
     ] = 5,
     dump: DumpName = None,
+    html: HtmlFile = None,
+    force: Force = False,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -39,10 +48,11 @@ def why(
     """Say what keeps an object, or the objects of a type, alive.
 
     Root paths, the dominator chain, and who shares it; for a type, the root paths
-    of its instances merged by type. Exit 9: no such dump. Exit 10: no such object
-    or type.
+    of its instances merged by type. --html writes it as a page, the paths drawn.
+    Exit 9: no such dump. Exit 10: no such object or type.
     """
     from ingest.queries.library import find
+    from ingest.reports import why_page
     from ingest.reports.why import (
         OBJECT_QUERIES,
         TYPE_QUERIES,
@@ -53,6 +63,10 @@ def why(
     from ingest.store.dumps import find_dump
     from ingest.store.lookup import find_subject
 
+    if html is not None:
+        if as_json:
+            raise typer.BadParameter("goes without --json", param_hint="--html")
+        check_writable(html, force=force)
     with (
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
@@ -60,19 +74,33 @@ def why(
         number = find_dump(opened, dump).number
         progress("ask", 0, None)
         found = find_subject(opened, subject, number)
-        limits = {"k-shortest-root-paths": paths, "root-paths-of-type": paths}
-        names = OBJECT_QUERIES if found.kind == "object" else TYPE_QUERIES
-        key = "address" if found.kind == "object" else "type"
-        answers = {}
-        for name in names:
-            given = {key: found.name}
-            if name in limits:
-                given["limit"] = str(limits[name])
-            answers[name] = ask(opened, find(name), given, number)
-    if as_json:
+        is_object = found.kind == "object"
+        limits = {"k-shortest-root-paths": str(paths), "root-paths-of-type": str(paths)}
+        if html is not None:
+            panels = why_page.OBJECT_PANELS if is_object else why_page.TYPE_PANELS
+            limits |= why_page.limits(panels)
+        key = "address" if is_object else "type"
+        given = {
+            name: {key: found.name}
+            | ({"limit": limits[name]} if name in limits else {})
+            for name in (OBJECT_QUERIES if is_object else TYPE_QUERIES)
+        }
+        answers = {
+            name: ask(opened, find(name), values, number)
+            for name, values in given.items()
+        }
+        target = opened.target
+    if html is not None:
+        sources = {
+            name: source_of(target, name, values, number)
+            for name, values in given.items()
+        }
+        page = why_page.object_page if is_object else why_page.type_page
+        write_file(html, page(found.name, answers, sources))
+    elif as_json:
         told = {name: answer.dicts() for name, answer in answers.items()}
         typer.echo(json.dumps({found.kind: found.name, "answers": told}, indent=2))
-    elif found.kind == "object":
+    elif is_object:
         typer.echo(why_object(found.name, answers), nl=False)
     else:
         typer.echo(why_type(found.name, answers), nl=False)

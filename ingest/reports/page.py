@@ -11,7 +11,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from ingest.queries.answer import Answer
 from ingest.reports.drawing import Picture, paths_of_object, picture
 from ingest.reports.hierarchy import (
     Tile,
@@ -21,41 +20,18 @@ from ingest.reports.hierarchy import (
 )
 from ingest.reports.html import Source, render
 from ingest.reports.leaks import POLICY, sentence
+from ingest.reports.panels import Panel, rows_of, short_of
 from ingest.reports.why import path_tree
 from ingest.text import caption_of, namespace_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ingest.queries.answer import Answer
+
 PATHS = "k-shortest-root-paths"
-_LONGEST_NAME = 400
 TILES_SHOWN_FIRST = 12
 """Rows of a chart's table before a script fills it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A table of the page.
-
-    Attributes:
-        query: Name of the query.
-        title: Heading.
-        limit: Rows to ask for.
-        columns: Columns to show; a type also shows its namespace, if that is there.
-        bar: The column whose values are drawn as bars.
-        note: How to read it.
-        empty: What to say where there are no rows; nothing leaves the panel out.
-        is_long: Whether it can be sorted and filtered.
-    """
-
-    query: str
-    title: str
-    limit: int
-    columns: tuple[str, ...]
-    bar: str = ""
-    note: str = ""
-    empty: str = ""
-    is_long: bool = False
 
 
 PANELS: tuple[Panel, ...] = (
@@ -332,7 +308,11 @@ class Chart:
             {
                 "form": self.form,
                 "types": [
-                    [printable(short[name]), _cut(name), _cut(namespace_of(name))]
+                    [
+                        printable(short[name]),
+                        short_of(name),
+                        short_of(namespace_of(name)),
+                    ]
                     for name in types
                 ],
                 "parent": [tile.parent for tile in self.tiles],
@@ -355,51 +335,3 @@ def script_json(value: object) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _cut(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell of a table.
-
-    Attributes:
-        value: The number to sort by; ``None`` for text.
-        text: What to show.
-        full: All of it, where ``text`` is short for something.
-        share: Length of the bar, 0 to 1; ``None`` for none.
-    """
-
-    value: int | float | None
-    text: str
-    full: str = ""
-    share: float | None = None
-
-
-def rows_of(panel: Panel, answer: Answer) -> list[list[Cell]]:
-    """A panel's rows."""
-    largest = max(
-        (cast("int", value) for value in answer.column(panel.bar))
-        if panel.bar and answer.rows
-        else (),
-        default=0,
-    )
-    return [
-        [_cell(panel, column, row[column], largest) for column in panel.columns]
-        for row in answer.dicts()
-    ]
-
-
-def _cell(panel: Panel, column: str, value: object, largest: int) -> Cell:
-    if column == "type" or column.endswith("_type"):
-        name = str(value or "")
-        return Cell(None, caption_of(name), _cut(name))
-    if isinstance(value, int | float):
-        share = value / largest if column == panel.bar and largest else None
-        return Cell(value, f"{value:,}", share=share)
-    if column == "namespace" and not value:
-        return Cell(None, "(none)")
-    return Cell(None, "" if value is None else _cut(str(value)))

@@ -283,7 +283,7 @@ LABELS: tuple[Label, ...] = (
                 _STR,
                 "`dominators`, or `root_paths`: the shortest ways, by kind of root",
             ),
-            Property("name", _STR, "full name of the type, or the kind of root"),
+            Property("name", _STR, "short name of the type, or the kind of root"),
             Property("depth", _INT, "steps from the top; 0 is the whole tree"),
             Property("object_count", _INT, "objects merged here"),
             Property("shallow_bytes", _INT, "bytes of those"),

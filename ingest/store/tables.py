@@ -403,7 +403,7 @@ class HeapTables:
 
     def _type_paths(self, begin: int, end: int) -> Columns:
         frames, first = [], 0
-        names = [*self.graph.type_names, MISSING_TYPE_NAME]
+        names = self._captions.to_list()
         for name, tree in self._merged.items():
             at = [
                 RootKind(root).label

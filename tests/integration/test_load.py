@@ -351,7 +351,7 @@ def test_long_names_go_in_messages_of_bounded_size(
     write_one = Database.write
 
     def spied(self: Database, text: str, values: Mapping[str, object]) -> object:
-        if "CREATE (n:Type" in text:
+        if "CREATE (n:Type " in text:
             sent.append(
                 sum(len(row[2]) for row in cast("list[list[str]]", values["rows"]))
             )

@@ -80,6 +80,13 @@ def pages(
             run("load", str(folder / f"{name}.gclog"))
             made[name] = folder / f"{name}.html"
             run("report", "--dump", name, "--html", str(made[name]))
+        for name, dump, subject in (
+            ("why-object", "example", "0x1c1773"),
+            ("why-type", "example", "LevelScreen"),
+            ("why-hostile", "hostile", "0x11"),
+        ):
+            made[name] = folder / f"{name}.html"
+            run("why", subject, "--dump", dump, "--html", str(made[name]))
     yield made
     database.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
 
@@ -103,6 +110,29 @@ def level(page: Page, chart: str) -> str:
 
 def crumbs(page: Page, chart: str) -> list[str]:
     return page.locator(f"#{chart} .crumbs li").all_inner_texts()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["why-object", "why-type", "why-hostile"])
+def test_why_is_a_picture(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    with opened(browser, pages[name], width=width, scheme=scheme) as seen:
+        page = seen.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("svg.paths .subject").count() == 1
+        assert page.locator("svg.paths .root").count() >= 1
+        outside = page.evaluate(
+            """[...document.querySelectorAll("svg.paths .box")].filter((box) => {
+              const rect = box.querySelector("rect").getBoundingClientRect();
+              return [...box.querySelectorAll("text")].some((text) => {
+                const inner = text.getBoundingClientRect();
+                return inner.left < rect.left || inner.right > rect.right;
+              });
+            }).map((box) => box.textContent)"""
+        )
+        assert outside == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -54,7 +54,7 @@
       head.replaceChildren(button);
       const value = (row) => {
         const cell = row.cells[at];
-        return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+        return head.classList.contains("number") ? Number(cell.dataset.value ?? -1) : cell.textContent;
       };
       button.addEventListener("click", () => {
         const numeric = head.classList.contains("number");

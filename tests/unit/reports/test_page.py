@@ -16,6 +16,7 @@ from ingest.queries.library import find
 from ingest.reports import html
 from ingest.reports.html import Source, chart_library
 from ingest.reports.page import QUERIES, report_page, script_json
+from ingest.reports.why_page import object_page
 
 HOSTILE = "N.</script><script>x</script><img src=x onerror=y>\u202e\"'&lt;{{7*7}}"
 
@@ -135,3 +136,36 @@ def test_own_files_hold_no_end_of_their_tags() -> None:
         assert f"</{tag}" not in html._asset(name).lower()
         assert "<!--" not in html._asset(name)
     assert b"\r" not in gzip.decompress(base64.b64decode(chart_library().packed))
+
+
+OBJECT_QUERIES = ("object", "k-shortest-root-paths", "dominator-chain", "referrers-of")
+
+
+def why_page_of(**known: object) -> str:
+    answers = {name: row_for(name, domain=None) for name in OBJECT_QUERIES}
+    answers["object"] = row_for("object", domain=None, **known)
+    sources = {name: Source(name, HOSTILE, "http://x/") for name in answers}
+    return object_page("0x7", answers, sources)
+
+
+def test_the_page_of_an_object_is_only_text_too() -> None:
+    made = why_page_of()
+
+    tags = Tags(made).found
+    assert "img" not in {tag for tag, _ in tags}
+    assert sum(tag == "script" for tag, _ in tags) == 1
+    assert sum(tag == "svg" for tag, _ in tags) == 1
+    assert "\u202e" not in made
+    assert chart_library().digest not in made
+
+
+def test_garbage_and_missing_objects_say_so() -> None:
+    def without_paths(**known: object) -> str:
+        answers = {
+            name: Answer(row_for(name).columns, ()) for name in OBJECT_QUERIES
+        } | {"object": row_for("object", domain=None, **known)}
+        sources = {name: Source(name, "", None) for name in answers}
+        return object_page("0x7", answers, sources)
+
+    assert "it is garbage" in without_paths(root_distance=None)
+    assert "not in the dump" in without_paths(root_distance=None, missing=True)
