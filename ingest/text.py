@@ -47,6 +47,11 @@ def namespace_of(type_name: str) -> str:
     return ""
 
 
+def titled(caption: str, value: object) -> str:
+    """A caption with what the object holds behind it, if anything."""
+    return f'{caption} "{value}"' if value else caption
+
+
 def caption_of(type_name: str) -> str:
     """A type name short enough to stand in a circle.
 

@@ -8,6 +8,7 @@
 // column: type            STRING   full name of its type
 // column: namespace       STRING   namespace or library; empty where the type has none
 // column: address         STRING   hexadecimal, as a debugger prints it
+// column: value           STRING   beginning of the text or name that it holds
 // column: shallow_bytes   INTEGER  its own bytes
 // column: retained_bytes  INTEGER  what would be freed if it went, bytes
 // column: retained_count  INTEGER  objects that would go with it, itself included
@@ -31,6 +32,7 @@ RETURN
   coalesce(t.name, o.type_name) AS type,
   coalesce(t.namespace, '') AS namespace,
   o.address AS address,
+  coalesce(left(o.value, 40), '') AS value,
   o.shallow_bytes AS shallow_bytes,
   o.retained_bytes AS retained_bytes,
   o.retained_count AS retained_count,

@@ -3,7 +3,7 @@
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  most rows to return
-// column: owner           STRING   the isolate or thread; null for roots of none
+// column: owner           STRING   the isolate or thread
 // column: root_count      INTEGER  its strong roots
 // column: static_count    INTEGER  of those, static fields
 // column: object_count    INTEGER  objects that they hold, each once
@@ -12,8 +12,9 @@
 // column: largest_address  STRING   its address
 //
 // Isolates of one group share a heap: what two of them hold counts for both. Roots
-// of no isolate are the runtime's own.
+// of none are the runtime's own: see roots-by-kind.
 MATCH (d:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
+WHERE r.owner IS NOT NULL
 WITH d, r.owner AS owner, o, count(r) AS roots,
   sum(CASE WHEN r.kind = 'static' THEN 1 ELSE 0 END) AS statics
 WITH owner, o, roots, statics,

@@ -10,6 +10,7 @@
 // column: retained_bytes  INTEGER  what would be freed if it went, bytes
 // column: retained_count  INTEGER  objects that would go with it, itself included
 // column: root_distance   INTEGER  references from the nearest strong root, 1 at a root
+// column: value           STRING   text, number or name that it holds
 //
 // Start here. A small object that retains much is a holder: a cache, a list of
 // listeners, a static map. Go on with shortest-root-path or dominator-chain for an
@@ -28,6 +29,7 @@ RETURN
   o.shallow_bytes AS shallow_bytes,
   o.retained_bytes AS retained_bytes,
   o.retained_count AS retained_count,
-  o.root_distance AS root_distance
+  o.root_distance AS root_distance,
+  o.value AS value
 ORDER BY o.retained_bytes DESC, o.key
 LIMIT $limit

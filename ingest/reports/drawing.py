@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.layers import layers, layout
-from ingest.text import caption_of, human_bytes, printable
+from ingest.text import caption_of, human_bytes, printable, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -68,14 +68,21 @@ def paths_of_object(
             places[key] = len(boxes)
             boxes.append(_root(str(row["root"])))
         before = places[key]
-        for name, address, bytes_ in zip(types, addresses, retained, strict=True):
+        for name, address, bytes_, field, value in zip(
+            types,
+            addresses,
+            retained,
+            cast("list[str]", row["fields"]),
+            cast("list[str]", row["values"]),
+            strict=True,
+        ):
             if address not in places:
                 places[address] = len(boxes)
                 kind = "dominator" if address in dominators else "object"
                 if address == addresses[-1]:
                     kind = "subject"
-                boxes.append(_object(name, address, bytes_, kind))
-            arrows.setdefault((before, places[address]), "")
+                boxes.append(_object(name, address, bytes_, value, kind))
+            arrows.setdefault((before, places[address]), field)
             before = places[address]
     return folded(Network(boxes, arrows))
 
@@ -112,10 +119,11 @@ def _root(name: str) -> Box:
     return Box(name, "root", "root", printable(name))
 
 
-def _object(name: str, address: str, retained_bytes: int, kind: str) -> Box:
+def _object(name: str, address: str, retained_bytes: int, value: str, kind: str) -> Box:
     detail = f"{address} · {human_bytes(retained_bytes)}"
-    full = f"{printable(name)} {address}, retains {retained_bytes:,} bytes"
-    return Box(caption_of(name), detail, kind, full, name)
+    full = f"{printable(titled(name, value))} {address}, "
+    full += f"retains {retained_bytes:,} bytes"
+    return Box(titled(caption_of(name), value), detail, kind, full, name)
 
 
 def folded(network: Network) -> Network:

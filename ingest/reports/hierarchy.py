@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.text import caption_of
+from ingest.text import caption_of, titled
 
 if TYPE_CHECKING:
     from ingest.queries.answer import Answer
@@ -29,6 +29,7 @@ class Tile:
         own_count: Of those, its own.
         address: Of the object, or of the first one of a run.
         is_rest: Whether it stands for all that is left out below its parent.
+        value: Beginning of the text or name that the object holds.
     """
 
     parent: int
@@ -41,6 +42,12 @@ class Tile:
     own_count: int
     address: str = ""
     is_rest: bool = False
+    value: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its label, and what the object holds."""
+        return titled(self.label, self.value)
 
 
 def whole_heap(total_bytes: int, total_count: int | None = None) -> Tile:
@@ -76,6 +83,7 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
                 cast("int", row["retained_count"]),
                 1,
                 str(row["address"]),
+                value=str(row["value"]),
             )
         )
     return with_rests(_without_runs(tiles))
@@ -135,6 +143,7 @@ def _without_runs(tiles: list[Tile]) -> list[Tile]:
             tile = replace(
                 tile,
                 label=f"{tile.label}, {len(run):,} in a row",
+                value="",
                 own_bytes=sum(tiles[member].own_bytes for member in run),
                 own_count=len(run),
             )

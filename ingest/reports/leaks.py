@@ -93,6 +93,30 @@ PARTS: tuple[Part, ...] = (
         ("type", "unreachable_count", "unreachable_bytes"),
         "none: strong roots reach every object",
     ),
+    Part(
+        "isolates",
+        "Isolates",
+        10,
+        ("owner", "root_count", "static_count", "retained_bytes", "largest_type"),
+    ),
+    Part(
+        "closures",
+        "Closures by function",
+        10,
+        ("function", "declared_in", "closure_count", "context_bytes"),
+    ),
+    Part(
+        "strings",
+        "Strings alike",
+        10,
+        ("value", "string_count", "wasted_bytes", "sample_address"),
+    ),
+    Part(
+        "external-bytes",
+        "Memory outside the heap",
+        10,
+        ("type", "address", "external_name", "external_bytes"),
+    ),
     Part("domains", "Domains", 20, ("name", "object_count", "shallow_bytes")),
     Part("warnings", "What was irregular in the dump", 20, ("warning",)),
 )
@@ -120,19 +144,34 @@ _COUNTS = (
 )
 
 
-def _shown(part: Part, answer: Answer) -> tuple[tuple[object, ...], ...]:
-    """The part's columns of an answer, types by their short names."""
-    return tuple(
-        tuple(
-            caption_of(str(row[column])) if _is_type(column) else row[column]
-            for column in part.columns
-        )
+_IF_ANY = (
+    ("weak only", "weak_only_count"),
+    ("folded", "folded_count"),
+    ("outside", "external_bytes"),
+)
+"""What only some formats tell: objects that weak references alone see, objects that
+are the runtime's own, bytes outside the heap."""
+
+
+def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
+    """Names and figures of the dump."""
+    rows = [(name, dump[column]) for name, column in _COUNTS]
+    return rows + [(name, dump[column]) for name, column in _IF_ANY if dump[column]]
+
+
+def _shown(part: Part, answer: Answer) -> Answer:
+    """The part's columns, those with a value; types by their short names."""
+    rows = tuple(
+        tuple(_short(column, row[column]) for column in part.columns)
         for row in answer.dicts()
     )
+    return Answer(part.columns, rows).told()
 
 
-def _is_type(column: str) -> bool:
-    return column == "type" or column.endswith("_type")
+def _short(column: str, value: object) -> object:
+    if value is not None and (column == "type" or column.endswith("_type")):
+        return caption_of(str(value))
+    return value
 
 
 def as_text(answers: Mapping[str, Answer]) -> str:
@@ -144,8 +183,8 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     text += f"{printable(str(dump['producer']))}\n{source('dump')}\n"
     for name, count, size in _NUMBERS:
         text += f"  {name:<12}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
-    for name, count in _COUNTS:
-        text += f"  {name:<12}{cell(dump[count]):>14}\n"
+    for name, figure in _counts(dump):
+        text += f"  {name:<12}{cell(figure):>14}\n"
     text += "\n" + folded(POLICY)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     suspects = answers["leak-suspects"].dicts()
@@ -161,10 +200,11 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     if tree := _tree(answers):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part in PARTS:
-        rows = _shown(part, answers[part.query])
-        if rows or part.empty:
+        shown = _shown(part, answers[part.query])
+        if shown.rows or part.empty:
             text += "\n" + _heading(part.title) + source(part.query)
-            text += table_text(part.columns, rows) if rows else f"  {part.empty}\n"
+            table = table_text(shown.columns, shown.rows)
+            text += table if shown.rows else f"  {part.empty}\n"
     return text
 
 
@@ -196,7 +236,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     rows: list[tuple[object, ...]] = [
         (name, dump[count], dump[size]) for name, count, size in _NUMBERS
     ]
-    rows += [(name, dump[count], None) for name, count in _COUNTS]
+    rows += [(name, count, None) for name, count in _counts(dump)]
     text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
     text += f"\n{POLICY}\n\n## Leak suspects\n\nQuery: `leak-suspects`.\n"
     suspects = answers["leak-suspects"].dicts()
@@ -211,9 +251,8 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())
     for part in PARTS:
-        found = _shown(part, answers[part.query])
-        if found or part.empty:
+        shown = _shown(part, answers[part.query])
+        if shown.rows or part.empty:
             text += f"\n## {part.title}\n\nQuery: `{part.query}`.\n\n"
-            table = markdown_table(Answer(part.columns, found))
-            text += table if found else f"{part.empty}\n"
+            text += markdown_table(shown) if shown.rows else f"{part.empty}\n"
     return text

@@ -20,7 +20,7 @@ from ingest.reports.hierarchy import (
 )
 from ingest.reports.html import Source, render
 from ingest.reports.leaks import POLICY, sentence
-from ingest.reports.panels import Panel, rows_of, short_of
+from ingest.reports.panels import Panel, filled, short_of
 from ingest.reports.why import path_tree
 from ingest.text import caption_of, namespace_of, printable
 
@@ -72,7 +72,14 @@ PANELS: tuple[Panel, ...] = (
         "retained-objects",
         "Objects that retain most",
         50,
-        ("type", "address", "shallow_bytes", "retained_bytes", "root_distance"),
+        (
+            "type",
+            "address",
+            "value",
+            "shallow_bytes",
+            "retained_bytes",
+            "root_distance",
+        ),
         "retained_bytes",
         "Retained sizes nest: two rows may count the same bytes.",
         "nothing is reachable",
@@ -104,6 +111,46 @@ PANELS: tuple[Panel, ...] = (
         "none: strong roots reach every object",
     ),
     Panel(
+        "isolates",
+        "Isolates",
+        20,
+        ("owner", "root_count", "static_count", "retained_bytes", "largest_type"),
+        "retained_bytes",
+        "What two isolates hold counts for both.",
+    ),
+    Panel(
+        "closures",
+        "Closures",
+        50,
+        (
+            "function",
+            "declared_in",
+            "closure_count",
+            "context_count",
+            "context_bytes",
+            "largest_address",
+        ),
+        "context_bytes",
+        "A closure keeps its context, and so all variables of its scope.",
+        is_long=True,
+    ),
+    Panel(
+        "strings",
+        "Strings alike",
+        50,
+        ("value", "length", "string_count", "wasted_bytes", "sample_address"),
+        "wasted_bytes",
+        "Wasted are the bytes of all of them but one.",
+        is_long=True,
+    ),
+    Panel(
+        "external-bytes",
+        "Memory outside the heap",
+        50,
+        ("type", "address", "external_name", "external_bytes", "owner_type"),
+        "external_bytes",
+    ),
+    Panel(
         "domains",
         "Domains",
         20,
@@ -131,7 +178,11 @@ _FIGURES = (
     ("weak roots", "weak_root_count", None),
     ("missing", "missing_count", None),
     ("warnings", "warning_count", None),
+    ("seen only weakly", "weak_only_count", "weak_only_bytes"),
+    ("folded", "folded_count", None),
+    ("bytes outside the heap", "external_bytes", None),
 )
+_IF_ANY = {"seen only weakly", "folded", "bytes outside the heap"}
 
 
 def suspect_paths(suspects: Answer) -> list[dict[str, str]]:
@@ -221,9 +272,9 @@ def report_page(
         ),
     ]
     panels = [
-        (panel, table)
+        filled(panel, answers[panel.query])
         for panel in PANELS
-        if (table := rows_of(panel, answers[panel.query])) or panel.empty
+        if answers[panel.query].rows or panel.empty
     ]
     return render(
         "report.html",
@@ -233,6 +284,7 @@ def report_page(
         figures=[
             (name, dump[count], dump[size] if size else None)
             for name, count, size in _FIGURES
+            if dump[count] or name not in _IF_ANY
         ],
         policy=POLICY,
         suspects=suspects,
@@ -300,9 +352,9 @@ class Chart:
             types.setdefault(tile.type_name, len(types))
         short = {name: caption_of(name) for name in types}
         labels = {
-            place: printable(tile.label)
+            place: printable(tile.title)
             for place, tile in enumerate(self.tiles)
-            if tile.label != short[tile.type_name]
+            if tile.title != short[tile.type_name]
         }
         return script_json(
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.text import caption_of, printable
@@ -53,6 +53,14 @@ class Cell:
     text: str
     full: str = ""
     share: float | None = None
+
+
+def filled(panel: Panel, answer: Answer) -> tuple[Panel, list[list[Cell]]]:
+    """A panel with those of its columns that have a value, and its rows."""
+    told = answer.told().columns
+    columns = tuple(column for column in panel.columns if column in told)
+    panel = replace(panel, columns=columns or panel.columns)
+    return panel, rows_of(panel, answer)
 
 
 def rows_of(panel: Panel, answer: Answer) -> list[list[Cell]]:

@@ -170,8 +170,9 @@ def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) ->
 
 
 def write_table(answer: Answer) -> None:
-    """A table that fits the terminal; long names fold."""
-    text = table_text(answer.columns, answer.rows) if answer.rows else "no rows\n"
+    """A table that fits the terminal; long names fold, empty columns are left out."""
+    shown = answer.told()
+    text = table_text(shown.columns, shown.rows) if answer.rows else "no rows\n"
     sys.stdout.write(text)
 
 

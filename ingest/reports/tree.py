@@ -74,7 +74,7 @@ def _lines(tiles: Sequence[Tile], places: Sequence[int]) -> list[_Line]:
         alone = alike if len(alike) <= 2 else alike[:1]
         for place in alone:
             tile = tiles[place]
-            text = f"{tile.label} {tile.address}".rstrip()
+            text = f"{tile.title} {tile.address}".rstrip()
             found.append(_Line(text, tile.total_bytes, place))
         if rest := alike[len(alone) :]:
             text = f"… {len(rest):,} more {tiles[rest[0]].label}"

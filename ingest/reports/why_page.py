@@ -8,7 +8,7 @@ from ingest.queries.answer import Answer
 from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
 from ingest.reports.leaks import POLICY
-from ingest.reports.panels import Panel, rows_of
+from ingest.reports.panels import Panel, filled
 from ingest.reports.why import path_tree
 from ingest.text import caption_of, human_bytes, printable
 
@@ -35,7 +35,15 @@ OBJECT_PANELS: tuple[Panel, ...] = (
         "referrers-of",
         "Sharing",
         200,
-        ("what", "type", "address", "weak", "retained_bytes", "root_distance"),
+        (
+            "what",
+            "type",
+            "field",
+            "address",
+            "weak",
+            "retained_bytes",
+            "root_distance",
+        ),
         "",
         "All that refers to it.",
         "nothing refers to it",
@@ -63,6 +71,7 @@ TYPE_PANELS: tuple[Panel, ...] = (
             "retained_bytes",
             "retained_count",
             "root_distance",
+            "value",
         ),
         "retained_bytes",
         "",
@@ -129,7 +138,7 @@ def object_page(
         ),
         nothing=nothing,
         paths_source=sources[_PATHS],
-        panels=[(panel, rows_of(panel, mine[panel.query])) for panel in OBJECT_PANELS],
+        panels=[filled(panel, mine[panel.query]) for panel in OBJECT_PANELS],
         sources=sources,
         charts=[],
     )
@@ -170,7 +179,7 @@ def type_page(
         paths="\n".join(texts),
         nothing="No instance is reached by a strong root.",
         paths_source=sources["root-paths-of-type"],
-        panels=[(panel, rows_of(panel, answers[panel.query])) for panel in TYPE_PANELS],
+        panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,
         charts=[],
     )

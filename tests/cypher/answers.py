@@ -165,7 +165,9 @@ def dominator_treemap(heap: Heap, limit: int) -> Rows:
                 heap.dominator(i),
                 heap.name_of(i),
                 "" if kind is None else heap.namespace(kind),
-                *sizes(heap, i),
+                heap.objects[i].address,
+                (heap.objects[i].value or "")[:40],
+                *sizes(heap, i)[1:],
                 heap.retained_count(i),
                 heap.distance[i],
             )
@@ -180,6 +182,7 @@ def retained_objects(heap: Heap, min_bytes: int, limit: int) -> Rows:
             *facts(heap, o.index),
             heap.retained_count(o.index),
             heap.distance[o.index],
+            o.value,
         )
         for o in found
         if heap.retained_bytes(o.index) >= min_bytes

@@ -179,7 +179,7 @@ def closures(heap: Heap, type: str, limit: int) -> Rows:
 def isolates(heap: Heap, limit: int) -> Rows:
     groups: dict[str | None, list[Root]] = defaultdict(list)
     for root in heap.roots:
-        if not root.weak:
+        if not root.weak and root.owner is not None:
             groups[root.owner].append(root)
     top = set(heap.children(None))
     rows = []
@@ -199,4 +199,4 @@ def isolates(heap: Heap, limit: int) -> Rows:
                 heap.objects[largest].address,
             )
         )
-    return sorted(rows, key=lambda r: (-r[4], r[0] is None, r[0] or ""))[:limit]
+    return sorted(rows, key=lambda r: (-r[4], r[0] or ""))[:limit]

@@ -18,6 +18,8 @@ def row(root: str, *steps: str) -> dict[str, object]:
         "types": [f"N.{step.rstrip('0123456789')}" for step in steps],
         "addresses": [f"0x{step}" for step in steps],
         "retained_bytes": [1024 * len(steps) for _ in steps],
+        "fields": ["" for _ in steps],
+        "values": ["" for _ in steps],
     }
 
 
@@ -112,3 +114,14 @@ def test_a_picture_has_its_boxes_inside() -> None:
         assert 0 <= shape.x <= shape.x + shape.width <= found.width
         assert 0 <= shape.y <= shape.y + shape.height <= found.height
     assert len(found.lines) == 5
+
+
+def test_fields_stand_at_arrows_and_values_in_boxes() -> None:
+    path = row("static root", "A1", "B1")
+    path["fields"], path["values"] = ["", "next"], ["", 'say "hi"']
+
+    network = paths_of_object([path])
+
+    assert list(network.arrows.values()) == ["", "next"]
+    assert network.boxes[2].title == 'B "say "hi""'
+    assert 'N.B "say "hi""' in network.boxes[2].full

@@ -14,6 +14,7 @@ COLUMNS = (
     "type",
     "namespace",
     "address",
+    "value",
     "shallow_bytes",
     "retained_bytes",
     "retained_count",
@@ -31,11 +32,11 @@ def answer(
             retained[p] += retained[i]
             count[p] += count[i]
     rows = [
-        (i, p, f"N.T{types[i]}", "N", hex(i), sizes[i], retained[i], count[i], 1)
+        (i, p, f"N.T{types[i]}", "N", hex(i), "", sizes[i], retained[i], count[i], 1)
         for i, p in enumerate(parents)
         if retained[i]
     ]
-    rows.sort(key=lambda row: (-row[6], -row[7], row[0]))
+    rows.sort(key=lambda row: (-row[7], -row[8], row[0]))
     return Answer(COLUMNS, tuple(rows[:limit])), sum(sizes)
 
 
