@@ -116,7 +116,11 @@ def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
 
 
 def _root(name: str) -> Box:
-    return Box(name, "root", "root", printable(name))
+    """A root's box: the static, if it is one, above its kind."""
+    kind, _, static = name.partition(" root ")
+    static = static.removeprefix("in ")
+    title, detail = (caption_of(static), f"{kind} root") if static else (name, "root")
+    return Box(title, detail, "root", printable(name))
 
 
 def _object(name: str, address: str, retained_bytes: int, value: str, kind: str) -> Box:

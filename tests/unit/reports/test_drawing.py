@@ -125,3 +125,15 @@ def test_fields_stand_at_arrows_and_values_in_boxes() -> None:
     assert list(network.arrows.values()) == ["", "next"]
     assert network.boxes[2].title == 'B "say "hi""'
     assert 'N.B "say "hi""' in network.boxes[2].full
+
+
+def test_a_static_is_named_above_its_kind() -> None:
+    names = ["static root in GameEvents", "static root package:a/b.dart::_c", "x root"]
+
+    boxes = [paths_of_object([row(name, "A1")]).boxes[0] for name in names]
+
+    assert [(box.title, box.detail) for box in boxes] == [
+        ("GameEvents", "static root"),
+        ("_c", "static root"),
+        ("x root", "root"),
+    ]
