@@ -198,6 +198,7 @@ def write(
         StoreError, EmbeddedError: see `load`.
     """
     from ingest.store import bolt, bulk, dumps, mapping
+    from ingest.store.schema import size_statements
 
     dumps.clean_up(database, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces)
@@ -227,6 +228,8 @@ def write(
             )
         else:
             bolt.write(database, tables, number, node, counts, progress)
+            for text in size_statements(number):
+                database.write(text, {})
             name = dumps.publish_as(
                 database, number, name, list(replaces), exact=exact_name
             )

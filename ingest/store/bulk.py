@@ -35,8 +35,10 @@ from ingest.store.mapping import Counts
 from ingest.store.schema import (
     LABELS,
     RELATIONSHIPS,
+    SIZES,
     constraint_statements,
     index_statements,
+    size_statements,
 )
 
 if TYPE_CHECKING:
@@ -111,6 +113,8 @@ def count(database: Database) -> Counts:
         cast("str", entry.get("label", "")): cast("int", entry["count"])
         for entry in data["nodes"]
     }
+    for name, _ in SIZES:  # labels of nodes that have another
+        nodes.pop(name, None)
     nodes[""] = 2 * nodes[""] - sum(nodes.values())  # those without a label
     related = {
         cast("str", entry["relationshipType"]): cast("int", entry["count"])
@@ -307,7 +311,7 @@ def write(
                         f"instead of {expected.total:,}, and has been thrown away: "
                         "load with --via bolt"
                     )
-                fresh.write(AFTERWARDS, {})
+                fresh.write_all([AFTERWARDS, *size_statements()])
                 fresh.write(
                     "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
                     {"number": number},

@@ -12,7 +12,11 @@ from ingest.errors import IngestError
 from ingest.progress import silent
 from ingest.store.columns import TABLES
 from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
-from ingest.store.schema import constraint_statements, index_statements
+from ingest.store.schema import (
+    constraint_statements,
+    index_statements,
+    size_statements,
+)
 from ingest.store.tables import write_csv, write_parquet
 from ingest.store.ways import ExportFor
 
@@ -84,6 +88,7 @@ def _for_neo4j_admin(
         *constraint_statements(),
         AFTERWARDS,
         "CALL db.awaitIndexes(86400)",
+        *size_statements(),
     ]
     text = "".join(f"{line}{'' if line[0] == ':' else ';'}\n" for line in lines)
     (folder / SCHEMA).write_text(text, encoding="utf-8")

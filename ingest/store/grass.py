@@ -2,9 +2,7 @@
 
 Captions, colours and sizes belong to a label or a relationship type: that is all
 that a selector of Browser 5.24.0 can name, and its ``diameter`` is a fixed number.
-So a node cannot be drawn as large as what it retains; sizes tell the labels apart,
-from the Dump down to an Object. What an object retains stands in its properties,
-below the graph, when it is clicked.
+So an object that retains much has a further label, and is drawn larger by it.
 
 Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
 """
@@ -13,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.store.schema import LABELS, RELATIONSHIPS, Label
+from ingest.store.schema import LABELS, RELATIONSHIPS, SIZES, Label
 
 NAME = "heaproots.grass"
 _CAPTIONS = ("type_name", "name")
@@ -71,6 +69,10 @@ ARROWS = {
 }
 
 
+LARGER = {1: 66, 10: 90}
+"""Diameter in pixels of an object that retains so many percent of the heap."""
+
+
 def grass() -> str:
     """The style, as Browser takes it from a file or by ``:style``."""
     blocks = [
@@ -91,6 +93,9 @@ def grass() -> str:
                 caption=f"'{{{_caption(label)}}}'",
             )
         )
+    for name, percent in SIZES:
+        diameter = f"{LARGER[percent]}px"
+        blocks.append(_block(f"node.Object.{name}", diameter=diameter))
     told = {entry.name: entry.properties for entry in RELATIONSHIPS}
     for name, properties in told.items():
         arrow = ARROWS[name]

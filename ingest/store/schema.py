@@ -433,6 +433,28 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
 )
 
 
+SIZES: tuple[tuple[str, int], ...] = (("Retains1Percent", 1), ("Retains10Percent", 10))
+"""Further labels of an Object by its share of the reachable bytes, in percent: Neo4j
+Browser can draw a label larger, but not a property. At most `MOST_OF_A_SIZE` each."""
+
+MOST_OF_A_SIZE = 1000
+
+
+def size_statements(number: int | None = None) -> tuple[str, ...]:
+    """Cypher that gives the `SIZES` to the objects of a dump, or of all dumps.
+
+    To be run with the indexes online; safe to run again.
+    """
+    chosen = "" if number is None else f" {{number: {number}}}"
+    return tuple(
+        f"MATCH (d:Dump{chosen}) CALL (d) {{ MATCH (o:Object) WHERE o.dump = d.number "
+        f"AND o.retained_bytes > 0 AND 100 * o.retained_bytes >= "
+        f"{percent} * d.reachable_bytes WITH o ORDER BY o.dump DESC, "
+        f"o.retained_bytes DESC, o.key LIMIT {MOST_OF_A_SIZE} SET o:{name} }}"
+        for name, percent in SIZES
+    )
+
+
 def label(name: str) -> Label:
     """The label of that name."""
     return next(entry for entry in LABELS if entry.name == name)
@@ -469,6 +491,9 @@ def markdown() -> str:
         for column in entry.properties:
             kind = column.type + (", may be absent" if column.optional else "")
             lines.append(f"| | `{column.name}` | {kind} | {column.meaning} |")
+    for name, percent in SIZES:
+        what = f"also an Object that retains {percent} % of the reachable bytes or more"
+        lines.append(f"| **`{name}`** | | | {what}; the largest {MOST_OF_A_SIZE:,} |")
     lines += ["", "| relationship | meaning |", "| --- | --- |"]
     for relation in RELATIONSHIPS:
         inner = ", ".join(f"{column.name}" for column in relation.properties)

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 
 from ingest.analysis.distances import ROOT
@@ -27,7 +28,7 @@ from ingest.store.dumps import (
     this_process,
     unpublish,
 )
-from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS
+from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS, SIZES
 from tests.bench.heaps import write_heap
 
 if TYPE_CHECKING:
@@ -51,6 +52,20 @@ def counts(database: Database) -> tuple[int, int]:
     (nodes,), *_ = rows(database, "MATCH (n) RETURN count(n)")
     (edges,), *_ = rows(database, "MATCH ()-[r]->() RETURN count(r)")
     return cast("int", nodes), cast("int", edges)
+
+
+def test_what_retains_much_has_a_label_of_its_size(
+    empty_database: Database, example: Path
+) -> None:
+    graph, metrics, _ = measure(str(example))
+
+    load(str(example), empty_database)
+
+    for name, percent in SIZES:
+        enough = 100 * metrics.retained_bytes >= percent * metrics.reachable_bytes
+        expected = {graph.address(i) for i in np.flatnonzero(enough).tolist()}
+        found = rows(empty_database, f"MATCH (o:Object:{name}) RETURN o.address")
+        assert {address for (address,) in found} == expected != set()
 
 
 def test_every_node_and_relationship_is_what_was_measured(
