@@ -34,11 +34,14 @@ $(VENV)/.tools: $(VENV)/.installed
 	  $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"])')
 	@touch $@
 
-demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j, print the report
+demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j, report on it
 	@$(INGEST) example --force $(VENV)/example.gclog
 	@echo "starting Neo4j on loopback (the first time it is fetched, about 150 MB)"
 	@$(INGEST) load $(VENV)/example.gclog --name example
 	@$(INGEST) report --dump example
+	@echo
+	@echo "the same as a page, to be opened in a web browser:"
+	@$(INGEST) report --dump example --html example-report.html --force
 	@echo
 	@$(INGEST) browse
 
@@ -97,5 +100,5 @@ browse: $(VENV)/.installed ## the address of Neo4j Browser
 	@$(INGEST) browse
 
 clean: ## remove what make has made here (not loaded dumps)
-	@rm -rf $(VENV) .test-cache .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf $(VENV) example-report.html .test-cache .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -67,7 +67,7 @@ def info_output() -> str:
     return shown("ingest info example.gclog --top 5", out.getvalue())
 
 
-REPORT_LINES = 35
+REPORT_LINES = 54
 
 
 def shown(command: str, out: str, lines: int | None = None) -> str:

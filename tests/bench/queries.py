@@ -55,13 +55,13 @@ def arguments(query: Query, known: dict[str, str]) -> dict[str, str]:
 def main(name: str) -> None:
     from ingest.cli.options import running_target
     from ingest.queries.library import library
-    from ingest.reports import leaks, why
+    from ingest.reports import leaks, page, why
     from ingest.settings import settings
     from ingest.store.ask import ask
     from ingest.store.connection import connect
     from ingest.store.dumps import find_dump
 
-    shown = {*leaks.QUERIES, *why.OBJECT_QUERIES, *why.TYPE_QUERIES}
+    shown = {*leaks.QUERIES, *page.QUERIES, *why.OBJECT_QUERIES, *why.TYPE_QUERIES}
     target = running_target(settings())
     assert target is not None
     with connect(target) as database:

@@ -103,7 +103,7 @@ CHARTS = ("objects", "types", "root-paths")
 def level(page: Page, chart: str) -> str:
     """What the chart itself shows as its top."""
     value = page.evaluate(
-        "(name) => document.querySelector(`#${name} .plot`)._fullData[0].level", chart
+        "(name) => document.querySelector(`#${name} .plot`)._fullData[0].ids[0]", chart
     )
     return str(value)
 
@@ -163,7 +163,7 @@ def test_a_chart_goes_in_by_click_and_out_by_its_breadcrumb(
         slice_ = page.locator(f"#{chart} .plot g.slice").nth(1)
         slice_.locator("text").click(force=True)
         page.wait_for_function(
-            "(name) => document.querySelector(`#${name} .plot`)._fullData[0].level"
+            "(name) => document.querySelector(`#${name} .plot`)._fullData[0].ids[0]"
             " !== '0'",
             arg=chart,
         )
@@ -172,7 +172,7 @@ def test_a_chart_goes_in_by_click_and_out_by_its_breadcrumb(
         assert inside[1] == first
         page.locator(f"#{chart} .crumbs button").first.click()
         page.wait_for_function(
-            "(name) => document.querySelector(`#${name} .plot`)._fullData[0].level"
+            "(name) => document.querySelector(`#${name} .plot`)._fullData[0].ids[0]"
             " === '0'",
             arg=chart,
         )

@@ -25,7 +25,9 @@
 
   const themes = { "": "as the system", light: "light", dark: "dark" };
   const root = document.documentElement;
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  let printing = false;
+  const isDark = () =>
+    !printing && (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const repaints = [];
   const repaint = () => repaints.forEach((paint) => paint());
   const setTheme = (name) => {
@@ -168,6 +170,10 @@
   const MOST_ROWS = 12;
   const OTHER = "#c9ced3";
   const LEAST_SCALE = 0.6;
+  const MOST_TILES = 200;
+  const MOST_DEPTH = { treemap: 4, icicle: 6 };
+  const LEAST_SHARE = { treemap: 0.0003, icicle: 0.003 };
+  const MOVE_MS = 250;
 
   class Chart {
     constructor(section) {
@@ -204,7 +210,7 @@
       }
       select.addEventListener("change", () => {
         this.way = select.value;
-        this.paint();
+        this.repaint();
       });
     }
 
@@ -267,64 +273,112 @@
       if (hadFocus) this.section.querySelector(".crumbs [aria-current]").focus();
     }
 
-    colours() {
+    /** Chooses a colour for each of the names that hold most; the same at each level. */
+    chooseColours() {
       const { data } = this;
       const of = WAYS[this.way].of;
       const total = new Map();
-      data.bytes.forEach((_, at) => {
-        const name = of(data, at);
+      data.bytes.forEach((size, at) => {
         if (!this.isTyped(at)) return;
+        const name = of(data, at);
         // What lies in its like is counted there.
         if (!data.parent[at] || of(data, data.parent[at]) !== name) {
-          total.set(name, (total.get(name) || 0) + data.bytes[at]);
+          total.set(name, (total.get(name) || 0) + size);
         }
       });
       const largest = [...total].sort((a, b) => b[1] - a[1]).slice(0, PALETTE.length);
-      const chosen = new Map(largest.map(([name], at) => [name, PALETTE[at]]));
-      const items = [...chosen, ["other", OTHER]].map(([name, colour]) => {
+      const chosen = new Map(largest.map(([name], at) => [name, shade(PALETTE[at])]));
+      const other = shade(OTHER);
+      const items = [...chosen, ["other", other]].map(([name, colour]) => {
         const item = make("li");
         const swatch = make("span");
-        swatch.style.background = shade(colour);
+        swatch.style.background = colour;
         item.append(swatch, clip(name, 60));
         return item;
       });
       this.section.querySelector(".legend").replaceChildren(...items);
-      return data.bytes.map((_, at) => {
-        if (!at) return css("--code");
-        if (!this.isTyped(at)) return this.rest.has(at) ? shade(OTHER) : css("--root");
-        return shade(chosen.get(of(data, at)) ?? OTHER);
+      const whole = css("--code");
+      const roots = css("--root");
+      return (at) => {
+        if (!at) return whole;
+        if (this.rest.has(at)) return other;
+        return this.isTyped(at) ? chosen.get(of(data, at)) ?? other : roots;
+      };
+    }
+
+    /** What is drawn at a level: the largest tiles, and what is left out of each. */
+    visible() {
+      const { data } = this;
+      const top = this.top();
+      const depth = MOST_DEPTH[data.form];
+      const inside = [];
+      const walk = (at, left) => this.children[at].forEach((child) => {
+        if (!this.rest.has(child)) inside.push(child);
+        if (left > 1) walk(child, left - 1);
       });
+      walk(top, depth);
+      inside.sort((a, b) => data.bytes[b] - data.bytes[a] || a - b);
+      const least = data.bytes[top] * LEAST_SHARE[data.form];
+      const shown = [top, ...inside.slice(0, MOST_TILES).filter((at) => data.bytes[at] >= least)];
+      const kept = new Set(shown);
+      const tiles = shown.map((at) => ({
+        id: String(at), above: at === top ? "" : String(data.parent[at]), at,
+        label: this.label(at), size: data.bytes[at], many: data.count[at],
+      }));
+      for (const above of shown) {
+        const small = this.children[above].filter((at) => !kept.has(at));
+        const drawn = this.children[above].some((at) => kept.has(at));
+        if (!small.length || (!drawn && above !== top)) continue;
+        const size = small.reduce((sum, at) => sum + data.bytes[at], 0);
+        const known = small.every((at) => data.count[at] !== null);
+        const many = known ? small.reduce((sum, at) => sum + data.count[at], 0) : null;
+        const label = known ? `${count(many)} others` : "others";
+        tiles.push({ id: `${above}+`, above: String(above), at: -1, label, size, many });
+      }
+      return tiles;
+    }
+
+    hover(tile) {
+      const { data } = this;
+      const lines = [];
+      if (tile.at < 0) {
+        lines.push("left out here, for they are small");
+      } else {
+        lines.push(clip(data.types[data.type[tile.at]][1] || tile.label, 100));
+        if (data.address[tile.at]) lines.push(data.address[tile.at]);
+      }
+      lines.push(`${count(tile.size)} bytes, ${share(tile.size, data.bytes[0])}`);
+      if (tile.many !== null) lines.push(`${count(tile.many)} object${tile.many === 1 ? "" : "s"}`);
+      return lines.map(literal).join("<br>");
     }
 
     trace() {
-      const { data } = this;
-      const labels = data.parent.map((_, at) => literal(clip(this.label(at), 80)));
-      const hover = data.parent.map((_, at) => {
-        const lines = [clip(data.types[data.type[at]][1] || this.label(at), 100)];
-        if (data.address[at]) lines.push(data.address[at]);
-        lines.push(`${count(data.bytes[at])} bytes, ${share(data.bytes[at], data.bytes[0])}`);
-        if (data.count[at] !== null) lines.push(`${count(data.count[at])} objects`);
-        return lines.map(literal).join("<br>");
-      });
-      const line = { width: 1, color: css("--sheet") };
+      const form = this.data.form;
+      const tiles = this.visible();
+      const colour = this.colour;
+      this.drawnIds = new Set(tiles.map((tile) => tile.id));
       return {
-        type: data.form,
-        ids: data.parent.map((_, at) => String(at)),
-        parents: data.parent.map((parent) => (parent < 0 ? "" : String(parent))),
-        labels,
-        text: data.bytes.map(bytes),
-        values: data.bytes,
-        hovertext: hover,
+        type: form,
+        ids: tiles.map((tile) => tile.id),
+        parents: tiles.map((tile) => tile.above),
+        labels: tiles.map((tile) => literal(clip(tile.label, 80))),
+        text: tiles.map((tile) => bytes(tile.size)),
+        values: tiles.map((tile) => tile.size),
+        hovertext: tiles.map((tile) => this.hover(tile)),
         hoverinfo: "text",
         branchvalues: "total",
         sort: true,
-        level: String(this.at),
-        maxdepth: data.form === "icicle" ? 7 : 4,
-        texttemplate: data.form === "icicle" ? "%{label} %{text}" : "%{label}<br>%{text}",
+        level: tiles[0].id,
+        maxdepth: MOST_DEPTH[form] + 1,
+        texttemplate: form === "icicle" ? "%{label} %{text}" : "%{label}<br>%{text}",
         textfont: { color: isDark() ? "#f2f4f6" : "#14181c", size: 12 },
-        marker: { colors: this.colours(), line, pad: { t: 20, l: 3, r: 3, b: 3 } },
+        marker: {
+          colors: tiles.map((tile) => (tile.at < 0 ? shade(OTHER) : colour(tile.at))),
+          line: { width: 1, color: css("--sheet") },
+          pad: { t: 20, l: 3, r: 3, b: 3 },
+        },
         pathbar: { visible: false },
-        tiling: data.form === "icicle" ? { orientation: "v", pad: 1 } : { packing: "squarify", pad: 2 },
+        tiling: form === "icicle" ? { orientation: "v", pad: 1 } : { packing: "squarify", pad: 2 },
         hoverlabel: { align: "left", font: { size: 12 } },
       };
     }
@@ -339,18 +393,19 @@
 
     draw() {
       this.plot.hidden = false;
+      this.colour = this.chooseColours();
       const options = { displayModeBar: false, responsive: true };
       return Plotly.newPlot(this.plot, [this.trace()], this.layout(), options).then(() => {
-        const event = `plotly_${this.data.form}click`;
-        this.plot.on(event, (click) => {
-          const next = click.nextLevel;
-          if (next !== undefined) this.show(next === "" ? 0 : Number(next));
+        this.plot.on(`plotly_${this.data.form}click`, (click) => {
+          const at = Number.parseInt(click.points[0].id, 10);
+          const isRest = click.points[0].id.endsWith("+");
+          if (at === this.top()) this.show(Math.max(this.data.parent[at], 0));
+          else if (isRest || this.children[at].length) this.show(at);
           return false;
         });
         this.plot.on("plotly_afterplot", () => this.hideTinyText());
-        this.plot.on("plotly_animated", () => this.hideTinyText());
         this.hideTinyText();
-        repaints.push(() => this.paint());
+        repaints.push(() => this.repaint());
         this.drawn = true;
       });
     }
@@ -363,22 +418,32 @@
       }
     }
 
-    paint() {
-      if (this.drawn) Plotly.react(this.plot, [this.trace()], this.layout());
-      else this.colours();
+    /** What is at the top of the drawing: of a leaf that in which it lies. */
+    top() {
+      return this.children[this.at].length || !this.at ? this.at : this.data.parent[this.at];
     }
 
-    move() {
+    repaint() {
+      this.colour = this.chooseColours();
+      this.paint();
+    }
+
+    paint() {
+      if (this.drawn) Plotly.react(this.plot, [this.trace()], this.layout());
+    }
+
+    /** Goes to where `show` is: inwards in a movement, then all that now has room. */
+    async move() {
       if (!this.drawn) return;
-      // What has nothing inside is shown in what it lies in.
-      const at = this.children[this.at].length || !this.at ? this.at : this.data.parent[this.at];
-      const duration = calm.matches ? 0 : 250;
-      Plotly.animate(this.plot, { data: [{ level: String(at) }], traces: [0] }, {
-        frame: { redraw: false, duration },
-        transition: { duration, easing: "cubic-in-out" },
-        mode: "immediate",
-        fromcurrent: true,
-      });
+      const top = this.top();
+      if (!calm.matches && this.drawnIds.has(String(top))) {
+        await Plotly.animate(this.plot, { data: [{ level: String(top) }], traces: [0] }, {
+          frame: { redraw: false, duration: MOVE_MS },
+          transition: { duration: MOVE_MS, easing: "cubic-in-out" },
+          mode: "immediate",
+        }).catch(() => {}); // another movement took its place
+      }
+      if (top === this.top()) this.paint();
     }
   }
 
@@ -409,11 +474,20 @@
 
   const startPrinting = () => {
     let opened = [];
+    const setPrinting = (is) => {
+      printing = is;
+      root.toggleAttribute("data-printing", is);
+      repaint();
+    };
     addEventListener("beforeprint", () => {
+      setPrinting(true);
       opened = all("details:not([open]):not(.query)");
       opened.forEach((one) => { one.open = true; });
     });
-    addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
+    addEventListener("afterprint", () => {
+      setPrinting(false);
+      opened.forEach((one) => { one.open = false; });
+    });
   };
 
   startTheme();
