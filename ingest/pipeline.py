@@ -198,7 +198,7 @@ def write(
         StoreError, EmbeddedError: see `load`.
     """
     from ingest.store import bolt, bulk, dumps, mapping
-    from ingest.store.schema import size_statements
+    from ingest.store.statements import size_statements
 
     dumps.clean_up(database, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces)

@@ -37,13 +37,8 @@ from ingest.store.mapping import (
     node_columns,
     relationships,
 )
-from ingest.store.schema import (
-    LABELS,
-    RELATIONSHIPS,
-    constraint_statements,
-    index_statements,
-    label,
-)
+from ingest.store.schema import LABELS, RELATIONSHIPS, label
+from ingest.store.statements import constraint_statements, index_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

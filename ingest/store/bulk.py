@@ -32,10 +32,8 @@ from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
 from ingest.store.importer import end_importers, run_import
 from ingest.store.kept import KeptDumps
 from ingest.store.mapping import Counts
-from ingest.store.schema import (
-    LABELS,
-    RELATIONSHIPS,
-    SIZES,
+from ingest.store.schema import LABELS, RELATIONSHIPS, SIZES
+from ingest.store.statements import (
     constraint_statements,
     index_statements,
     size_statements,

@@ -12,7 +12,7 @@ from ingest.errors import IngestError
 from ingest.progress import silent
 from ingest.store.columns import TABLES
 from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
-from ingest.store.schema import (
+from ingest.store.statements import (
     constraint_statements,
     index_statements,
     size_statements,

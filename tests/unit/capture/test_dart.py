@@ -250,28 +250,28 @@ def test_a_program_that_stands_still(folder: Path) -> None:
     first, second = split(HEAP, 100)
     noise = frame(b"x", last=False, kind="GC")
 
-    for frames in ([first], [first, noise, 0.2, noise, 0.2, noise, 0.2, noise]):
-        said = refused(FakeVm([*frames, 60.0, second]), folder, timeout_s=0.5)
-        assert "stops after 100 bytes, for 0.5 s now" in said
+    for frames in ([first], [first, noise, 0.8, noise, 0.8, noise, 0.8, noise]):
+        said = refused(FakeVm([*frames, 60.0, second]), folder, timeout_s=2)
+        assert "stops after 100 bytes, for 2 s now" in said
         assert "--timeout" in said
-    said = refused(FakeVm(results={"getVM": None}), folder, timeout_s=0.3)
-    assert "no answer to getVM, for 0.3 s" in said
-    assert "main does not begin" in refused(FakeVm([60.0]), folder, timeout_s=0.3)
+    said = refused(FakeVm(results={"getVM": None}), folder, timeout_s=2)
+    assert "no answer to getVM, for 2 s" in said
+    assert "main does not begin" in refused(FakeVm([60.0]), folder, timeout_s=2)
 
 
 def test_a_slow_program_is_waited_for(folder: Path) -> None:
     pieces = split(HEAP, 100, 100, 100, 100)
     frames: list[bytes | str | float | None] = []
     for piece in pieces:
-        frames += [0.2, piece]
+        frames += [0.6, piece]
     with serving(FakeVm(frames)) as address:
-        assert capture(address, timeout_s=0.6).byte_count == len(HEAP)
+        assert capture(address, timeout_s=2).byte_count == len(HEAP)
 
 
 def test_last_that_is_missing(folder: Path) -> None:
     frames = [frame(HEAP, last=False), frame(b"", last=False)]
 
-    assert "stops after" in refused(FakeVm(frames), folder, timeout_s=0.3)
+    assert "stops after" in refused(FakeVm(frames), folder, timeout_s=2)
 
 
 @pytest.mark.parametrize(
