@@ -368,6 +368,7 @@
         hoverinfo: "text",
         branchvalues: "total",
         sort: true,
+        leaf: { opacity: 1 },
         level: tiles[0].id,
         maxdepth: MOST_DEPTH[form] + 1,
         texttemplate: form === "icicle" ? "%{label} %{text}" : "%{label}<br>%{text}",
