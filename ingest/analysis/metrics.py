@@ -10,7 +10,6 @@ import numpy as np
 
 from ingest.analysis.distances import root_distances, weak_only
 from ingest.analysis.dominators import dominate, retained
-from ingest.analysis.merged import merged
 from ingest.analysis.nesting import nest_of
 from ingest.analysis.types import tally, type_references
 from ingest.analysis.typesets import type_retained_bytes
@@ -19,7 +18,6 @@ from ingest.progress import silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.analysis.merged import MergedTree
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
 
@@ -52,9 +50,6 @@ class HeapMetrics:
         type_top_retained_bytes: int64 (T,). Retained bytes of those, summed.
         pair_source, pair_target: int32 (P,). Types that refer to one another.
         pair_count: int64 (P,). How many references.
-        dominators_by_type: The dominator tree, merged by type.
-        root_paths_by_type: The tree of shortest ways from roots, merged by type, below
-            the kinds of the roots.
     """
 
     root_distance: NDArray[np.int32]
@@ -78,14 +73,12 @@ class HeapMetrics:
     pair_source: NDArray[np.int32]
     pair_target: NDArray[np.int32]
     pair_count: NDArray[np.int64]
-    dominators_by_type: MergedTree
-    root_paths_by_type: MergedTree
 
 
 def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
     """Measure ``graph``.
 
-    The searches and what follows from them run beside the dominators, on a thread of
+    The searches run beside the dominators, on a thread of
     their own: kernels hold no lock.
     """
     stage, steps = "analyse", 4
@@ -95,7 +88,6 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
     with ThreadPoolExecutor(1) as beside:
         searched = beside.submit(root_distances, graph)
         paired = beside.submit(type_references, graph)
-        paths = beside.submit(lambda: merged(graph, searched.result()[1], by_root=True))
         tree, search = dominate(graph)
         progress(stage, 1, steps)
         retained_bytes, retained_count, largest_child = retained(graph, tree)
@@ -108,7 +100,6 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         progress(stage, 3, steps)
         distance, path_parent = searched.result()
         pair_source, pair_target, pair_count = paired.result()
-        root_paths_by_type = paths.result()
     found = weak_only(graph, distance)
     seen = np.empty(0, np.int64) if found is None else np.flatnonzero(found)
     sums = np.zeros((6, types), np.int64)
@@ -136,8 +127,6 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         pair_source=pair_source,
         pair_target=pair_target,
         pair_count=pair_count,
-        dominators_by_type=merged(graph, dominator),
-        root_paths_by_type=root_paths_by_type,
     )
     progress(stage, steps, steps)
     return metrics

@@ -18,7 +18,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.merged import NOTHING
+from ingest.analysis.merged import NOTHING, merged
 from ingest.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.progress import silent
 from ingest.store.columns import table
@@ -72,17 +72,18 @@ class HeapTables:
             "type_references": (len(metrics.pair_count), self._type_references),
             "domains": (len(graph.domains), self._domains),
             "type_paths": (
-                sum(len(tree.parent) for tree in self._merged.values()),
+                sum(len(tree.parent) for tree in self.merged.values()),
                 self._type_paths,
             ),
         }
 
-    @property
-    def _merged(self) -> dict[str, MergedTree]:
+    @cached_property
+    def merged(self) -> dict[str, MergedTree]:
         """Merged trees by the name that they have in the graph."""
+        graph, metrics = self.graph, self.metrics
         return {
-            "dominators": self.metrics.dominators_by_type,
-            "root_paths": self.metrics.root_paths_by_type,
+            "dominators": merged(graph, metrics.dominator),
+            "root_paths": merged(graph, metrics.path_parent, by_root=True),
         }
 
     def close(self) -> None:
@@ -404,7 +405,7 @@ class HeapTables:
     def _type_paths(self, begin: int, end: int) -> Columns:
         frames, first = [], 0
         names = self._captions.to_list()
-        for name, tree in self._merged.items():
+        for name, tree in self.merged.items():
             at = [
                 RootKind(root).label
                 if root >= 0

@@ -52,7 +52,7 @@ def test_references_in_slices_are_those_of_the_graph(
 def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
     tables = tables_of(graph)
     metrics = tables.metrics
-    merged = (metrics.dominators_by_type, metrics.root_paths_by_type)
+    merged = tables.merged.values()
     weak = int(np.count_nonzero(graph.root_flags & 2))
     weak_references = 0 if graph.ref_kind is None else int((graph.ref_kind > 0).sum())
     expected = {
