@@ -1,0 +1,278 @@
+"""Objects followed through collections that move them.
+
+A collector that compacts gives objects new addresses. What it moved, and what it left
+in place, it tells as ranges; applied to a table of objects, all ranges of one
+collection at once, they say where each object is now, and which ones are gone.
+
+The table is kept sorted by address, so a collection is one walk along objects and
+ranges. What moves together stays together: blocks are put in order, not objects.
+
+Source: Microsoft, "Object Tracking in the Profiling API", the text that comes with
+ICorProfilerCallback::MovedReferences; GarbageCollectionStarted and
+GetGenerationBounds for what is not collected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Ids, Ints, Longs
+    from ingest.progress import Progress
+
+    Generations = NDArray[np.int8]
+
+OLDEST = 2
+LARGE, PINNED = 3, 4
+UNKNOWN = -1
+"""A generation that nobody told."""
+
+LIVES = -1
+"""In a column of deaths."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """Which addresses belong to which generation: B ranges, as one moment has them.
+
+    Attributes:
+        start, end: uint64 (B,). From the first byte to behind the last.
+        generation: int8 (B,). 0, 1, 2, `LARGE` or `PINNED`.
+    """
+
+    start: Ids
+    end: Ids
+    generation: Generations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collection:
+    """One collection: K ranges of what outlived it.
+
+    Attributes:
+        number: The runtime's own.
+        generation: The highest that it collected; with `OLDEST` large and pinned
+            objects too.
+        old_start, new_start, length: uint64 (K,), bytes. Ranges before and after;
+            the same where nothing moved. Ranges before do not overlap.
+        before, after: Generations when it began and ended; ``None`` if not told.
+        has_ranges: Whether the runtime told what survived. Where it did not, a
+            collection moves nothing and kills nothing that we know of.
+    """
+
+    number: int
+    generation: int
+    old_start: Ids
+    new_start: Ids
+    length: Ids
+    before: Bounds | None = None
+    after: Bounds | None = None
+    has_ranges: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fate:
+    """What became of N objects.
+
+    Attributes:
+        address: uint64 (N,). The last one.
+        died_in: int32 (N,). Row of the collection that it did not outlive, or `LIVES`.
+        generation: int8 (N,). The last one; `UNKNOWN` where nobody told.
+    """
+
+    address: Ids
+    died_in: Ints
+    generation: Generations
+
+    @property
+    def lives(self) -> NDArray[np.bool_]:
+        """Bool (N,)."""
+        return np.asarray(self.died_in == LIVES)
+
+
+@kernel
+def _assign(
+    address: Ids, generation: Generations, start: Ids, end: Ids, of: Generations
+) -> None:
+    """Generations of sorted addresses from sorted bounds; others stay."""
+    j = 0
+    for i in range(len(address)):
+        while j < len(start) and end[j] <= address[i]:
+            j += 1
+        if j < len(start) and start[j] <= address[i]:
+            generation[i] = of[j]
+
+
+@kernel
+def _collect(
+    address: Ids,
+    generation: Generations,
+    row: Ints,
+    old_start: Ids,
+    new_start: Ids,
+    length: Ids,
+    condemned: int,
+    collection: int,
+    died_in: Ints,
+    last_address: Ids,
+    last_generation: Generations,
+    block: Longs,
+) -> tuple[int, int]:
+    """Apply one collection to a table sorted by address, in place.
+
+    Args:
+        address: The table, as are the next two; survivors come to its front.
+        generation: Of each.
+        row: Of each.
+        old_start: Ranges, sorted by this.
+        new_start: Of each range.
+        length: Of each range.
+        condemned: The highest generation that was collected.
+        collection: What to write into ``died_in``.
+        died_in: By row, as are the next two; written for the dead.
+        last_address: Where it was before.
+        last_generation: What it was before.
+        block: int64. Filled with the places where blocks of survivors begin that
+            moved by the same distance.
+
+    Returns:
+        How many live, and how many blocks there are.
+    """
+    alive = 0
+    blocks = 0
+    j = 0
+    distance = np.uint64(0)
+    for i in range(len(address)):
+        at = address[i]
+        while (
+            j < len(old_start)
+            and at - old_start[j] >= length[j]
+            and (old_start[j] <= at)
+        ):
+            j += 1
+        moved_by = np.uint64(0)
+        if j < len(old_start) and old_start[j] <= at:
+            moved_by = new_start[j] - old_start[j]
+        else:
+            of = generation[i]
+            if 0 <= of <= condemned or (of > OLDEST and condemned >= OLDEST):
+                died_in[row[i]] = collection
+                last_address[row[i]] = at
+                last_generation[row[i]] = of
+                continue
+        if alive == 0 or moved_by != distance:
+            block[blocks] = alive
+            blocks += 1
+            distance = moved_by
+        address[alive] = at + moved_by
+        generation[alive] = generation[i]
+        row[alive] = row[i]
+        alive += 1
+    return alive, blocks
+
+
+@kernel
+def _in_order(
+    address: Ids, block: Longs, order: Longs, place: Longs, places: int
+) -> None:
+    """Places of the objects once the blocks stand in ``order``."""
+    done = 0
+    for b in order:
+        end = block[b + 1] if b + 1 < len(block) else places
+        for i in range(block[b], end):
+            place[done] = i
+            done += 1
+
+
+def replay(
+    address: Ids,
+    generation: Generations | None,
+    collections: Sequence[Collection],
+    progress: Progress = silent,
+) -> Fate:
+    """Follow objects through ``collections``, in their order.
+
+    Args:
+        address: uint64 (N,). Where they are before the first; in any order.
+        generation: int8 (N,). The same for generations; `UNKNOWN` or ``None`` where
+            that is not known: such an object is never thought dead.
+        collections: What happened.
+        progress: Told of collections.
+
+    Takes one walk along all living objects a collection: a million through a hundred
+    collections in about a second. Memory: 42 bytes an object.
+    """
+    n = len(address)
+    last_address, died_in = address.copy(), np.full(n, LIVES, np.int32)
+    last_generation = np.full(n, UNKNOWN, np.int8)
+    if generation is not None:
+        last_generation[:] = generation
+    row = np.argsort(address, kind="stable").astype(np.int32)
+    table, ages = address[row], last_generation[row]
+    block = np.empty(n + 1, np.int64)
+    for index, collection in enumerate(collections):
+        progress("replay", index, len(collections))
+        _age(table, ages, collection.before)
+        if collection.has_ranges:
+            order = np.argsort(collection.old_start, kind="stable")
+            alive, blocks = _collect(
+                table,
+                ages,
+                row,
+                collection.old_start[order],
+                collection.new_start[order],
+                collection.length[order],
+                collection.generation,
+                index,
+                died_in,
+                last_address,
+                last_generation,
+                block,
+            )
+            table, ages, row = table[:alive], ages[:alive], row[:alive]
+            table, ages, row = _sorted(table, ages, row, block[:blocks])
+        _age(table, ages, collection.after)
+    last_address[row], last_generation[row] = table, ages
+    progress("replay", len(collections), len(collections))
+    return Fate(last_address, died_in, last_generation)
+
+
+def _age(table: Ids, ages: Generations, bounds: Bounds | None) -> None:
+    if bounds is not None:
+        order = np.argsort(bounds.start, kind="stable")
+        _assign(
+            table,
+            ages,
+            bounds.start[order],
+            bounds.end[order],
+            bounds.generation[order],
+        )
+
+
+def _sorted(
+    table: Ids, ages: Generations, row: Ints, block: Longs
+) -> tuple[Ids, Generations, Ints]:
+    """The table by address again, whole blocks put in order."""
+    first = table[block]
+    if (first[1:] >= first[:-1]).all():
+        place = None
+    else:
+        place = np.empty(len(table), np.int64)
+        order = np.argsort(first, kind="stable")
+        _in_order(table, block, order, place, len(table))
+        table, ages, row = table[place], ages[place], row[place]
+    if len(table) > 1 and (table[1:] < table[:-1]).any():
+        # Ranges that lie over one another: the runtime never tells such.
+        place = np.argsort(table, kind="stable")
+        table, ages, row = table[place], ages[place], row[place]
+    return table, ages, row
