@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.text import CAPTION_LENGTH, caption_of, namespace_of, printable
+from ingest.text import CAPTION_LENGTH, caption_of, human_bytes, namespace_of, printable
 
 DICTIONARY = (
     "System.Collections.Generic.Dictionary`2[[System.String, mscorlib, "
@@ -48,3 +48,20 @@ def test_printable_text_moves_no_cursor(text: str) -> None:
 def test_escapes_are_shown() -> None:
     assert printable("a\x1b[31mb\nc\u202e") == "a\\x1b[31mb\\nc\\u202e"
     assert printable("Größe → 10") == "Größe → 10"
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (102_348, "99.9 KiB"),
+        (102_400, "100 KiB"),
+        (1_048_000, "1.0 MiB"),
+        (10**9, "954 MiB"),
+        (10**16, "9095 TiB"),
+    ],
+)
+def test_bytes_in_the_unit_of_a_person(count: int, shown: str) -> None:
+    assert human_bytes(count) == shown

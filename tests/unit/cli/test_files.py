@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.cli import main
 from ingest.cli.files import check_writable, write_file
 from ingest.errors import IngestError
 
@@ -32,6 +33,21 @@ def test_what_cannot_be_written_is_refused_early(tmp_path: Path) -> None:
     check_writable(file, force=True)
     with pytest.raises(IngestError, match="no folder"):
         check_writable(tmp_path / "none" / "a.html", force=True)
+
+
+@pytest.mark.parametrize("command", [["report"], ["why", "0x1"]])
+def test_a_page_needs_no_server_to_be_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.html"
+    file.write_text("old")
+
+    for options, code in (([], 1), (["--json"], 2), (["--json", "--force"], 2)):
+        with pytest.raises(SystemExit) as exit_:
+            main([*command, "--html", str(file), *options])
+        assert exit_.value.code == code
+        assert "--html" in (err := capsys.readouterr().err) or "--force" in err
+    assert file.read_text() == "old"
 
 
 def test_a_write_that_fails_leaves_the_old_file(
