@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NO_TYPE = -1
 NO_FIELD = -(2**31)
+
+EPHEMERON = "(ephemeron)"
+"""The field of a reference from a key to what lives as long as the key does."""
 
 
 class RefKind(IntEnum):
@@ -110,6 +113,62 @@ class ExternalMemory:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """How a dump that has only some of the heap's objects stands for all of them.
+
+    The graph has the objects that the dump has, with their own sizes. What a type
+    has in the heap is, as an estimate, its count or bytes times these.
+
+    Attributes:
+        count: float64 (T,), >= 0. Objects of the heap for each one of the type.
+        size: float64 (T,), >= 0. Bytes of the heap for each one of the type.
+        average_count: The same of the whole heap.
+        average_size: The same of the whole heap.
+    """
+
+    count: NDArray[np.float64]
+    size: NDArray[np.float64]
+    average_count: float
+    average_size: float
+
+
+class SegmentKind(StrEnum):
+    """What a segment of the heap is for."""
+
+    EPHEMERAL = "ephemeral"
+    GEN2 = "gen2"
+    LOH = "loh"
+    POH = "poh"
+    UNKNOWN = "unknown"
+
+
+GENERATIONS = 5
+"""0, 1 and 2, large objects, pinned objects; they are numbered so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the heap that lies in one piece.
+
+    Attributes:
+        start: Its first address.
+        end: Behind its last object.
+        committed_end: Behind its committed memory; ``None`` if not told.
+        reserved_end: Behind its reserved memory; ``None`` if not told.
+        kind: What it is for.
+        logical_heap: Number of the heap it belongs to, where the collector has
+            several; ``None`` if not told.
+    """
+
+    start: int
+    end: int
+    committed_end: int | None = None
+    reserved_end: int | None = None
+    kind: SegmentKind = SegmentKind.UNKNOWN
+    logical_heap: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """One application domain (or isolate) of the dump.
@@ -187,6 +246,11 @@ class HeapGraph:
         external: Memory outside the heap; ``None`` if there is none.
         identity_hash: int64 (N + M,). Equal in two dumps of one process for one
             object, but not unique; 0 for none. ``None`` if not told.
+        generation: int8 (N + M,). 0, 1, 2, 3 for large objects, 4 for pinned ones;
+            -1 unknown. ``None`` if not told.
+        segment_index: int32 (N + M,). Row of ``segments``, or -1; ``None`` if not told.
+        segments: The heap's segments, by address; empty if not told.
+        sampling: What the objects stand for; ``None`` where all are in the dump.
         null_reference_count: References to nothing, which are not in E.
         folded: What is not in the graph because it is no object of the program's.
         irregularities: What the reader put up with, in the order of first sight.
@@ -224,6 +288,10 @@ class HeapGraph:
     length: NDArray[np.int64] | None = None
     external: ExternalMemory | None = None
     identity_hash: NDArray[np.int64] | None = None
+    generation: NDArray[np.int8] | None = None
+    segment_index: NDArray[np.int32] | None = None
+    segments: tuple[Segment, ...] = ()
+    sampling: Sampling | None = None
     producer: str = ""
     null_reference_count: int = 0
     folded: Folded = Folded()
@@ -252,6 +320,13 @@ class HeapGraph:
         self._require_given("root_owner", np.int32, r, above=-1, below=o)
         self._require_given("length", np.int64, n, above=-1)
         self._require_given("identity_hash", np.int64, n, above=0)
+        self._require_given("generation", np.int8, n, above=-1, below=GENERATIONS)
+        s = len(self.segments)
+        self._require_given("segment_index", np.int32, n, above=-1, below=s)
+        if self.sampling is not None and not (
+            len(self.sampling.count) == len(self.sampling.size) == t
+        ):
+            raise InvalidGraph(f"sampling does not tell of {t} types")
         if self.ref_start[0] != 0 or self.ref_start[-1] != e:
             raise InvalidGraph(f"ref_start must run from 0 to {e}")
         if (falls := np.flatnonzero(np.diff(self.ref_start) < 0)).size:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ingest.errors import MalformedDump
 from ingest.graph import (
+    EPHEMERON,
     NO_TYPE,
     Domain,
     ExternalMemory,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ingest.readers.report import Report
 
 NAME = "dartheap"
-EPHEMERON = "(ephemeron)"
 
 _EPHEMERON_CLASS = "_WeakProperty"
 
