@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from ingest.store.mapping import Counts
     from ingest.store.tables import HeapTables
 
-_SUFFIXES = re.compile(r"(\.(gclog|dartheap|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE)
+_SUFFIXES = re.compile(
+    r"(\.(gclog|dartheap|gcdump|nettrace|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

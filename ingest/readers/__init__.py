@@ -18,9 +18,9 @@ __all__ = ["open_source", "probe", "read", "reader_for", "readers"]
 
 def readers() -> tuple[Reader, ...]:
     """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers import dartheap, gclog
+    from ingest.readers import dartheap, gcdump, gclog
 
-    return (cast("Reader", dartheap), cast("Reader", gclog))
+    return (cast("Reader", dartheap), cast("Reader", gcdump), cast("Reader", gclog))
 
 
 def reader_for(source: Source) -> Reader:

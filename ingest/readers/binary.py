@@ -5,14 +5,20 @@ No length is trusted: what a file claims costs nothing until its bytes are there
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from ingest.errors import MalformedDump, TruncatedDump
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 LONGEST_ULEB_BYTES = 10
+
+U8, I16, I32, I64 = Struct("<B"), Struct("<h"), Struct("<i"), Struct("<q")
+U16, U32, U64, F32 = Struct("<H"), Struct("<I"), Struct("<Q"), Struct("<f")
+"""Numbers of a fixed size, little-endian, aligned to nothing."""
 
 
 class Feed:
@@ -30,6 +36,13 @@ class Feed:
         self.name = name
         self.data = b""
         self.position = 0
+
+    @classmethod
+    def whole(cls, chunks: Iterable[bytes], name: str) -> Feed:
+        """A window on all of a dump, in which ``position`` may be set anywhere."""
+        feed = cls((), name)
+        feed.data = b"".join(chunks)
+        return feed
 
     @property
     def offset(self) -> int:
@@ -71,6 +84,35 @@ class Feed:
         begin = self.position
         self.position += size
         return self.data[begin : self.position]
+
+    def fixed(self, layout: Struct) -> tuple[Any, ...]:
+        """The next numbers of a fixed size.
+
+        Raises:
+            TruncatedDump: the file ends in them.
+        """
+        return layout.unpack(self.take(layout.size))
+
+    def number(self, layout: Struct) -> int:
+        """The next number, of a layout that has one.
+
+        Raises:
+            TruncatedDump: the file ends in it.
+        """
+        value: int = self.fixed(layout)[0]
+        return value
+
+    def count(self, what: str) -> int:
+        """The next int32, which counts something and so is not negative.
+
+        Raises:
+            MalformedDump: it is.
+            TruncatedDump: the file ends in it.
+        """
+        value = self.number(I32)
+        if value < 0:
+            raise self.malformed(f"the file claims {value:,} {what}")
+        return value
 
     def uleb(self) -> int:
         """The next unsigned LEB128 number, below 2^64.

@@ -1,0 +1,81 @@
+"""What tests of several binary readers need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.metrics import analyse
+from ingest.graph import RefKind, RootFlag, RootKind
+
+if TYPE_CHECKING:
+    from ingest.graph import HeapGraph
+
+
+class Pieces:
+    """A source that comes in pieces."""
+
+    name = "test"
+    truncated = False
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self._data, self._size = data, size
+
+    def chunks(self, _progress: object) -> list[bytes]:
+        size = self._size
+        return [self._data[i : i + size] for i in range(0, len(self._data), size)]
+
+
+def by_id(graph: HeapGraph) -> dict[int, int]:
+    """Rows by address."""
+    return {int(number): row for row, number in enumerate(graph.object_id)}
+
+
+def targets(graph: HeapGraph, row: int) -> list[int]:
+    """Addresses of what an object refers to."""
+    begin, end = graph.ref_start[row], graph.ref_start[row + 1]
+    return [int(graph.object_id[t]) for t in graph.ref_target[begin:end]]
+
+
+def weak(graph: HeapGraph, at: int) -> bool:
+    return graph.ref_kind is not None and bool(graph.ref_kind[at] == RefKind.WEAK)
+
+
+def alive(graph: HeapGraph) -> set[int]:
+    """Addresses of what the roots reach."""
+    distance = analyse(graph).root_distance
+    return {int(graph.object_id[row]) for row in np.flatnonzero(distance > 0)}
+
+
+def roots(graph: HeapGraph) -> list[tuple[int, str, str]]:
+    """Address, kind with flags, and ``Type.field`` of each root."""
+    found = []
+    for r in range(len(graph.root_object)):
+        kind = RootKind(graph.root_kind[r]).label
+        bits = [f.name.lower() for f in RootFlag if graph.root_flags[r] & f]
+        name = ""
+        if graph.root_type[r] >= 0:
+            name = graph.type_names[graph.root_type[r]]
+        if graph.root_field is not None and graph.root_field[r] >= 0:
+            name += "." + graph.field_names[graph.root_field[r]]
+        address = int(graph.object_id[graph.root_object[r]])
+        found.append((address, " ".join([kind, *bits]), name))
+    return found
+
+
+def warnings(graph: HeapGraph) -> dict[str, int]:
+    return {found.kind: found.count for found in graph.irregularities}
+
+
+def same(one: HeapGraph, two: HeapGraph) -> bool:
+    """Whether two graphs have the same objects, references and roots."""
+    columns = (
+        "object_id", "type_index", "shallow_bytes", "ref_start", "ref_target",
+        "root_object", "root_kind", "root_flags", "root_type",
+    )  # fmt: skip
+    return (
+        all(np.array_equal(getattr(one, name), getattr(two, name)) for name in columns)
+        and one.type_names == two.type_names
+        and one.irregularities == two.irregularities
+    )
