@@ -52,7 +52,7 @@ def _of(label_name: str, *names: str) -> tuple[Column, ...]:
 
 
 _DTYPES = {"INTEGER": _COUNT, "STRING": _TEXT, "BOOLEAN": _FLAG}
-_NARROW = ("ordinal", "domain", "root_distance", "depth")
+_NARROW = ("ordinal", "domain", "root_distance", "depth", "generation", "segment")
 """Integers that no heap makes larger than 32 bits."""
 
 TABLES: tuple[Table, ...] = (
@@ -78,6 +78,8 @@ TABLES: tuple[Table, ...] = (
                 "external_bytes",
                 "external_name",
                 "identity_hash",
+                "generation",
+                "segment",
             ),
         ),
     ),
@@ -161,6 +163,41 @@ TABLES: tuple[Table, ...] = (
             "object_count",
             "shallow_bytes",
             "reachable_bytes",
+        ),
+    ),
+    Table(
+        "segments",
+        "parts of the heap that lie in one piece, by address",
+        _of(
+            "Segment",
+            "ordinal",
+            "name",
+            "kind",
+            "logical_heap",
+            "start",
+            "end",
+            "committed_end",
+            "reserved_end",
+            "used_bytes",
+            "object_count",
+            "shallow_bytes",
+            "reachable_bytes",
+        ),
+    ),
+    Table(
+        "generations",
+        "generations that have objects",
+        (
+            Column("generation", _ROW, "row number, from 0"),
+            *_of(
+                "Generation",
+                "number",
+                "name",
+                "object_count",
+                "shallow_bytes",
+                "reachable_count",
+                "reachable_bytes",
+            ),
         ),
     ),
     Table(

@@ -51,6 +51,8 @@ NODES = {
     "Root": NodeLook("#C8553D", "#8F3A29", "#FFFFFF", 70),
     "Domain": NodeLook("#7A7F87", "#565A60", "#FFFFFF", 70),
     "Type": NodeLook("#E3B448", "#A9832B", "#2B2B2B", 60),
+    "Segment": NodeLook("#2F7D65", "#1F5E4B", "#FFFFFF", 60),
+    "Generation": NodeLook("#3F6F2E", "#2B5120", "#FFFFFF", 70),
     "TypePath": NodeLook("#8E6BBF", "#65469A", "#FFFFFF", 60),
     "Object": NodeLook("#4C8EDA", "#2870C2", "#FFFFFF", 50),
 }
@@ -63,6 +65,8 @@ ARROWS = {
     "INSTANCE_OF": ArrowLook("#D9C99A", 1),
     "DOMINATES": ArrowLook("#2F3E55", 3),
     "REFERENCES_TYPE": ArrowLook("#A9832B", 2),
+    "HAS_SEGMENT": ArrowLook("#2F7D65", 1),
+    "HAS_GENERATION": ArrowLook("#3F6F2E", 1),
     "HAS_PATH": ArrowLook("#8E6BBF", 1),
     "CONTAINS": ArrowLook("#8E6BBF", 2),
     "OF_TYPE": ArrowLook("#E3B448", 1),

@@ -22,6 +22,7 @@ from ingest.analysis.merged import NOTHING, merged
 from ingest.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.progress import silent
 from ingest.store.columns import table
+from ingest.store.regions import Regions
 from ingest.store.series import (
     addresses,
     from_end,
@@ -60,6 +61,7 @@ class HeapTables:
         self.metrics = metrics
         captions = [*map(caption_of, graph.type_names), MISSING_TYPE_NAME]
         self._captions = pl.Series(captions, dtype=pl.String)
+        regions = Regions(graph, metrics)
         self._makers: dict[str, tuple[int, Callable[[int, int], Columns]]] = {
             "objects": (len(graph.object_id), self._objects),
             "types": (len(graph.type_names), self._types),
@@ -70,7 +72,9 @@ class HeapTables:
                 self._dominator_tree,
             ),
             "type_references": (len(metrics.pair_count), self._type_references),
-            "domains": (len(graph.domains), self._domains),
+            "domains": (len(graph.domains), regions.domains),
+            "segments": (len(graph.segments), regions.segments),
+            "generations": (len(regions.ages), regions.generations),
             "type_paths": (
                 sum(len(tree.parent) for tree in self.merged.values()),
                 self._type_paths,
@@ -136,6 +140,8 @@ class HeapTables:
                 "external_bytes": graph.external,
                 "external_name": graph.external,
                 "identity_hash": graph.identity_hash,
+                "generation": graph.generation,
+                "segment": graph.segment_index,
             },
             "references": {"field": graph.ref_field},
             "roots": {"field": graph.root_field, "owner": graph.root_owner},
@@ -175,6 +181,8 @@ class HeapTables:
             "external_bytes": nulls(rows, pl.Int64),
             "external_name": nulls(rows, pl.String),
             "identity_hash": nulls(rows, pl.Int64),
+            "generation": nulls(rows, pl.Int32),
+            "segment": nulls(rows, pl.Int32),
         }
         if graph.values is not None:
             at, texts = graph.values.between(begin, end)
@@ -183,6 +191,10 @@ class HeapTables:
             )
         if graph.length is not None:
             found["length"] = not_negative(graph.length[part])
+        if graph.generation is not None:
+            found["generation"] = not_negative(graph.generation[part].astype(np.int32))
+        if graph.segment_index is not None:
+            found["segment"] = not_negative(graph.segment_index[part])
         if graph.identity_hash is not None:
             hashes = pl.Series(graph.identity_hash[part])
             found["identity_hash"] = pl.select(
@@ -368,39 +380,6 @@ class HeapTables:
             "target": metrics.pair_target[part],
             "reference_count": metrics.pair_count[part],
         }
-
-    def _domains(self, begin: int, end: int) -> Columns:
-        domains = self.graph.domains[begin:end]
-        counts, shallow, reachable = self._domain_sums
-        return {
-            "ordinal": np.arange(begin, end, dtype=np.int32),
-            "name": pl.Series([domain.name for domain in domains], dtype=pl.String),
-            "started_ms": pl.Series([d.started_ms for d in domains], dtype=pl.Int64),
-            "ended_ms": pl.Series([d.ended_ms for d in domains], dtype=pl.Int64),
-            "duration_ms": pl.Series([d.duration_ms for d in domains], dtype=pl.Int64),
-            "complete": np.array([domain.complete for domain in domains], np.bool_),
-            "object_count": counts[begin:end],
-            "shallow_bytes": shallow[begin:end],
-            "reachable_bytes": reachable[begin:end],
-        }
-
-    @cached_property
-    def _domain_sums(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        from ingest.analysis.types import count_by, sum_by
-
-        graph, n = self.graph, self.graph.object_count
-        index = graph.domain_index
-        index = np.zeros(n, np.int32) if index is None else index[:n]
-        live = np.where(self.metrics.root_distance[:n] > 0, index, -1)
-        live = live.astype(np.int32)
-        size, many = graph.shallow_bytes[:n], len(graph.domains)
-        return (
-            count_by(index, many),
-            sum_by(index, size, many),
-            sum_by(live, size, many),
-        )
 
     def _type_paths(self, begin: int, end: int) -> Columns:
         frames, first = [], 0

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ingest.graph import HeapGraph, RefKind
+from ingest.graph import HeapGraph, RefKind, Segment, SegmentKind
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.base import ReadOptions
@@ -60,7 +60,8 @@ def main_heap() -> HeapGraph:
     _roots(log)
     _circles(log)
     _crowd(log)
-    return _weakened(_read(log.close("App.exe", clock=0x74)), WEAK_REFERENCES)
+    graph = _weakened(_read(log.close("App.exe", clock=0x74)), WEAK_REFERENCES)
+    return _placed(graph)
 
 
 def _cache(log: Gclog) -> None:
@@ -163,6 +164,23 @@ def _read(log: Gclog) -> HeapGraph:
         path.write_bytes(log.bytes())
         with open_source(str(path)) as source:
             return read(source, ReadOptions(), silent)
+
+
+def _placed(graph: HeapGraph) -> HeapGraph:
+    """``graph`` in three segments: old, young and large objects; some in none."""
+    segments = (
+        Segment(0x100, 0x230, 0x240, 0x300, SegmentKind.GEN2, 0),
+        Segment(0x300, 0x720, 0x800, None, SegmentKind.EPHEMERAL, 0),
+        Segment(0x720, 0x910, None, None, SegmentKind.LOH, 1),
+    )
+    ids = graph.object_id.astype(np.int64)
+    index = np.full(len(ids), -1, np.int32)
+    for ordinal, segment in enumerate(segments):
+        index[(ids >= segment.start) & (ids < segment.end)] = ordinal
+    index[graph.object_count :] = -1
+    generation = np.array([2, 0, 3, -1], np.int8)[index]
+    generation[(index == 1) & (ids >= 0x500)] = 1
+    return replace(graph, segments=segments, segment_index=index, generation=generation)
 
 
 def _weakened(graph: HeapGraph, pairs: tuple[tuple[int, int], ...]) -> HeapGraph:

@@ -8,7 +8,7 @@ import pytest
 
 from ingest.queries.library import library
 from ingest.store.ask import ask
-from tests.cypher import answers, dart_answers, more_answers
+from tests.cypher import answers, dart_answers, more_answers, place_answers
 from tests.cypher.conftest import drop_heap, load_heap
 from tests.cypher.dart_heap import CACHE, CLOSURES, LIST, NODES, TEXTS
 from tests.cypher.heap import NAMES, main_heap
@@ -27,6 +27,8 @@ SESSION, STRING, ITEM = "App.Session", "System.String", "App.Model.Item"
 
 DART = tuple(map(hex, (CACHE, LIST, NODES[0], NODES[2], TEXTS[1], CLOSURES[1])))
 
+CACHE_ = hex(CACHE)
+
 CASES: dict[str, list[Given]] = {
     "accumulation-points": [
         {},
@@ -41,6 +43,15 @@ CASES: dict[str, list[Given]] = {
     "closures": [{}, {"limit": "1"}],
     "external-bytes": [{}, {"limit": "1"}],
     "isolates": [{}, {"limit": "1"}],
+    "segments": [{}, {"limit": "1"}],
+    "heap-balance": [{}, {"limit": "1"}],
+    "generation-histogram": [{}, {"limit": "2"}],
+    "large-objects": [{}, {"limit": "1"}],
+    "across-generations": [{}, {"from": "2", "to": "0"}, {"from": "1", "to": "1"}],
+    "walk": [{}, {"segment": "1"}, {"start": "0x110", "limit": "3"}, {"segment": "9"}],
+    "objsize": [
+        {"address": a} for a in ("0x100", "0x710", "0x140", "0x800", "0x1", CACHE_)
+    ],
     "strings": [{}, {"min_count": "1", "limit": "100"}, {"min_count": "3"}],
     "big-drops": [{}, {"min_drop_bytes": "0", "limit": "1000"}],
     "containers": [{}, EVERYTHING],
@@ -200,7 +211,7 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
     values = library()[query].bind(given, loaded.number)
     del values["dump"]
     name = query.replace("-", "_")
-    rooms = (answers, more_answers, dart_answers)
+    rooms = (answers, more_answers, dart_answers, place_answers)
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return list(twin(loaded.heap, **values))
 

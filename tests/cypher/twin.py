@@ -44,6 +44,8 @@ class Obj:
     length: int | None
     external: tuple[str | None, int | None]
     identity_hash: int | None
+    generation: int | None
+    segment: int | None
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Heap:
                     length=_told(g.length, i, -1),
                     external=outside.get(i, (None, None)),
                     identity_hash=_told(g.identity_hash, i, 0),
+                    generation=_told(g.generation, i, -1),
+                    segment=_told(g.segment_index, i, -1),
                 )
             )
         return found
