@@ -10,6 +10,9 @@ from ingest.text import caption_of, titled
 if TYPE_CHECKING:
     from ingest.queries.answer import Answer
 
+MOST_TILES = 3000
+"""Tiles of objects that a page carries."""
+
 SHORTEST_RUN = 4
 """So many objects, each the only one of its type that the one before dominates."""
 
@@ -64,8 +67,8 @@ def rest_of(parent: int, total_bytes: int, count: int | None) -> Tile:
 def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
     """The tree of ``dominator-treemap`` below ``top``.
 
-    Runs of one type are one tile each, and every tile has a leaf for what the
-    answer leaves out below it, so that bytes and objects add up.
+    Runs of one type are one tile each; the `MOST_TILES` largest are kept, and each
+    has a leaf for what is left out below it, so that bytes and objects add up.
     """
     places: dict[object, int] = {None: 0}
     tiles = [top]
@@ -86,7 +89,8 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
                 value=str(row["value"]),
             )
         )
-    return with_rests(_without_runs(tiles))
+    # Folding leaves them in order: the largest first, parents before children.
+    return with_rests(_without_runs(tiles)[: MOST_TILES + 1])
 
 
 def merged_tiles(answer: Answer) -> list[Tile]:

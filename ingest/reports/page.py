@@ -162,7 +162,8 @@ PANELS: tuple[Panel, ...] = (
 QUERIES: dict[str, dict[str, str]] = {
     "dump": {},
     "leak-suspects": {"limit": "10"},
-    "dominator-treemap": {},
+    # A long list takes a row for each of its objects, and is one tile then.
+    "dominator-treemap": {"limit": "10000"},
     "type-tree": {},
     "root-path-tree": {},
     **{panel.query: {"limit": str(panel.limit)} for panel in PANELS},
