@@ -1,10 +1,10 @@
 // name: across-generations
 // title: Objects of one generation that another one refers to
 // mode: read
-// param: dump   INTEGER       number of the dump
-// param: from   INTEGER = 0   generation of the holders
-// param: to     INTEGER = 2   generation of what they hold
-// param: limit  INTEGER = 20  most rows to return
+// param: dump     INTEGER       number of the dump
+// param: holders  INTEGER = 0   generation of those that hold
+// param: held     INTEGER = 2   generation of what they hold
+// param: limit    INTEGER = 20  most rows to return
 // column: holder_type      STRING   full name of the holders' type
 // column: type             STRING   full name of the held ones' type
 // column: reference_count  INTEGER  strong references between them
@@ -16,10 +16,10 @@
 // takes again. From 2 to 0: new objects that old ones keep, which is how a cache or a
 // list of listeners grows; each collection of gen 0 has to look at such references.
 MATCH (a:Object)
-WHERE a.dump = $dump AND a.generation = $from
+WHERE a.dump = $dump AND a.generation = $holders
 MATCH (a)-[:INSTANCE_OF]->(ta:Type)
 MATCH (a)-[:REFERENCES]->(b:Object)
-WHERE b.generation = $to
+WHERE b.generation = $held
 MATCH (b)-[:INSTANCE_OF]->(tb:Type)
 WITH ta, tb, a, b, count(*) AS references,
   CASE WHEN EXISTS { (a)-[:DOMINATES]->(b) } THEN b.retained_bytes ELSE 0 END AS held

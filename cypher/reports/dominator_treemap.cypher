@@ -13,6 +13,7 @@
 // column: retained_bytes  INTEGER  what would be freed if it went, bytes
 // column: retained_count  INTEGER  objects that would go with it, itself included
 // column: root_distance   INTEGER  references from the nearest strong root, 1 at a root
+// column: generation      INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned; null if not told
 //
 // The objects that retain most, each with its dominator. No object retains more than
 // its dominator does, so these rows are the top of the tree without holes, parents in
@@ -36,6 +37,7 @@ RETURN
   o.shallow_bytes AS shallow_bytes,
   o.retained_bytes AS retained_bytes,
   o.retained_count AS retained_count,
-  o.root_distance AS root_distance
+  o.root_distance AS root_distance,
+  o.generation AS generation
 ORDER BY o.retained_bytes DESC, o.retained_count DESC, o.key
 LIMIT $limit

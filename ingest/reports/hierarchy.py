@@ -33,6 +33,7 @@ class Tile:
         address: Of the object, or of the first one of a run.
         is_rest: Whether it stands for all that is left out below its parent.
         value: Beginning of the text or name that the object holds.
+        generation: Its generation, where that is known.
     """
 
     parent: int
@@ -46,6 +47,7 @@ class Tile:
     address: str = ""
     is_rest: bool = False
     value: str = ""
+    generation: int | None = None
 
     @property
     def title(self) -> str:
@@ -87,6 +89,7 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
                 1,
                 str(row["address"]),
                 value=str(row["value"]),
+                generation=cast("int | None", row["generation"]),
             )
         )
     # Folding leaves them in order: the largest first, parents before children.

@@ -371,6 +371,9 @@ class Chart:
                 "parent": [tile.parent for tile in self.tiles],
                 "type": [types[tile.type_name] for tile in self.tiles],
                 "labels": labels,
+                "generation": [tile.generation for tile in self.tiles]
+                if any(tile.generation is not None for tile in self.tiles)
+                else None,
                 "bytes": [tile.total_bytes for tile in self.tiles],
                 "own": [tile.own_bytes for tile in self.tiles],
                 "count": [tile.total_count for tile in self.tiles],

@@ -170,6 +170,7 @@ def dominator_treemap(heap: Heap, limit: int) -> Rows:
                 *sizes(heap, i)[1:],
                 heap.retained_count(i),
                 heap.distance[i],
+                heap.objects[i].generation,
             )
         )
     return rows[:limit]

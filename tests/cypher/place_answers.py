@@ -103,23 +103,23 @@ def large_objects(heap: Heap, limit: int) -> Rows:
     return rows[:limit]
 
 
-def across_generations(heap: Heap, to: int, limit: int, **others: int) -> Rows:
+def across_generations(heap: Heap, holders: int, held: int, limit: int) -> Rows:
     groups: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for a in heap.objects:
-        if a.generation == others["from"]:
+        if a.generation == holders:
             for b in a.strong:
-                if heap.objects[b].generation == to:
+                if heap.objects[b].generation == held:
                     key = (heap.name_of(a.index), heap.name_of(b))
                     groups[key].append((a.index, b))
     rows = []
     for key, pairs in groups.items():
-        held = sum(
+        kept = sum(
             heap.retained_bytes(b)
             for a, b in set(pairs)
             if b in heap.live and heap.dominator(b) == a
         )
-        holders, targets = ({pair[at] for pair in pairs} for at in (0, 1))
-        rows.append((*key, len(pairs), len(holders), len(targets), held))
+        who, targets = ({pair[at] for pair in pairs} for at in (0, 1))
+        rows.append((*key, len(pairs), len(who), len(targets), kept))
     return sorted(rows, key=lambda r: (-r[5], -r[2], r[0], r[1]))[:limit]
 
 

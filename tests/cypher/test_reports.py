@@ -47,7 +47,11 @@ CASES: dict[str, list[Given]] = {
     "heap-balance": [{}, {"limit": "1"}],
     "generation-histogram": [{}, {"limit": "2"}],
     "large-objects": [{}, {"limit": "1"}],
-    "across-generations": [{}, {"from": "2", "to": "0"}, {"from": "1", "to": "1"}],
+    "across-generations": [
+        {},
+        {"holders": "2", "held": "0"},
+        {"holders": "1", "held": "1"},
+    ],
     "walk": [{}, {"segment": "1"}, {"start": "0x110", "limit": "3"}, {"segment": "9"}],
     "objsize": [
         {"address": a} for a in ("0x100", "0x710", "0x140", "0x800", "0x1", CACHE_)

@@ -163,9 +163,15 @@
     text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
+  const AGES = ["gen 0", "gen 1", "gen 2", "large objects", "pinned objects"];
   const WAYS = {
     type: { title: "type", of: (data, at) => data.types[data.type[at]][0] },
     namespace: { title: "namespace", of: (data, at) => data.types[data.type[at]][2] || "(none)" },
+    generation: {
+      title: "generation",
+      of: (data, at) => AGES[data.generation[at]] ?? "(unknown)",
+      if: (data) => data.generation !== null,
+    },
   };
   const MOST_ROWS = 12;
   const OTHER = "#c9ced3";
@@ -206,6 +212,7 @@
       this.section.querySelector(".controls").hidden = false;
       const select = this.section.querySelector("select");
       for (const [name, way] of Object.entries(WAYS)) {
+        if (way.if && !way.if(this.data)) continue;
         select.append(make("option", way.title, { value: name }));
       }
       select.addEventListener("change", () => {

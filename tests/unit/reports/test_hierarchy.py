@@ -19,6 +19,7 @@ COLUMNS = (
     "retained_bytes",
     "retained_count",
     "root_distance",
+    "generation",
 )
 
 
@@ -32,7 +33,19 @@ def answer(
             retained[p] += retained[i]
             count[p] += count[i]
     rows = [
-        (i, p, f"N.T{types[i]}", "N", hex(i), "", sizes[i], retained[i], count[i], 1)
+        (
+            i,
+            p,
+            f"N.T{types[i]}",
+            "N",
+            hex(i),
+            "",
+            sizes[i],
+            retained[i],
+            count[i],
+            1,
+            None,
+        )
         for i, p in enumerate(parents)
         if retained[i]
     ]
