@@ -94,6 +94,18 @@ PARTS: tuple[Part, ...] = (
         "none: strong roots reach every object",
     ),
     Part(
+        "generation-histogram",
+        "Generations",
+        10,
+        ("name", "object_count", "shallow_bytes", "reachable_bytes"),
+    ),
+    Part(
+        "segments",
+        "Segments",
+        10,
+        ("segment", "kind", "start", "used_bytes", "object_count", "other_bytes"),
+    ),
+    Part(
         "isolates",
         "Isolates",
         10,
