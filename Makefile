@@ -40,10 +40,10 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j, report
 	@$(INGEST) load $(VENV)/example.gclog --name example
 	@$(INGEST) report --dump example
 	@echo
-	@echo "the same as a page, to be opened in a web browser:"
-	@$(INGEST) report --dump example --html example-report.html --force
-	@echo
 	@$(INGEST) browse
+	@echo
+	@echo "the report as a page, to be opened in a web browser:"
+	@$(INGEST) report --dump example --html example-report.html --force
 
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
 	@$(BIN)/python -m pytest $(ARGS)

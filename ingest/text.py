@@ -28,6 +28,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """The same, but line ends stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def _head(name: str) -> str:
     """The part of a type name before its generic arguments or signature."""
     return re.split(r"[`<\[({]", name, maxsplit=1)[0]

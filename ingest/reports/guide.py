@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.library import Value, find, own_query
+from ingest.reports.leaks import origin
 from ingest.reports.render import cell
-from ingest.text import caption_of, printable
+from ingest.text import caption_of, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,6 +99,7 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
     pages: dict[str, object] = {
         "style_url": style_url,
         "facts": facts,
+        "origin": origin(facts),
         "suspects": [_sentence(row) for row in suspects],
         "garbage_bytes": cast("int", facts["shallow_bytes"])
         - cast("int", facts["reachable_bytes"]),
@@ -223,7 +225,7 @@ def _render(pages: Mapping[str, object]) -> str:
         if isinstance(value, Markup):
             return value
         text = value if isinstance(value, str) else cell(value)
-        return Markup(str(escape(_shown_text(text))).replace("=", "&#61;"))
+        return Markup(str(escape(printable_lines(text))).replace("=", "&#61;"))
 
     environment = Environment(
         loader=PackageLoader("ingest.reports"),
@@ -234,8 +236,3 @@ def _render(pages: Mapping[str, object]) -> str:
         lstrip_blocks=True,
     )
     return environment.get_template(TEMPLATE).render(pages)
-
-
-def _shown_text(text: str) -> str:
-    """``text`` with control characters escaped, but for the line ends of a query."""
-    return "\n".join(map(printable, text.split("\n")))

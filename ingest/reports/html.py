@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.text import human_bytes, printable
+from ingest.text import human_bytes, printable_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -77,7 +77,7 @@ def _shown(value: object) -> object:
     from markupsafe import Markup
 
     if isinstance(value, str) and not isinstance(value, Markup):
-        return "\n".join(map(printable, value.split("\n")))
+        return printable_lines(value)
     return value
 
 

@@ -165,6 +165,12 @@ _IF_ANY = (
 are the runtime's own, bytes outside the heap."""
 
 
+def origin(dump: dict[str, object]) -> list[str]:
+    """File, format, and what wrote it, if the dump says so."""
+    told = (dump[name] for name in ("source", "format", "producer"))
+    return [str(value) for value in told if value]
+
+
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
     """Names and figures of the dump."""
     rows = [(name, dump[column]) for name, column in _COUNTS]
@@ -191,8 +197,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"
     text = f"{title}\n{'=' * len(title)}\n\n"
-    text += f"  {printable(str(dump['source']))}, {dump['format']}, "
-    text += f"{printable(str(dump['producer']))}\n{source('dump')}\n"
+    text += f"  {printable(', '.join(origin(dump)))}\n{source('dump')}\n"
     for name, count, size in _NUMBERS:
         text += f"  {name:<12}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
     for name, figure in _counts(dump):
@@ -243,8 +248,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     """The report as Markdown."""
     (dump,) = answers["dump"].dicts()
     text = f"# Leak report of {markdown_text(str(dump['name']))}\n\n"
-    text += f"{markdown_text(str(dump['source']))}, {dump['format']}, "
-    text += f"{markdown_text(str(dump['producer']))}. Query: `dump`.\n\n"
+    text += f"{markdown_text(', '.join(origin(dump)))}. Query: `dump`.\n\n"
     rows: list[tuple[object, ...]] = [
         (name, dump[count], dump[size]) for name, count, size in _NUMBERS
     ]

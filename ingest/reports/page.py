@@ -19,7 +19,7 @@ from ingest.reports.hierarchy import (
     whole_heap,
 )
 from ingest.reports.html import Source, render
-from ingest.reports.leaks import POLICY, sentence
+from ingest.reports.leaks import POLICY, origin, sentence
 from ingest.reports.panels import Panel, filled, short_of
 from ingest.reports.why import path_tree
 from ingest.text import caption_of, namespace_of, printable
@@ -305,6 +305,7 @@ def report_page(
         "report.html",
         title=f"Leak report of {printable(str(dump['name']))}",
         dump=dump,
+        origin=origin(dump),
         loaded_at=loaded_at,
         figures=[
             (name, dump[count], dump[size] if size else None)
