@@ -11,6 +11,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
+    Collection,
     DatabaseName,
     DumpFiles,
     FoldObjects,
@@ -52,6 +53,7 @@ def load(
     ] = Via.AUTO,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
+    gc: Collection = None,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -89,7 +91,7 @@ def load(
                 via=via,
                 name=name,
                 replace=replace,
-                options=ReadOptions(strict, fold),
+                options=ReadOptions(strict, fold, gc),
                 progress=progress,
             )
             progress.close()

@@ -11,6 +11,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
+    Collection,
     DumpFile,
     FoldObjects,
     Strict,
@@ -41,6 +42,7 @@ def export(
     ] = False,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
+    gc: Collection = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -56,7 +58,7 @@ def export(
 
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold), progress)
+        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold, gc), progress)
         mark_warm()
         files = write(
             HeapTables(graph, metrics),

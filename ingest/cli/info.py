@@ -9,6 +9,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
+    Collection,
     DumpFile,
     FoldObjects,
     Strict,
@@ -21,6 +22,7 @@ def info(
     dump: DumpFile,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
+    gc: Collection = None,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -36,7 +38,7 @@ def info(
 
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold), progress)
+        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold, gc), progress)
     mark_warm()
     found = facts(graph, metrics, dump, sha256, top)
     if as_json:

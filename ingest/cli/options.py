@@ -88,6 +88,16 @@ FoldObjects = Annotated[
         "it; none keeps all.",
     ),
 ]
+Collection = Annotated[
+    int | None,
+    typer.Option(
+        "--gc",
+        metavar="N",
+        min=0,
+        help="Which collection's heap dump, where a trace has several; without it "
+        "the first that was asked for.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Format = Annotated[
     OutputFormat,

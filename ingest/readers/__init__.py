@@ -18,9 +18,11 @@ __all__ = ["open_source", "probe", "read", "reader_for", "readers"]
 
 def readers() -> tuple[Reader, ...]:
     """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers import dartheap, gcdump, gclog
+    from ingest.readers import dartheap, gcdump, gclog, nettrace
 
-    return (cast("Reader", dartheap), cast("Reader", gcdump), cast("Reader", gclog))
+    return tuple(
+        cast("Reader", module) for module in (dartheap, gcdump, nettrace, gclog)
+    )
 
 
 def reader_for(source: Source) -> Reader:

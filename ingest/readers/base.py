@@ -32,10 +32,13 @@ class ReadOptions:
     Attributes:
         strict: Refuse at the first irregularity instead of counting it.
         fold: Whether to fold what is no object of the program's.
+        gc: Number of the collection whose heap dump to read, in formats that may
+            have several; ``None`` for the first.
     """
 
     strict: bool = False
     fold: Fold = Fold.AUTO
+    gc: int | None = None
 
 
 DEFAULTS = ReadOptions()

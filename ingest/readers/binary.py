@@ -21,6 +21,18 @@ U16, U32, U64, F32 = Struct("<H"), Struct("<I"), Struct("<Q"), Struct("<f")
 """Numbers of a fixed size, little-endian, aligned to nothing."""
 
 
+def utf16z(data: bytes, begin: int) -> tuple[str, int]:
+    """The UTF-16 text from ``begin`` up to its zero, and where that ends.
+
+    Raises:
+        ValueError: there is no zero.
+    """
+    end = data.index(b"\0\0", begin)
+    while (end - begin) % 2:
+        end = data.index(b"\0\0", end + 1)
+    return data[begin:end].decode("utf-16-le", "replace"), end + 2
+
+
 class Feed:
     """A window on a dump that moves on and grows as it is asked to.
 
@@ -38,10 +50,13 @@ class Feed:
         self.position = 0
 
     @classmethod
-    def whole(cls, chunks: Iterable[bytes], name: str) -> Feed:
-        """A window on all of a dump, in which ``position`` may be set anywhere."""
+    def whole(cls, chunks: Iterable[bytes], name: str, begin: int = 0) -> Feed:
+        """A window on all of a dump, in which ``position`` may be set anywhere.
+
+        Or on all of a part of it, which begins at byte ``begin``.
+        """
         feed = cls((), name)
-        feed.data = b"".join(chunks)
+        feed.data, feed._passed = b"".join(chunks), begin
         return feed
 
     @property
@@ -84,6 +99,12 @@ class Feed:
         begin = self.position
         self.position += size
         return self.data[begin : self.position]
+
+    def up_to(self, size: int) -> bytes:
+        """The next ``size`` bytes; fewer where the file ends before."""
+        while len(self.data) - self.position < size and self.grow():
+            pass
+        return self.take(min(size, len(self.data) - self.position))
 
     def fixed(self, layout: Struct) -> tuple[Any, ...]:
         """The next numbers of a fixed size.

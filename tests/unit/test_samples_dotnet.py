@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ingest.cli import main
+from ingest.graph import EPHEMERON
 from ingest.pipeline import measure
+from ingest.readers import open_source
 from ingest.readers.base import Fold, ReadOptions
+from ingest.readers.binary import Feed
+from ingest.readers.gc_events import Gc, Mode, Payloads, wanted
+from ingest.readers.nettrace_stream import EventStream
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
 GCDUMP = SAMPLES / "gcdump"
+NETTRACE = SAMPLES / "nettrace"
 
 pytestmark = pytest.mark.skipif(
-    not GCDUMP.exists(), reason=f"NOT RUN: the samples {GCDUMP} are not at hand"
+    not (GCDUMP.exists() and NETTRACE.exists()),
+    reason=f"NOT RUN: the samples {GCDUMP} and {NETTRACE} are not at hand",
 )
 
 
@@ -104,3 +112,122 @@ def test_statics_and_segments_of_a_desktop_program() -> None:
     assert [segment.kind.value for segment in graph.segments] == ["ephemeral", "loh"]
     assert graph.segment_index is not None
     assert graph.generation is not None
+
+
+FARM = {
+    "farm-heapdump-netcore31.nettrace": (106, 1107, 1733, 71),
+    "farm-heap-moves-netcore31.nettrace": (91, 1074, 1690, 58),
+}
+
+
+@pytest.mark.parametrize("name", FARM)
+def test_the_figures_of_a_snapshot_in_a_trace(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    types, objects, references, statics = FARM[name]
+
+    found = info(capsys, NETTRACE / name, "--strict")
+
+    assert (found["types"], found["objects"]) == (types, objects)
+    assert found["references"] == references + 200  # dependent handles
+    assert found["roots"] == 38 + statics
+    assert found["root_kinds"]["static"] == statics
+    assert found["weak_roots"] == 6
+    assert found["reachable_objects"] == objects
+    assert found["missing_objects"] == found["null_references"] == 0
+    assert found["warnings"] == {}
+    assert info(capsys, NETTRACE / name, "--gc", "2") == found
+
+
+def test_what_a_farm_has() -> None:
+    graph, _, _ = measure(str(NETTRACE / "farm-heapdump-netcore31.nettrace"))
+    names = [graph.type_name(row) for row in range(graph.object_count)]
+    assert graph.ref_field is not None
+    assert graph.root_field is not None
+    handles = [
+        at
+        for at, number in enumerate(graph.ref_field.tolist())
+        if number >= 0 and graph.field_names[number] == EPHEMERON
+    ]
+
+    assert len(handles) == 200
+    assert (names.count("Farm.Animal"), names.count("Farm.Cow")) == (185, 20)
+    assert any(name.startswith("Farm.Barn`1[") for name in names)
+    assert {
+        graph.type_names[kind]
+        for kind in graph.root_type.tolist()
+        if kind >= 0 and graph.type_names[kind].startswith("Farm.")
+    }
+
+
+def test_generations_behind_a_snapshot() -> None:
+    graph, _, _ = measure(str(NETTRACE / "farm-heap-moves-netcore31.nettrace"))
+
+    assert graph.segments
+    assert graph.generation is not None
+    assert set(graph.generation.tolist()) <= {0, 1, 2, 3}
+
+
+def test_a_collection_without_a_snapshot_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["info", str(NETTRACE / "farm-heapdump-netcore31.nettrace"), "--gc", "3"])
+
+    assert caught.value.code == 3
+    assert "collection 3 has no heap dump; --gc takes" in capsys.readouterr().err
+
+
+TRACES = {
+    "eventpipe-dotnetcore3.0-win-x64-objver4": (8, 478, 478, 3824, 23668),
+    "HeartRateMonitor.10068": (4, 1, 1, 8, 140),
+}
+
+
+@pytest.fixture(params=TRACES)
+def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with zipfile.ZipFile(NETTRACE / f"{request.param}.nettrace.zip") as packed:
+        packed.extractall(tmp_path)
+    return tmp_path / f"{request.param}.nettrace"
+
+
+def test_every_collection_of_a_trace(trace: Path) -> None:
+    pointer, collections, moved, ranges, places = TRACES[trace.stem]
+    with open_source(str(trace)) as source:
+        stream = EventStream(Feed(source.chunks(), source.name), wanted)
+        payloads = Payloads(stream.trace.pointer_bytes, source.name)
+        found: dict[Gc, list[Any]] = {}
+        read = {
+            Gc.START: payloads.start,
+            Gc.END: payloads.end,
+            Gc.HEAP_STATS: payloads.heap_stats,
+            Gc.GENERATION: payloads.generation_range,
+            Gc.MOVED: payloads.rows,
+        }
+        for event in stream.events():
+            kind = Gc(event.kind.number)
+            found.setdefault(kind, []).append(read[kind](event))
+
+    assert stream.trace.pointer_bytes == pointer
+    assert stream.cut_at is None
+    assert not len(stream.gaps.lost)
+    numbers = [start.number for start in found[Gc.START]]
+    assert numbers == list(range(numbers[0], numbers[0] + collections))
+    assert [found[Gc.END], len(found[Gc.HEAP_STATS])] == [numbers, collections]
+    assert {start.mode for start in found[Gc.START]} <= set(Mode)
+    assert len(found[Gc.MOVED]) == moved
+    assert len(found[Gc.GENERATION]) == ranges
+    assert {told.generation for told in found[Gc.GENERATION]} == {0, 1, 2, 3}
+    assert sum(len(bulk.rows) for bulk in found[Gc.MOVED]) == places
+
+
+def test_a_trace_without_a_snapshot_says_so(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["info", str(trace)])
+
+    assert caught.value.code == 3
+    error = capsys.readouterr().err
+    assert "the trace has no heap dump (it has " in error
+    assert f"{TRACES[trace.stem][1]:,} collection" in error

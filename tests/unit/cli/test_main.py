@@ -13,6 +13,7 @@ import pytest
 
 from ingest.cli import main
 from ingest.example import example_gclog
+from tests.dumps.nettrace import NetTrace
 from tests.unit.readers.test_gclog import EXCERPT
 
 if TYPE_CHECKING:
@@ -190,6 +191,29 @@ def test_a_hostile_type_name_is_shown_escaped(
     assert "\x1b" not in out
     assert "\x07" not in out
     assert "\\x1b]0;owned\\x07<script>" in out
+
+
+def test_one_of_several_heap_dumps_of_a_trace(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    trace = NetTrace()
+    for number, objects in ((2, 1), (5, 3)):
+        trace.start(number)
+        trace.nodes([(16 * i, 16, 0x7000, 0) for i in range(1, objects + 1)])
+        trace.end(number)
+    path = tmp_path / "app.nettrace"
+    path.write_bytes(trace.file())
+
+    assert json.loads(ingest("info", str(path), "--json")[1])["objects"] == 1
+    told = ingest("info", str(path), "--gc", "5", "--json")[1]
+    assert json.loads(told)["objects"] == 3
+    folder = tmp_path / "tables"
+    code, _, _ = ingest("export", str(path), str(folder), "--for", "csv", "--gc", "5")
+    assert code == 0
+    assert len((folder / "objects.csv").read_text().splitlines()) == 4
+    code, _, error = ingest("info", str(path), "--gc", "3")
+    assert code == 3
+    assert "collection 3 is not there; --gc takes one that has a dump: 2 (1" in error
 
 
 def test_wrong_usage(ingest: Callable[..., Ran], dump: Path) -> None:

@@ -20,11 +20,15 @@ def reading(tmp_path: Path) -> Callable[..., HeapGraph]:
     """A function that reads bytes as a dump."""
 
     def reads(
-        content: bytes | str, *, strict: bool = False, fold: Fold = Fold.AUTO
+        content: bytes | str,
+        *,
+        strict: bool = False,
+        fold: Fold = Fold.AUTO,
+        gc: int | None = None,
     ) -> HeapGraph:
         path = tmp_path / "dump"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         with open_source(str(path)) as source:
-            return read(source, ReadOptions(strict, fold), silent)
+            return read(source, ReadOptions(strict, fold, gc), silent)
 
     return reads

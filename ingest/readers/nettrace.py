@@ -1,0 +1,98 @@
+"""``.nettrace``: streams of events of .NET programs, with heap snapshots in them.
+
+dotnet-trace and EventPipe write such streams. A snapshot is what one collection of
+garbage tells of the heap, where the events for that were asked for. A stream without
+its end, of a program that was killed, is read as far as it goes; one whose writer had
+to drop events of the snapshot is refused.
+
+Source: microsoft/perfview, src/TraceEvent/EventPipe, NetTraceFormat_v5.md and
+NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.errors import DumpError
+from ingest.readers.binary import Feed
+from ingest.readers.gc_events import Payloads, wanted
+from ingest.readers.nettrace_assembly import NAME, assemble
+from ingest.readers.nettrace_blocks import MAGIC
+from ingest.readers.nettrace_snapshot import Snapshots
+from ingest.readers.nettrace_stream import EventStream
+from ingest.readers.report import Report
+
+if TYPE_CHECKING:
+    from ingest.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.readers.base import ReadOptions
+    from ingest.readers.nettrace_snapshot import Collection
+    from ingest.readers.nettrace_stream import Gaps
+    from ingest.readers.source import Source
+
+__all__ = ["NAME", "TITLE", "read", "sniff"]
+
+TITLE = ".NET event trace with a heap snapshot (EventPipe)"
+
+
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is such a stream's."""
+    return head.startswith(MAGIC)
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read the snapshot in ``source``; see `ingest.readers.base.Reader.read`.
+
+    Memory while reading: about 90 bytes an object and 40 a reference.
+    """
+    report = Report(strict=options.strict, name=source.name)
+    feed = Feed(source.chunks(progress), source.name)
+    stream = EventStream(feed, wanted)
+    payloads = Payloads(stream.trace.pointer_bytes, source.name)
+    snapshots = Snapshots(payloads, options.gc)
+    snapshots.read(stream)
+    if stream.cut_at is not None:
+        report.add("truncated_stream", 1, 0, stream.cut_at)
+    elif rest := feed.drain():
+        report.add("bytes_behind_the_end", rest, 0, feed.offset)
+    if source.truncated:
+        report.add("truncated_compression", 1, 0, feed.offset)
+    chosen = snapshots.chosen
+    if chosen is None:
+        raise DumpError(snapshots.explained(), path=source.name)
+    if options.gc is None:
+        report.add("other_heap_dump", snapshots.others(), 0, None)
+    report.add("event_outside_collection", snapshots.outside, 0, None)
+    gaps = stream.gaps
+    _check(gaps, chosen, source.name)
+    report.add("lost_event", int(gaps.lost.sum()), 0, None)
+    if chosen.until is None:
+        report.add("truncated_heap_dump", 1, 0, chosen.offset)
+    return assemble(
+        chosen,
+        snapshots.types.get(chosen.process, {}),
+        path=source.name,
+        lossy=len(gaps.lost) > 0,
+        report=report,
+    )
+
+
+def _check(gaps: Gaps, chosen: Collection, path: str) -> None:
+    """Refuse a snapshot while which its own thread had to drop events.
+
+    Raises:
+        DumpError: it is such a one.
+    """
+    inside = np.isin(gaps.thread, np.array(sorted(chosen.threads), np.uint64))
+    inside &= gaps.until > chosen.since
+    if chosen.until is not None:
+        inside &= gaps.since < chosen.until
+    if lost := int(gaps.lost[inside].sum()):
+        raise DumpError(
+            f"{lost:,} events were lost while collection {chosen.start.number} told of "
+            "the heap; record it again with a larger buffer, or while less runs",
+            path=path,
+            offset=chosen.offset,
+        )

@@ -1,0 +1,212 @@
+"""The heap snapshots in a ``.nettrace``: which collections there are, and one's events.
+
+A snapshot is told by the events of one collection: roots, then nodes and edges in
+chunks with numbers. The names of types come when they like, after it too. What an
+event tells belongs to the collection of its process that began last and goes on.
+
+Source: dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.readers.gc_events import Gc, Mode, Reason
+
+if TYPE_CHECKING:
+    from ingest.readers.gc_events import (
+        Bulk,
+        GenerationRange,
+        Payloads,
+        Rows,
+        Start,
+        Static,
+        Type,
+    )
+    from ingest.readers.nettrace_stream import Event, EventStream
+
+_CHUNKS = (Gc.ROOTS, Gc.DEPENDENT_HANDLES, Gc.NODES, Gc.EDGES)
+_FULL = 2
+_MOST_LISTED = 10
+
+
+@dataclass(slots=True, eq=False)
+class Collection:
+    """One collection, and what it tells of the heap.
+
+    Attributes:
+        process: Number of its process.
+        start: How it began.
+        since: The clock then.
+        until: The clock at its end; ``None`` where the stream ends before.
+        node_count: Objects it tells of, whether they are kept here or not.
+        is_kept: Whether what it tells is kept.
+        offset: Where in the file its first nodes stand.
+        threads: Who tells it.
+        chunks: Numbered pieces by kind, in the order of the stream.
+        statics: Static fields that refer to objects.
+        com_callable: Rows of wrappers that COM holds.
+        ranges: Where generations lie, as told behind the first nodes.
+    """
+
+    process: int
+    start: Start
+    since: int
+    is_kept: bool
+    until: int | None = None
+    node_count: int = 0
+    offset: int = 0
+    threads: set[int] = field(default_factory=set)
+    chunks: dict[Gc, list[Bulk]] = field(default_factory=dict)
+    statics: list[Static] = field(default_factory=list)
+    com_callable: list[Rows] = field(default_factory=list)
+    ranges: list[GenerationRange] = field(default_factory=list)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether someone asked for it, as whoever wants a snapshot does."""
+        start = self.start
+        return (
+            start.generation == _FULL
+            and start.mode == Mode.BLOCKING
+            and start.reason == Reason.INDUCED
+        )
+
+    def forget(self) -> None:
+        """Let go of what it tells."""
+        self.is_kept = False
+        for kept in (self.chunks, self.statics, self.com_callable, self.ranges):
+            kept.clear()
+
+
+class Snapshots:
+    """All collections of a stream, and what one of them tells.
+
+    Args:
+        payloads: Reads the stream's events.
+        wanted: Number of the collection to keep; ``None`` for the first one that was
+            asked for and tells of nodes, or else the first that tells of nodes.
+
+    Attributes:
+        collections: In the order of their begin.
+        chosen: The one that is kept; ``None`` if none tells of nodes.
+        types: By process and id; the first name that a type has.
+        outside: Events of snapshots that no collection has.
+    """
+
+    def __init__(self, payloads: Payloads, wanted: int | None) -> None:
+        self._payloads = payloads
+        self._wanted = wanted
+        self._open: dict[int, dict[int, Collection]] = {}
+        self.collections: list[Collection] = []
+        self.chosen: Collection | None = None
+        self.types: dict[int, dict[int, Type]] = {}
+        self.outside = 0
+
+    def read(self, stream: EventStream) -> None:
+        """Take all events of a stream.
+
+        Raises:
+            MalformedDump: one contradicts its layout.
+        """
+        for event in stream.events():
+            kind = Gc(event.kind.number)
+            if kind is Gc.TYPES:
+                known = self.types.setdefault(event.process, {})
+                for found in self._payloads.types(event):
+                    if found.name or found.id not in known:
+                        known.setdefault(found.id, found)
+            elif kind is Gc.START:
+                self._begin(event)
+            elif kind is Gc.END:
+                going_on = self._open.get(event.process, {})
+                ended = going_on.pop(self._payloads.end(event), None)
+                if ended is not None:
+                    ended.until = event.ticks
+            elif kind in _CHUNKS or kind in (
+                Gc.STATICS,
+                Gc.COM_CALLABLE,
+                Gc.GENERATION,
+            ):
+                self._take(kind, event)
+
+    def _begin(self, event: Event) -> None:
+        start = self._payloads.start(event)
+        kept = start.number == self._wanted
+        if self._wanted is None:
+            kept = self.chosen is None or not self.chosen.is_asked_for
+        begun = Collection(event.process, start, event.ticks, kept)
+        self.collections.append(begun)
+        self._open.setdefault(event.process, {})[start.number] = begun
+
+    def _take(self, kind: Gc, event: Event) -> None:
+        """Put what an event tells to its collection."""
+        going_on = self._open.get(event.process)
+        if not going_on:
+            self.outside += kind in _CHUNKS
+            return
+        collection = next(reversed(going_on.values()))
+        if kind is Gc.GENERATION:
+            if collection.is_kept and collection.node_count:
+                collection.ranges.append(self._payloads.generation_range(event))
+            return
+        if kind is Gc.NODES:
+            rows = self._payloads.rows(event).rows
+            if not collection.node_count:
+                collection.offset = event.offset
+            collection.node_count += len(rows)
+            self._choose(collection)
+        if not collection.is_kept:
+            return
+        collection.threads.add(event.thread)
+        if kind is Gc.STATICS:
+            collection.statics += self._payloads.statics(event)
+        elif kind is Gc.COM_CALLABLE:
+            collection.com_callable.append(self._payloads.com_callable(event))
+        else:
+            bulk = self._payloads.rows(event)
+            collection.chunks.setdefault(kind, []).append(bulk)
+
+    def _choose(self, collection: Collection) -> None:
+        """Keep ``collection``, which tells of nodes, or the one that is kept."""
+        before = self.chosen
+        if collection is before or not collection.is_kept:
+            return
+        if before is None:
+            self.chosen = collection
+        elif self._wanted is None and collection.is_asked_for > before.is_asked_for:
+            before.forget()
+            self.chosen = collection
+        else:
+            collection.forget()
+
+    def others(self) -> int:
+        """How many more collections tell of nodes."""
+        return sum(c.node_count > 0 for c in self.collections) - 1
+
+    def explained(self) -> str:
+        """What to say where nothing is chosen."""
+        numbers = [c.start.number for c in self.collections]
+        have = [c for c in self.collections if c.node_count]
+        if have:
+            more = len(have) - _MOST_LISTED
+            listed = ", ".join(
+                f"{c.start.number} ({c.node_count:,} objects)"
+                for c in have[:_MOST_LISTED]
+            )
+            listed += f" and {more:,} more" if more > 0 else ""
+            without = "has no heap dump" if self._wanted in numbers else "is not there"
+            return (
+                f"collection {self._wanted} {without}; --gc takes one that has a dump: "
+                f"{listed}"
+            )
+        found = "no collection"
+        if len(numbers) == 1:
+            found = f"1 collection, {numbers[0]}"
+        elif numbers:
+            found = f"{len(numbers):,} collections, {min(numbers)} to {max(numbers)}"
+        return (
+            f"the trace has no heap dump (it has {found}); record one with "
+            "dotnet-gcdump, or with keywords 0x1980001 of the runtime"
+        )
