@@ -310,19 +310,21 @@ class HeapGraph:
         self._require("root_flags", np.uint8, r, below=2 * max(RootFlag))
         self._require("root_type", np.int32, r, above=NO_TYPE, below=t)
         self._require("type_domain", np.int32, t, above=0, below=d)
-        self._require_given("ref_kind", np.uint8, e, below=len(RefKind))
-        self._require_given("domain_index", np.int32, n, above=0, below=d)
+        self._require("ref_kind", np.uint8, e, below=len(RefKind), optional=True)
+        self._require("domain_index", np.int32, n, above=0, below=d, optional=True)
         if self.domain_index is None and d != 1:
             raise InvalidGraph(f"domain_index is missing with {d} domains")
         f, o = len(self.field_names), len(self.owners)
-        self._require_given("ref_field", np.int32, e, below=f)
-        self._require_given("root_field", np.int32, r, below=f)
-        self._require_given("root_owner", np.int32, r, above=-1, below=o)
-        self._require_given("length", np.int64, n, above=-1)
-        self._require_given("identity_hash", np.int64, n, above=0)
-        self._require_given("generation", np.int8, n, above=-1, below=GENERATIONS)
+        self._require("ref_field", np.int32, e, below=f, optional=True)
+        self._require("root_field", np.int32, r, below=f, optional=True)
+        self._require("root_owner", np.int32, r, above=-1, below=o, optional=True)
+        self._require("length", np.int64, n, above=-1, optional=True)
+        self._require("identity_hash", np.int64, n, above=0, optional=True)
+        self._require(
+            "generation", np.int8, n, above=-1, below=GENERATIONS, optional=True
+        )
         s = len(self.segments)
-        self._require_given("segment_index", np.int32, n, above=-1, below=s)
+        self._require("segment_index", np.int32, n, above=-1, below=s, optional=True)
         if self.sampling is not None and not (
             len(self.sampling.count) == len(self.sampling.size) == t
         ):
@@ -339,18 +341,6 @@ class HeapGraph:
         if self.ref_start[self.object_count] != e:
             raise InvalidGraph("a placeholder refers to something")
 
-    def _require_given(
-        self,
-        column: str,
-        dtype: type[np.generic],
-        rows: int,
-        *,
-        above: int | None = None,
-        below: int | None = None,
-    ) -> None:
-        if getattr(self, column) is not None:
-            self._require(column, dtype, rows, above=above, below=below)
-
     def _require(
         self,
         column: str,
@@ -359,8 +349,12 @@ class HeapGraph:
         *,
         above: int | None = None,
         below: int | None = None,
+        optional: bool = False,
     ) -> None:
-        values: NDArray[Any] = getattr(self, column)
+        values: NDArray[Any] | None = getattr(self, column)
+        if values is None and optional:
+            return
+        assert values is not None
         if values.dtype != dtype or values.shape != (rows,):
             raise InvalidGraph(
                 f"{column} is {values.dtype}{values.shape}, "

@@ -22,7 +22,7 @@ from ingest.places import places
 from ingest.progress import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ingest.store.connection import Database, Target
 
@@ -59,6 +59,10 @@ def share_jars(home: Path) -> None:
             link.symlink_to(TEST_CACHE / name, target_is_directory=True)
 
 
+Ran = tuple[int, str, str]
+"""Exit code, standard output and standard error of a command."""
+
+
 def embedded_only(reason: str) -> pytest.MarkDecorator:
     """Skips what another provider's server cannot do."""
     provider = os.environ.get("INGEST_TEST_NEO4J", "embedded")
@@ -71,6 +75,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("INGEST_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run the command line; returns exit code, stdout and stderr."""
+    from ingest.cli import main
+
+    def run(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as exit_:
+            main(arguments)
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return run
 
 
 @pytest.fixture(scope="session")

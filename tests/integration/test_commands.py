@@ -13,7 +13,6 @@ from urllib.request import Request, urlopen
 import pytest
 from neo4j.graph import Path as GraphPath
 
-from ingest.cli import main
 from ingest.example import example_gclog
 from ingest.queries.library import own_query
 from ingest.store.connection import connect
@@ -26,60 +25,53 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.store.connection import Database, Target
+    from tests.conftest import Ran
 
 pytestmark = pytest.mark.server
-Ran = tuple[int, str, str]
 
 
 @pytest.fixture
-def ingest(
+def command(
     empty_database: Database,
     neo4j_target: Target,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    ingest: Callable[..., Ran],
 ) -> Callable[..., Ran]:
     """Run the command line against an empty database."""
     assert empty_database.target == neo4j_target
     monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
     monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
     monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
-
-    def run(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
+    return ingest
 
 
 @pytest.fixture
-def loaded(ingest: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
+def loaded(command: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
     """The same with the example and the papers' excerpt loaded."""
     (tmp_path / "example.gclog").write_text(example_gclog(), encoding="utf-8")
     (tmp_path / "excerpt.gclog").write_text(EXCERPT, encoding="utf-8")
-    code, out, _ = ingest(
+    code, out, _ = command(
         "load", str(tmp_path / "excerpt.gclog"), str(tmp_path / "example.gclog")
     )
     assert code == 0
     assert "example: 3,784 objects, 7,269 references" in out
-    return ingest
+    return command
 
 
 def test_load_says_what_it_did_and_what_it_left(
-    ingest: Callable[..., Ran], tmp_path: Path
+    command: Callable[..., Ran], tmp_path: Path
 ) -> None:
     path = tmp_path / "d.gclog"
     path.write_text(EXCERPT, encoding="utf-8")
 
-    code, out, err = ingest("load", str(path), "--json")
+    code, out, err = command("load", str(path), "--json")
     (receipt,) = json.loads(out)
     assert (code, receipt["loaded"], receipt["object_count"]) == (0, True, 6)
-    code, out, err = ingest("load", str(path))
+    code, out, err = command("load", str(path))
     assert code == 0
     assert "is loaded already, as d" in out
     assert err == ""
-    code, out, err = ingest("load", str(path), "--replace")
+    code, out, err = command("load", str(path), "--replace")
     assert "warning: undeclared type: 3" in err
 
 
@@ -94,9 +86,9 @@ def test_list_and_drop(loaded: Callable[..., Ran]) -> None:
     assert [dump["name"] for dump in json.loads(out)] == ["excerpt"]
 
 
-def test_an_empty_database_is_said(ingest: Callable[..., Ran]) -> None:
-    assert "no dump is loaded" in ingest("list")[1]
-    code, _, err = ingest("report")
+def test_an_empty_database_is_said(command: Callable[..., Ran]) -> None:
+    assert "no dump is loaded" in command("list")[1]
+    code, _, err = command("report")
     assert (code, "no dump is loaded" in err) == (9, True)
 
 
@@ -236,7 +228,7 @@ def test_every_query_of_the_guide_answers(
 
 
 def test_the_guide_of_a_hostile_dump(
-    ingest: Callable[..., Ran], empty_database: Database, tmp_path: Path
+    command: Callable[..., Ran], empty_database: Database, tmp_path: Path
 ) -> None:
     names = ["<script>alert(1)</script>", "'}) DETACH DELETE n //", " onx='=1' one=2"]
     path = tmp_path / "<b>.gclog"
@@ -245,9 +237,9 @@ def test_the_guide_of_a_hostile_dump(
         f"a 2 x\n{types}o 1 1 10 2\no 2 2 10 3\no 3 3 900\nr 1 3 1\nc x\n",
         encoding="utf-8",
     )
-    assert ingest("load", str(path))[0] == 0
+    assert command("load", str(path))[0] == 0
 
-    code, out, _ = ingest("browse", "--print", "guide")
+    code, out, _ = command("browse", "--print", "guide")
 
     assert code == 0
     read = Read(out)
@@ -338,16 +330,16 @@ def test_queries_know_addresses_and_types_as_why_does(
 
 
 def test_a_very_long_type_name_loads(
-    ingest: Callable[..., Ran], tmp_path: Path
+    command: Callable[..., Ran], tmp_path: Path
 ) -> None:
     path = tmp_path / "long.gclog"
     name = "N." + "x" * 20_000
     path.write_text(f"a 2 x\nt 1 {name}\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
 
-    assert ingest("load", str(path))[0] == 0
-    _, out, _ = ingest("query", "type-histogram", "--json")
+    assert command("load", str(path))[0] == 0
+    _, out, _ = command("query", "type-histogram", "--json")
     assert json.loads(out)[0]["type"] == name
-    assert ingest("load", str(path), "--name", "x" * 9000)[0] == 2
+    assert command("load", str(path), "--name", "x" * 9000)[0] == 2
 
 
 def test_dropping_twice(loaded: Callable[..., Ran]) -> None:
@@ -357,18 +349,18 @@ def test_dropping_twice(loaded: Callable[..., Ran]) -> None:
 
 @pytest.mark.parametrize("uri", ["foo", "foo://x", "bolt://127.0.0.1:99999", "bolt://"])
 def test_an_address_that_is_none(
-    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, uri: str
+    command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, uri: str
 ) -> None:
     monkeypatch.setenv("NEO4J_URI", uri)
 
-    code, _, err = ingest("list")
+    code, _, err = command("list")
 
     assert (code, "is no address of a Neo4j" in err) == (6, True)
 
 
 def test_a_server_that_goes_away_between_queries_is_one_line(
-    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEO4J_URI", "bolt://127.0.0.1:1")
-    code, _, err = ingest("list")
+    code, _, err = command("list")
     assert (code, err.count("\n")) == (6, 1)

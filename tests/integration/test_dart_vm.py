@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.cli import main
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.conftest import Ran
+
 DEADLINE_S = 60.0
-Ran = tuple[int, str, str]
 
 
 class Program:
@@ -76,17 +75,6 @@ def program(tmp_path: Path) -> Iterator[Program]:
     yield running
     running.process.kill()
     running.process.wait()
-
-
-@pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 class Walk:

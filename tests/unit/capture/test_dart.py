@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from ingest.capture import vm_service
 from ingest.capture.dart import capture, choose, file_name, websocket_address
 from ingest.capture.vm_service import Isolate
-from ingest.cli import main
 from ingest.errors import CaptureError, IngestError
 from tests.unit.capture.fake_vm import (
     HEAP,
@@ -42,20 +41,7 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
     from websockets.sync.server import ServerConnection
 
-Ran = tuple[int, str, str]
-
-
-@pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Run the command line; returns exit code, stdout and stderr."""
-
-    def run(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
+    from tests.conftest import Ran
 
 
 @pytest.fixture

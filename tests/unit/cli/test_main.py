@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.cli import main
 from ingest.example import example_gclog
 from tests.dumps.nettrace import NetTrace
 from tests.unit.readers.test_gclog import EXCERPT
@@ -19,20 +18,7 @@ from tests.unit.readers.test_gclog import EXCERPT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Ran = tuple[int, str, str]
-
-
-@pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Run the command line; returns exit code, stdout and stderr."""
-
-    def run(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
+    from tests.conftest import Ran
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from tests.dumps.dartheap import (
     uleb,
     utf16,
 )
+from tests.unit.readers.shared import Pieces, alive, by_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,18 +53,9 @@ def references(graph: HeapGraph, row: int) -> list[tuple[int, str, bool]]:
     return found
 
 
-def by_id(graph: HeapGraph) -> dict[int, int]:
-    return {int(number): row for row, number in enumerate(graph.object_id)}
-
-
 def value(graph: HeapGraph, row: int) -> str | None:
     assert graph.values is not None
     return graph.values.pick(np.array([row]))[0]
-
-
-def alive(graph: HeapGraph) -> set[int]:
-    distance = analyse(graph).root_distance
-    return {int(graph.object_id[row]) for row in np.flatnonzero(distance > 0)}
 
 
 def roots(graph: HeapGraph) -> list[tuple[int, str, str, str]]:
@@ -325,20 +317,6 @@ def same(one: HeapGraph, two: HeapGraph) -> bool:
         and np.array_equal(one.identity_hash, two.identity_hash)  # type: ignore[arg-type]
         and one.irregularities == two.irregularities
     )
-
-
-class Pieces:
-    """A source that comes in pieces."""
-
-    name = "test"
-    truncated = False
-
-    def __init__(self, data: bytes, size: int) -> None:
-        self._data, self._size = data, size
-
-    def chunks(self, _progress: object) -> list[bytes]:
-        size = self._size
-        return [self._data[i : i + size] for i in range(0, len(self._data), size)]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
