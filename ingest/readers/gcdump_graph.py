@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compiled import kernel
-from ingest.readers.binary import I32, I64, U8
-from ingest.readers.fastserialization import Tag
+from ingest.readers.binary import I32, I64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +55,6 @@ class Nodes:
         ref_target: int32 (E,). Rows of the nodes.
         address: uint64 (N,); 0 for what is no object.
         root: Row of the node that all others hang from; -1 for none.
-        is_64_bit: Of the process; ``None`` if not told.
     """
 
     type_names: list[str]
@@ -67,7 +65,6 @@ class Nodes:
     ref_target: NDArray[np.int32]
     address: NDArray[np.uint64]
     root: int
-    is_64_bit: bool | None = None
 
     @property
     def count(self) -> int:
@@ -193,8 +190,6 @@ def read_nodes(archive: Archive, kind: Kind) -> Nodes:
     if feed.count("addresses") != count:
         raise feed.malformed("there are not as many addresses as nodes")
     nodes.address = np.frombuffer(feed.take(count * I64.size), "<u8")
-    if archive.tagged(Tag.BYTE):
-        nodes.is_64_bit = bool(feed.number(U8))
     return nodes
 
 

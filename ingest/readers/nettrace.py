@@ -60,18 +60,19 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     if source.truncated:
         report.add("truncated_compression", 1, 0, feed.offset)
     chosen = snapshots.chosen
-    if chosen is None:
+    if chosen is None or chosen.told is None:
         raise DumpError(snapshots.explained(), path=source.name)
     if options.gc is None:
         report.add("other_heap_dump", snapshots.others(), 0, None)
     report.add("event_outside_collection", snapshots.outside, 0, None)
     gaps = stream.gaps
-    _check(gaps, chosen, source.name)
+    _check(gaps, chosen, chosen.told.threads, source.name)
     report.add("lost_event", int(gaps.lost.sum()), 0, None)
     if chosen.until is None:
         report.add("truncated_heap_dump", 1, 0, chosen.offset)
     return assemble(
         chosen,
+        chosen.told,
         snapshots.types.get(chosen.process, {}),
         path=source.name,
         lossy=len(gaps.lost) > 0,
@@ -79,13 +80,13 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     )
 
 
-def _check(gaps: Gaps, chosen: Collection, path: str) -> None:
+def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None:
     """Refuse a snapshot while which its own thread had to drop events.
 
     Raises:
         DumpError: it is such a one.
     """
-    inside = np.isin(gaps.thread, np.array(sorted(chosen.threads), np.uint64))
+    inside = np.isin(gaps.thread, np.array(sorted(threads), np.uint64))
     inside &= gaps.until > chosen.since
     if chosen.until is not None:
         inside &= gaps.since < chosen.until

@@ -37,8 +37,8 @@ from ingest.readers.segments import within
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.readers.gc_events import Type
-    from ingest.readers.nettrace_snapshot import Collection
+    from ingest.readers.gc_events import GenerationRange, Type
+    from ingest.readers.nettrace_snapshot import Collection, Told
     from ingest.readers.report import Report
 
 NAME = "nettrace"
@@ -103,6 +103,7 @@ class _Roots(NamedTuple):
 
 def assemble(
     collection: Collection,
+    told: Told,
     types: dict[int, Type],
     *,
     path: str,
@@ -113,6 +114,7 @@ def assemble(
 
     Args:
         collection: What tells of the heap.
+        told: What it tells.
         types: By id.
         path: Name of the file, for messages.
         lossy: Whether anything of the stream was lost.
@@ -122,7 +124,7 @@ def assemble(
         MalformedDump: something of the snapshot was lost; or, with ``--strict``,
             anything irregular.
     """
-    snapshot = _Snapshot(collection, path, report)
+    snapshot = _Snapshot(collection, told, path, report)
     nodes = snapshot.nodes()
     table = IdTable(nodes.address)
     if len(table.twin):
@@ -151,7 +153,7 @@ def assemble(
     np.cumsum(count, out=ref_start[1 : n + 1])
     ref_start[n + 1 :] = ref_start[n]
     object_id = np.concatenate([nodes.address, missing])
-    segments, segment_index, generation = _places(collection, object_id)
+    segments, segment_index, generation = _places(told.ranges, object_id)
     names = tuple(rows.names)
     return HeapGraph(
         format_name=NAME,
@@ -187,8 +189,11 @@ def _extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
 class _Snapshot:
     """The chunks of a collection put together, and what is wrong with them."""
 
-    def __init__(self, collection: Collection, path: str, report: Report) -> None:
+    def __init__(
+        self, collection: Collection, told: Told, path: str, report: Report
+    ) -> None:
         self._collection = collection
+        self._told = told
         self._path = path
         self._report = report
         self._is_cut = collection.until is None
@@ -204,7 +209,7 @@ class _Snapshot:
 
     def _column(self, kind: Gc, name: str, dtype: type[np.generic]) -> NDArray[Any]:
         """A field of all chunks of a kind, which have the numbers 0, 1, 2 and on."""
-        chunks = sorted(self._collection.chunks.get(kind, ()), key=lambda c: c.number)
+        chunks = sorted(self._told.chunks.get(kind, ()), key=lambda c: c.number)
         if [chunk.number for chunk in chunks] != list(range(len(chunks))):
             raise self.lost(kind.name.lower().replace("_", " "))
         empty = np.empty(0, dtype)
@@ -265,16 +270,15 @@ class _Snapshot:
 
     def roots(self, types: _TypeRows, fields: dict[str, int]) -> _Roots:
         """The roots; those of nothing are left out."""
-        collection = self._collection
-        statics = [static for static in collection.statics if static.object]
+        statics = [static for static in self._told.statics if static.object]
         thread = np.array([static.is_of_thread for static in statics], np.bool_)
-        wrappers = collection.com_callable
+        wrappers = self._told.com_callable
         wrapped = [rows["object"] for rows in wrappers]
         strong = [rows["flags"] & _STRONG_WRAPPER for rows in wrappers]
-        told = np.concatenate([np.empty(0, np.uint32), *strong]) > 0
+        is_strong = np.concatenate([np.empty(0, np.uint32), *strong]) > 0
         kind = self._column(Gc.ROOTS, "kind", np.uint8)
         flags = self._column(Gc.ROOTS, "flags", np.uint32)
-        s, w, r = len(statics), len(told), len(kind)
+        s, w, r = len(statics), len(is_strong), len(kind)
         address = np.concatenate(
             [
                 self._column(Gc.ROOTS, "object", np.uint64),
@@ -305,7 +309,7 @@ class _Snapshot:
                 [
                     (flags & _FLAGS).astype(np.uint8),
                     np.zeros(s, np.uint8),
-                    np.where(told, 0, RootFlag.WEAK).astype(np.uint8),
+                    np.where(is_strong, 0, RootFlag.WEAK).astype(np.uint8),
                 ]
             ),
             root_type,
@@ -405,17 +409,17 @@ def _with_ephemerons(
 
 
 def _places(
-    collection: Collection, address: NDArray[np.uint64]
+    told: list[GenerationRange], address: NDArray[np.uint64]
 ) -> tuple[tuple[Segment, ...], NDArray[np.int32] | None, NDArray[np.int8] | None]:
     """The segments, and which of them and which generation has each address."""
     ranges = sorted(
         {
-            (told.start, told.used_bytes, told.reserved_bytes, told.generation)
-            for told in collection.ranges
-            if told.generation < GENERATIONS
-            and 0 < told.used_bytes <= _MOST_BYTES
-            and told.reserved_bytes <= _MOST_BYTES
-            and told.start < 1 << 63
+            (known.start, known.used_bytes, known.reserved_bytes, known.generation)
+            for known in told
+            if known.generation < GENERATIONS
+            and 0 < known.used_bytes <= _MOST_BYTES
+            and known.reserved_bytes <= _MOST_BYTES
+            and known.start < 1 << 63
         }
     )
     if not ranges:

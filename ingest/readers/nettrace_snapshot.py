@@ -32,22 +32,37 @@ _MOST_LISTED = 10
 
 
 @dataclass(slots=True, eq=False)
-class Collection:
-    """One collection, and what it tells of the heap.
+class Told:
+    """What a collection tells of the heap.
 
     Attributes:
-        process: Number of its process.
-        start: How it began.
-        since: The clock then.
-        until: The clock at its end; ``None`` where the stream ends before.
-        node_count: Objects it tells of, whether they are kept here or not.
-        is_kept: Whether what it tells is kept.
-        offset: Where in the file its first nodes stand.
         threads: Who tells it.
         chunks: Numbered pieces by kind, in the order of the stream.
         statics: Static fields that refer to objects.
         com_callable: Rows of wrappers that COM holds.
         ranges: Where generations lie, as told behind the first nodes.
+    """
+
+    threads: set[int] = field(default_factory=set)
+    chunks: dict[Gc, list[Bulk]] = field(default_factory=dict)
+    statics: list[Static] = field(default_factory=list)
+    com_callable: list[Rows] = field(default_factory=list)
+    ranges: list[GenerationRange] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Collection:
+    """One collection.
+
+    Attributes:
+        process: Number of its process.
+        start: How it began.
+        since: The clock then.
+        is_kept: Whether what it tells of the heap is kept.
+        until: The clock at its end; ``None`` where the stream ends before.
+        node_count: Objects it tells of, whether they are kept or not.
+        offset: Where in the file its first nodes stand.
+        told: What it tells of the heap; ``None`` for nothing, or if it is not kept.
     """
 
     process: int
@@ -57,11 +72,7 @@ class Collection:
     until: int | None = None
     node_count: int = 0
     offset: int = 0
-    threads: set[int] = field(default_factory=set)
-    chunks: dict[Gc, list[Bulk]] = field(default_factory=dict)
-    statics: list[Static] = field(default_factory=list)
-    com_callable: list[Rows] = field(default_factory=list)
-    ranges: list[GenerationRange] = field(default_factory=list)
+    told: Told | None = None
 
     @property
     def is_asked_for(self) -> bool:
@@ -76,8 +87,7 @@ class Collection:
     def forget(self) -> None:
         """Let go of what it tells."""
         self.is_kept = False
-        for kept in (self.chunks, self.statics, self.com_callable, self.ranges):
-            kept.clear()
+        self.told = None
 
 
 class Snapshots:
@@ -148,25 +158,30 @@ class Snapshots:
             return
         collection = next(reversed(going_on.values()))
         if kind is Gc.GENERATION:
-            if collection.is_kept and collection.node_count:
-                collection.ranges.append(self._payloads.generation_range(event))
+            # Those before the nodes are of the heap before the collection.
+            if collection.told is not None and collection.node_count:
+                found = self._payloads.generation_range(event)
+                collection.told.ranges.append(found)
             return
-        if kind is Gc.NODES:
-            rows = self._payloads.rows(event).rows
-            if not collection.node_count:
-                collection.offset = event.offset
-            collection.node_count += len(rows)
+        bulk = None
+        if kind in _CHUNKS:
+            bulk = self._payloads.rows(event)
+        if kind is Gc.NODES and bulk is not None and len(bulk.rows):
+            collection.offset = collection.offset or event.offset
+            collection.node_count += len(bulk.rows)
             self._choose(collection)
         if not collection.is_kept:
             return
-        collection.threads.add(event.thread)
-        if kind is Gc.STATICS:
-            collection.statics += self._payloads.statics(event)
-        elif kind is Gc.COM_CALLABLE:
-            collection.com_callable.append(self._payloads.com_callable(event))
+        if collection.told is None:
+            collection.told = Told()
+        told = collection.told
+        told.threads.add(event.thread)
+        if bulk is not None:
+            told.chunks.setdefault(kind, []).append(bulk)
+        elif kind is Gc.STATICS:
+            told.statics += self._payloads.statics(event)
         else:
-            bulk = self._payloads.rows(event)
-            collection.chunks.setdefault(kind, []).append(bulk)
+            told.com_callable.append(self._payloads.com_callable(event))
 
     def _choose(self, collection: Collection) -> None:
         """Keep ``collection``, which tells of nodes, or the one that is kept."""

@@ -228,7 +228,7 @@ class EventStream:
         fresh = np.append(True, thread[1:] != thread[:-1])
         before, since = np.roll(sequence, 1), np.roll(ticks, 1)
         for row in np.flatnonzero(fresh).tolist():
-            unseen = (int(sequence[row]) - 1, int(ticks[row]))
+            unseen = ((int(sequence[row]) - 1) % _NUMBERS, int(ticks[row]))
             before[row], since[row] = self._last.get(int(thread[row]), unseen)
         last = np.flatnonzero(np.append(fresh[1:], True))
         for row in last.tolist():

@@ -361,6 +361,32 @@ def test_events_that_were_dropped_in_the_dump_are_told(
         reading(trace.file())
 
 
+def test_a_collection_may_tell_of_no_objects(reading: Reading) -> None:
+    trace = NetTrace()
+    trace.types({0x7000: "App.Thing"})
+    trace.start(2)
+    trace.roots([(0x90, 0, 4)])
+    trace.nodes([])
+    trace.end(2)
+    with pytest.raises(DumpError, match="no heap dump"):
+        reading(trace.file())
+    dump(trace, 3)
+
+    assert list(by_id(reading(trace.file(), strict=True))) == [0x300, 0x310]
+
+
+@pytest.mark.parametrize("number", [0, 1, 77, 2**32 - 1])
+def test_the_first_event_of_a_thread_may_have_any_number(
+    reading: Reading, number: int
+) -> None:
+    trace = NetTrace()
+    trace.sequences[1] = number - 1
+    trace.types({0x7000: "App.Thing"})
+    dump(trace, 2)
+
+    assert reading(trace.file(), strict=True).object_count == 2
+
+
 def test_events_that_were_dropped_elsewhere_are_counted(reading: Reading) -> None:
     trace = NetTrace()
     trace.types({0x7000: "App.Thing"})
