@@ -18,11 +18,10 @@ Source: dart-lang/sdk, runtime/vm/object_graph.cc and raw_object.h.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.errors import MalformedDump
 from ingest.graph import (
     EPHEMERON,
     NO_TYPE,
@@ -33,6 +32,7 @@ from ingest.graph import (
     RootKind,
 )
 from ingest.readers.base import Fold
+from ingest.readers.columns import check_sum, extended
 from ingest.readers.dart_links import compact, describe, reached
 from ingest.readers.dart_roots import Roots
 from ingest.values import ValueKind
@@ -65,8 +65,7 @@ def assemble(
             irregular.
     """
     n = objects.count
-    if float(objects.size_bytes.sum(dtype=np.float64)) >= 2.0**62:
-        raise MalformedDump("the sizes add up to more than any memory")
+    check_sum(objects.size_bytes, report.name)
     _mend_small_integers(classes, objects)
     missing = _renumber_missing(objects)
     m = len(missing)
@@ -103,9 +102,9 @@ def assemble(
         producer="Dart VM",
         object_count=len(rows),
         object_id=np.concatenate([rows.astype(np.uint64) + np.uint64(1), missing]),
-        type_index=_extended(objects.class_index[rows], m, NO_TYPE),
-        shallow_bytes=_extended(objects.size_bytes[rows], m, 0),
-        ref_start=_extended(ref_start, m, kept),
+        type_index=extended(objects.class_index[rows], m, NO_TYPE),
+        shallow_bytes=extended(objects.size_bytes[rows], m, 0),
+        ref_start=extended(ref_start, m, kept),
         ref_target=objects.ref_id[:kept].copy(),
         ref_kind=kind if kind.any() else None,
         ref_field=field_of,
@@ -114,11 +113,11 @@ def assemble(
         type_domain=np.zeros(len(classes.names), np.int32),
         field_names=(*classes.field_names, EPHEMERON),
         values=objects.values.renumbered(new_row),
-        length=_extended(objects.length[rows], m, -1),
+        length=extended(objects.length[rows], m, -1),
         external=_moved(external, new_row),
         identity_hash=None
         if identity_hash is None
-        else _extended(identity_hash[rows], m, 0),
+        else extended(identity_hash[rows], m, 0),
         domains=(Domain(isolate),),
         null_reference_count=null_count,
         folded=Folded(
@@ -128,12 +127,6 @@ def assemble(
         ),
         irregularities=report.finish(),
     )
-
-
-def _extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
-    if not more:
-        return column
-    return np.concatenate([column, np.full(more, value, column.dtype)])
 
 
 def _moved(

@@ -12,6 +12,8 @@ import numpy as np
 
 from ingest.compiled import kernel
 from ingest.readers.binary import LONGEST_ULEB_BYTES
+from ingest.readers.columns import MAX_SIZE_BYTES
+from ingest.readers.leb128 import CUT, LONG, uleb
 from ingest.values import ValueKind
 
 if TYPE_CHECKING:
@@ -29,9 +31,6 @@ FAULTS = (
 )
 _LONG, _CLASS, _SIZE, _TAG, _TARGET, _COUNT, _TEXT = range(1, len(FAULTS))
 
-MAX_SIZE_BYTES = (1 << 47) - 1
-"""More than any process can address."""
-
 _MAX_COUNT = (1 << 31) - 2
 _LEAST_RECORD_BYTES = 4
 _KEPT_UNITS = 128
@@ -42,7 +41,7 @@ _LONGEST_TEXT = 1 << 20
 (NO_DATA, NULL, BOOL, INT, DOUBLE, LATIN1, UTF16, LENGTH, NAME) = range(9)
 """Tags of the data of an object."""
 
-_CUT, _FAULT, _TOO_LONG = -1, -2, -3
+_TOO_LONG = -3
 OBJECTS, REFERENCES, VALUES, BYTES, FAULT = range(5)
 
 _K_LATIN1, _K_UTF16, _K_NAME = ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME
@@ -94,31 +93,13 @@ def room_for(size: int) -> Room:
 
 
 @kernel
-def _uleb(data: Bytes, p: int, end: int) -> tuple[Number, int]:
-    """The number at ``p`` and where it ends, `_CUT`, or `_FAULT` if it is too long."""
-    value = np.uint64(0)
-    shift = np.uint64(0)
-    for i in range(LONGEST_ULEB_BYTES):
-        if p + i >= end:
-            return value, _CUT
-        byte = np.uint64(data[p + i])
-        if i == LONGEST_ULEB_BYTES - 1 and byte > np.uint64(1):
-            return value, _FAULT
-        value |= (byte & np.uint64(0x7F)) << shift
-        if byte < np.uint64(0x80):
-            return value, p + i + 1
-        shift += np.uint64(7)
-    return value, _FAULT
-
-
-@kernel
 def _sleb(data: Bytes, p: int, end: int) -> tuple[Number, int]:
     """The same for a signed number, as the bits of an unsigned one."""
     value = np.uint64(0)
     shift = np.uint64(0)
     for i in range(LONGEST_ULEB_BYTES):
         if p + i >= end:
-            return value, _CUT
+            return value, CUT
         byte = np.uint64(data[p + i])
         value |= (byte & np.uint64(0x7F)) << shift
         shift += np.uint64(7)
@@ -126,25 +107,25 @@ def _sleb(data: Bytes, p: int, end: int) -> tuple[Number, int]:
             if byte & np.uint64(0x40) and shift < np.uint64(64):
                 value |= ~np.uint64(0) << shift
             return value, p + i + 1
-    return value, _FAULT
+    return value, LONG
 
 
 @kernel
 def _skip_value(data: Bytes, p: int, end: int, tag: int, kept: Longs) -> int:
     """Where the text or name at ``p`` ends; ``kept`` gets length, begin, end of it."""
-    length, p = _uleb(data, p, end)
+    length, p = uleb(data, p, end)
     if p < 0:
         return p
     size = length
     if tag != NAME:
-        size, p = _uleb(data, p, end)
+        size, p = uleb(data, p, end)
         if p < 0:
             return p
     unit = np.uint64(2) if tag == UTF16 else np.uint64(1)
     if size > np.uint64(_LONGEST_TEXT):
         return _TOO_LONG
     if size * unit > np.uint64(end - p):
-        return _CUT
+        return CUT
     most = np.uint64(_KEPT_NAME_BYTES if tag == NAME else _KEPT_UNITS)
     kept[0] = np.int64(min(length, np.uint64(MAX_SIZE_BYTES)))
     kept[1] = p
@@ -183,19 +164,19 @@ def scan(
     kept = np.zeros(3, np.int64)
     fault = 0
     while n < objects_left:
-        kind, p = _uleb(data, at, end)
+        kind, p = uleb(data, at, end)
         if p < 0:
             break
         if kind == 0 or kind > np.uint64(len(signed_class)):
             fault = _CLASS
             break
-        size, p = _uleb(data, p, end)
+        size, p = uleb(data, p, end)
         if p < 0:
             break
         if size > np.uint64(MAX_SIZE_BYTES):
             fault = _SIZE
             break
-        tag, p = _uleb(data, p, end)
+        tag, p = uleb(data, p, end)
         if p < 0:
             break
         if tag > np.uint64(NAME):
@@ -206,7 +187,7 @@ def scan(
         bits = np.uint64(0)
         width = 0
         if tag in (LENGTH, BOOL):
-            bits, p = _uleb(data, p, end)
+            bits, p = uleb(data, p, end)
             if p < 0:
                 break
             if tag == BOOL:
@@ -217,13 +198,13 @@ def scan(
             if signed_class[kind - np.uint64(1)]:
                 bits, p = _sleb(data, p, end)
             else:
-                bits, p = _uleb(data, p, end)
+                bits, p = uleb(data, p, end)
             if p < 0:
                 break
             value_kind, width = _K_INTEGER, 8
         elif tag == DOUBLE:
             if p + 8 > end:
-                p = _CUT
+                p = CUT
                 break
             for i in range(8):
                 bits |= np.uint64(data[p + i]) << np.uint64(8 * i)
@@ -237,17 +218,17 @@ def scan(
             if tag != NAME:
                 value_kind = _K_LATIN1 if tag == LATIN1 else _K_UTF16
                 length = kept[0]
-        many, p = _uleb(data, p, end)
+        many, p = uleb(data, p, end)
         if p < 0:
             break
         if many > np.uint64(_MAX_COUNT):
             fault = _COUNT
             break
         if many > np.uint64(end - p):
-            p = _CUT
+            p = CUT
             break
         for i in range(np.int64(many)):
-            target, p = _uleb(data, p, end)
+            target, p = uleb(data, p, end)
             if p < 0:
                 break
             if target > np.uint64(highest_id):
@@ -278,8 +259,8 @@ def scan(
         e += int(many)
         n += 1
         at = p
-    if n < objects_left and fault == 0 and p < _CUT:
-        fault = _LONG if p == _FAULT else _TEXT
+    if n < objects_left and fault == 0 and p < CUT:
+        fault = _LONG if p == LONG else _TEXT
     counts[OBJECTS], counts[REFERENCES] = n, e
     counts[VALUES], counts[BYTES], counts[FAULT] = v, b, fault
     return at
@@ -295,7 +276,7 @@ def ulebs(data: Bytes, begin: int, numbers: Longs) -> tuple[int, int]:
     end = len(data)
     at = begin
     for i in range(len(numbers)):
-        value, p = _uleb(data, at, end)
+        value, p = uleb(data, at, end)
         if p < 0:
             return i, at
         numbers[i] = np.int64(value & np.uint64(0x7FFFFFFFFFFFFFFF))

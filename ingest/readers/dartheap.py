@@ -19,13 +19,13 @@ import numpy as np
 from ingest.errors import TruncatedDump
 from ingest.graph import ExternalMemory
 from ingest.readers.binary import Feed
+from ingest.readers.columns import MAX_SIZE_BYTES
 from ingest.readers.dart_assembly import NAME, assemble
 from ingest.readers.dart_classes import Classes, Objects
 from ingest.readers.dart_scan import (
     BYTES,
     FAULT,
     FAULTS,
-    MAX_SIZE_BYTES,
     OBJECTS,
     REFERENCES,
     VALUES,

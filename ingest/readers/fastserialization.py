@@ -197,8 +197,12 @@ class Archive:
         self._kind()
         return target
 
-    def _forwarded(self) -> int:
-        """Where the forward reference leads whose number comes next."""
+    def _forwarded(self, *, inside: bool = False) -> int:
+        """Where the forward reference leads whose number comes next.
+
+        Args:
+            inside: Whether that has to be between here and the end of the file.
+        """
         feed = self.feed
         number = feed.number(I32)
         if self._forward is None:
@@ -209,7 +213,10 @@ class Archive:
             )
         if not 0 <= number < len(self._forward):
             raise feed.malformed(f"there is no forward reference {number}")
-        return self._forward[number]
+        end = self._forward[number]
+        if inside and not feed.position <= end <= len(feed.data):
+            raise feed.malformed(f"a region that begins here ends at byte {end:,}")
+        return end
 
     def _kind(self) -> Kind:
         """The next type, or the one that is referred to."""
@@ -267,9 +274,17 @@ class Archive:
 
         Raises:
             MalformedDump: it ends before its beginning, or behind the file.
+            TruncatedDump: the file's own end is missing.
         """
-        feed = self.feed
-        end = self._forwarded()
-        if not feed.position <= end <= len(feed.data):
-            raise feed.malformed(f"a region that begins here ends at byte {end:,}")
-        feed.position = end
+        self.feed.position = self._forwarded(inside=True)
+
+    def region(self) -> int | None:
+        """The end of the region whose number comes next, if the file has its own end.
+
+        Raises:
+            MalformedDump: it ends before its beginning, or behind the file.
+        """
+        if self.is_whole:
+            return self._forwarded(inside=True)
+        self.feed.number(I32)
+        return None

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.errors import MalformedDump
 from ingest.graph import (
     NO_FIELD,
     NO_TYPE,
@@ -32,6 +31,7 @@ from ingest.graph import (
     SegmentKind,
 )
 from ingest.readers.base import Fold
+from ingest.readers.columns import check_sum, extended
 from ingest.readers.gcdump_graph import UNDEFINED
 from ingest.readers.gcdump_roots import PseudoNodes, find_pseudo_nodes, static_of
 from ingest.readers.segments import within
@@ -49,7 +49,6 @@ NO_ADDRESS = 1 << 63
 """An address that no program's memory has."""
 
 _BY_SIZE = re.compile(r" \(Bytes > \d+[KM](?:,[^()]*)?\)$")
-_LARGEST_SUM = 2.0**62
 
 
 @dataclass(slots=True)
@@ -108,9 +107,9 @@ def assemble(nodes: Nodes, about: About, *, fold: Fold, report: Report) -> HeapG
         producer=about.tool,
         object_count=len(rows),
         object_id=object_id,
-        type_index=_extended(type_index, m, NO_TYPE),
-        shallow_bytes=_extended(shallow_bytes, m, 0),
-        ref_start=_extended(ref_start, m, len(ref_target)),
+        type_index=extended(type_index, m, NO_TYPE),
+        shallow_bytes=extended(shallow_bytes, m, 0),
+        ref_start=extended(ref_start, m, len(ref_target)),
         ref_target=ref_target,
         **roots,
         type_names=tuple(types.names),
@@ -125,17 +124,12 @@ def assemble(nodes: Nodes, about: About, *, fold: Fold, report: Report) -> HeapG
     )
 
 
-def _extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
-    return np.concatenate([column, np.full(more, value, column.dtype)])
-
-
 def _check(nodes: Nodes, report: Report) -> None:
     """Mend sizes that cannot be; nothing else is left to go wrong."""
     if len(negative := np.flatnonzero(nodes.size_bytes < 0)):
         nodes.size_bytes[negative] = 0
         report.add("negative_size", len(negative), 0, None)
-    if float(nodes.size_bytes.sum(dtype=np.float64)) >= _LARGEST_SUM:
-        raise MalformedDump("the sizes add up to more than any memory", offset=0)
+    check_sum(nodes.size_bytes, report.name)
     report.add("no_root", int(nodes.root < 0), 0, None)
 
 

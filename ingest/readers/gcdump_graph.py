@@ -237,7 +237,7 @@ def _decoded(
 def _deferred_types(archive: Archive, nodes: Nodes) -> None:
     """Name the types that the dump knows by a number only, as of native code."""
     feed = archive.feed
-    feed.number(I32)  # the number of the region, which is read and not passed over
+    end = archive.region()
     for row in range(feed.count("types")):
         type_id = feed.number(I32)
         path = archive.read("Graphs.Module", lambda _: _module(archive)) or ""
@@ -248,6 +248,8 @@ def _deferred_types(archive: Archive, nodes: Nodes) -> None:
             nodes.type_names[row] = f"<{where}{type_id & 0xFFFFFFFF:#x}>{suffix}"
             nodes.type_modules[row] = path
     archive.pass_tagged()
+    if end is not None:
+        feed.position = end
 
 
 def _module(archive: Archive) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.errors import MalformedDump
 from ingest.graph import NO_TYPE, HeapGraph, RootKind
+from ingest.readers.columns import check_sum
 from ingest.readers.cores import cores
 from ingest.readers.idtable import IdTable
 from ingest.readers.lines import decode
@@ -106,9 +106,7 @@ def assemble(
     """
     scoped = len(domains) > 1
     table = _object_table(columns, scoped=scoped, report=report)
-    # Sizes are below 2^47: only absurdly many absurd sizes overflow.
-    if float(columns.size_bytes.sum(dtype=np.float64)) >= 2.0**62:
-        raise MalformedDump("the sizes add up to more than any memory")
+    check_sum(columns.size_bytes, report.name)  # each is below 2^47
     types = _Types(scanner.types, scoped=scoped, report=report)
     type_index = types.rows(columns.object_type_id, columns.section, columns.line)
     del columns.object_type_id

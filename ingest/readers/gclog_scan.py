@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.compiled import kernel
+from ingest.readers.columns import MAX_SIZE_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,8 +57,6 @@ OPENED, CLOSED, IMPLIED = 0, 1, 2
 STATIC = 4
 LAST_KIND = 5
 ALL_FLAGS = 7
-MAX_SIZE_BYTES = (1 << 47) - 1
-"""More than any process can address; a larger size is a fault of the file."""
 
 _ENDED, _GOOD, _BAD = 0, 1, 2
 LINE, SECTION, STATE, NULLS, OFFSET = range(5)

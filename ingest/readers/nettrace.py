@@ -74,7 +74,6 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         chosen,
         chosen.told,
         snapshots.types.get(chosen.process, {}),
-        path=source.name,
         lossy=len(gaps.lost) > 0,
         report=report,
     )

@@ -30,6 +30,7 @@ from ingest.graph import (
     Segment,
     SegmentKind,
 )
+from ingest.readers.columns import MAX_SIZE_BYTES, check_sum, extended
 from ingest.readers.gc_events import Gc
 from ingest.readers.idtable import IdTable
 from ingest.readers.segments import within
@@ -60,8 +61,6 @@ counts sizes, overflow."""
 
 _FLAGS = RootFlag.PINNED | RootFlag.WEAK | RootFlag.INTERIOR
 _STRONG_WRAPPER = 1
-_MOST_BYTES = 1 << 47
-_LARGEST_SUM = 2.0**62
 _SEGMENT_KINDS = (
     SegmentKind.EPHEMERAL,
     SegmentKind.EPHEMERAL,
@@ -106,7 +105,6 @@ def assemble(
     told: Told,
     types: dict[int, Type],
     *,
-    path: str,
     lossy: bool,
     report: Report,
 ) -> HeapGraph:
@@ -116,7 +114,6 @@ def assemble(
         collection: What tells of the heap.
         told: What it tells.
         types: By id.
-        path: Name of the file, for messages.
         lossy: Whether anything of the stream was lost.
         report: Told of what is irregular.
 
@@ -124,7 +121,7 @@ def assemble(
         MalformedDump: something of the snapshot was lost; or, with ``--strict``,
             anything irregular.
     """
-    snapshot = _Snapshot(collection, told, path, report)
+    snapshot = _Snapshot(collection, told, report)
     nodes = snapshot.nodes()
     table = IdTable(nodes.address)
     if len(table.twin):
@@ -160,8 +157,8 @@ def assemble(
         producer=PRODUCER,
         object_count=n,
         object_id=object_id,
-        type_index=_extended(type_index, len(missing), NO_TYPE),
-        shallow_bytes=_extended(nodes.size, len(missing), 0),
+        type_index=extended(type_index, len(missing), NO_TYPE),
+        shallow_bytes=extended(nodes.size, len(missing), 0),
         ref_start=ref_start,
         ref_target=target,
         ref_field=field,
@@ -182,19 +179,12 @@ def assemble(
     )
 
 
-def _extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
-    return np.concatenate([column, np.full(more, value, column.dtype)])
-
-
 class _Snapshot:
     """The chunks of a collection put together, and what is wrong with them."""
 
-    def __init__(
-        self, collection: Collection, told: Told, path: str, report: Report
-    ) -> None:
+    def __init__(self, collection: Collection, told: Told, report: Report) -> None:
         self._collection = collection
         self._told = told
-        self._path = path
         self._report = report
         self._is_cut = collection.until is None
 
@@ -203,7 +193,7 @@ class _Snapshot:
         return MalformedDump(
             f"events were lost: {what} of collection {self._collection.start.number} "
             "are not whole; record it again with a larger buffer, or while less runs",
-            path=self._path,
+            path=self._report.name,
             offset=self._collection.offset,
         )
 
@@ -226,13 +216,13 @@ class _Snapshot:
         size = self._column(Gc.NODES, "size", np.uint64)
         many = self._column(Gc.NODES, "edges", np.uint64)
         target = self._column(Gc.EDGES, "target", np.uint64)
-        total = float(size.sum(dtype=np.float64))
-        if len(size) and (size.max() > _MOST_BYTES or total >= _LARGEST_SUM):
+        if len(size) and size.max() > MAX_SIZE_BYTES:
             raise MalformedDump(
                 "an object is larger than any memory; record the trace again",
-                path=self._path,
+                path=self._report.name,
                 offset=self._collection.offset,
             )
+        check_sum(size, self._report.name)
         # A count that is too large makes the sum so, but must not overflow it.
         claimed = np.cumsum(np.minimum(many, len(target) + 1).astype(np.int64))
         if len(claimed) and claimed[-1] != len(target):
@@ -417,8 +407,8 @@ def _places(
             (known.start, known.used_bytes, known.reserved_bytes, known.generation)
             for known in told
             if known.generation < GENERATIONS
-            and 0 < known.used_bytes <= _MOST_BYTES
-            and known.reserved_bytes <= _MOST_BYTES
+            and 0 < known.used_bytes <= MAX_SIZE_BYTES
+            and known.reserved_bytes <= MAX_SIZE_BYTES
             and known.start < 1 << 63
         }
     )

@@ -30,6 +30,7 @@ _TRACE = Struct("<8h2qi")
 _TRACE_MORE = Struct("<3i")
 _BEGIN = bytes([Tag.BEGIN_PRIVATE, Tag.BEGIN_PRIVATE, Tag.NOTHING])
 _LATEST_READER, _LATEST = 5, 6
+_LATEST_BLOCK_READER = 2
 _LONGEST_NAME_BYTES = 256
 _LONGEST_TEXT_BYTES = 1 << 16
 _SIZE_6 = 0xFFFFFF
@@ -166,11 +167,13 @@ class Blocks:
 
     def _next(self) -> Block:
         feed = self._feed
-        kind, _, _ = self._begin()
+        kind, version, least_reader = self._begin()
         if kind is BlockKind.END:
             return Block(kind, b"", feed.offset)
         if kind is BlockKind.TRACE:
             raise feed.malformed("the stream tells twice what it is")
+        if kind is not BlockKind.UNKNOWN and least_reader > _LATEST_BLOCK_READER:
+            raise self._unknown(version)
         size = feed.count("bytes of a block")
         feed.take(-feed.offset % 4)
         return self._sized(kind, size)

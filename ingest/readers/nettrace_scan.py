@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.compiled import kernel
-from ingest.readers.binary import LONGEST_ULEB_BYTES
+from ingest.readers.leb128 import CUT, LONG, uleb
 
 if TYPE_CHECKING:
     from ingest.compiled import Bytes, Ids, Longs, Number
 
 MOST_ROWS = 1 << 15
 
-CUT, LONG = -1, -2
 FAULTS = {
     CUT: "a block ends inside an event",
     LONG: "a number is longer than 64 bits",
@@ -68,20 +67,6 @@ def room() -> Room:
 
 
 @kernel
-def _uleb(data: Bytes, p: int) -> tuple[Number, int]:
-    """The number at ``p`` and where it ends, `CUT` or `LONG`."""
-    value = np.uint64(0)
-    for i in range(LONGEST_ULEB_BYTES):
-        if p + i >= len(data):
-            return value, CUT
-        byte = np.uint64(data[p + i])
-        value |= (byte & np.uint64(0x7F)) << np.uint64(7 * i)
-        if byte < np.uint64(0x80):
-            return value, p + i + 1
-    return value, LONG
-
-
-@kernel
 def _fixed(data: Bytes, p: int, size: int) -> Number:
     value = np.uint64(0)
     for i in range(size):
@@ -107,44 +92,45 @@ def scan_compressed(
         How many were read, where the next one stands, and 0 or a key of `FAULTS`.
     """
     at: Number = begin
+    end = len(data)
     for n in range(len(rows.begin)):
-        if at >= len(data):
+        if at >= end:
             return n, at, 0
         flags = int(data[at])
         p = at + 1
         new = state.copy()
         if flags & _HAS_METADATA:
-            new[METADATA], p = _uleb(data, p)
+            new[METADATA], p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
         if flags & _HAS_CAPTURE:
-            delta, p = _uleb(data, p)
+            delta, p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
             new[SEQUENCE] += delta
-            new[CAPTURE], p = _uleb(data, p)
+            new[CAPTURE], p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
-            new[PROCESSOR], p = _uleb(data, p)
+            new[PROCESSOR], p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
         if labels or new[METADATA] != 0:
             new[SEQUENCE] += np.uint64(1)
         if flags & _HAS_THREAD:
-            new[THREAD], p = _uleb(data, p)
+            new[THREAD], p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
         if flags & _HAS_STACK:
-            new[STACK], p = _uleb(data, p)
+            new[STACK], p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
-        delta, p = _uleb(data, p)
+        delta, p = uleb(data, p, end)
         if p < 0:
             return n, at, p
         new[TICKS] += delta
         if labels:
             if flags & _HAS_ACTIVITY:
-                _, p = _uleb(data, p)
+                _, p = uleb(data, p, end)
                 if p < 0:
                     return n, at, p
         else:
@@ -153,10 +139,10 @@ def scan_compressed(
             if flags & _HAS_RELATED:
                 p += _GUID_BYTES
         if flags & _HAS_SIZE:
-            new[SIZE], p = _uleb(data, p)
+            new[SIZE], p = uleb(data, p, end)
             if p < 0:
                 return n, at, p
-        if p > len(data) or new[SIZE] > np.uint64(len(data) - p):
+        if p > end or new[SIZE] > np.uint64(end - p):
             return n, at, CUT
         new[SEQUENCE] &= np.uint64(0xFFFFFFFF)
         state[:] = new

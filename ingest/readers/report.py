@@ -21,11 +21,14 @@ class Report:
 
     Kinds whose names begin with ``truncated_`` or ``unclosed_`` mean that the file
     ends too early.
+
+    Attributes:
+        name: Of the dump, for messages.
     """
 
     def __init__(self, *, strict: bool, name: str) -> None:
         self._strict = strict
-        self._name = name
+        self.name = name
         self._found: dict[str, tuple[int, int, int | None]] = {}
 
     def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
@@ -73,7 +76,7 @@ class Report:
             error = TruncatedDump if cut else MalformedDump
             raise error(
                 f"{kind.replace('_', ' ')}; without --strict it is counted instead",
-                path=self._name,
+                path=self.name,
                 line=line or None,
                 offset=offset,
             )

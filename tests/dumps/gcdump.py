@@ -71,6 +71,7 @@ class GcDump:
     segment_version: int = 1
     deferred: list[tuple[int, str, str]] = field(default_factory=list)
     interop: bytes = NULL
+    later: bytes = b""
     extra: bytes = b""
     edge_count: int = 0
     places: dict[str, int] = field(default_factory=dict)
@@ -145,7 +146,7 @@ class GcDump:
                 out += text(path) + i64(1) + i64(2) + i64(3) + text("App.pdb")
                 out += b"\0" * 16 + i32(7) + END
                 out += text(suffix)
-            out += END
+            out += END + self.later
             end()
         out.note("addresses")
         out += self.addresses_told()

@@ -279,6 +279,11 @@ def test_types_without_names_have_numbers(reading: Reading) -> None:
     graph = reading(dump.file(), strict=True)
 
     assert graph.type_names == ("<App.dll!0xfffffffe>[]",)
+    dump.later = b"what a later version puts behind them"
+    assert reading(dump.file(), strict=True).object_count == 2
+    dump.later = b""
+    without_end = reading(dump.file()[:-1])
+    assert without_end.type_names == graph.type_names
 
 
 def test_what_later_versions_add_is_passed_over(reading: Reading) -> None:
@@ -354,6 +359,7 @@ def test_a_sample_says_so_and_tells_what_each_type_stands_for(reading: Reading) 
     dump = small()
     large = dump.type("App.Thing (Bytes > 1K)", -1)
     dump.node(large, 0x300, [], 4000)
+    dump.type("App.Never", -1)
     dump.average = (2.5, 1.5)
     dump.by_type = [1, 1, 3.5, 1]
 
@@ -365,8 +371,10 @@ def test_a_sample_says_so_and_tells_what_each_type_stands_for(reading: Reading) 
     assert sampling is not None
     assert (sampling.average_count, sampling.average_size) == (2.5, 1.5)
     # Two of 16 bytes that stand for 3.5 each, and one of 4000 for itself.
-    assert (sampling.count * 3).tolist() == [pytest.approx(2 * 3.5 + 1)]
-    assert (sampling.size * 4032).tolist() == [pytest.approx(2 * 16 * 3.5 + 4000)]
+    assert graph.type_names == ("App.Thing", "App.Never")
+    assert sampling.count[0] * 3 == pytest.approx(2 * 3.5 + 1)
+    assert sampling.size[0] * 4032 == pytest.approx(2 * 16 * 3.5 + 4000)
+    assert (sampling.count[1], sampling.size[1]) == (1, 1)
     with pytest.raises(MalformedDump, match="sampled one in"):
         reading(dump.file(), strict=True)
 
@@ -502,6 +510,17 @@ def test_what_a_file_claims_costs_nothing(reading: Reading, what: str) -> None:
         tracemalloc.stop()
     assert caught.value.offset is not None
     assert peak < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "last", [b"\x84", b"\5\x80", b"\4\x80", b"\4\2\0", b"\4\1\xff"]
+)
+def test_a_node_may_not_end_behind_its_bytes(reading: Reading, last: bytes) -> None:
+    dump = small()
+    dump.nodes[-1] = last
+
+    with pytest.raises(MalformedDump, match="a node ends behind the nodes' bytes"):
+        reading(dump.file())
 
 
 def test_nodes_may_not_share_their_bytes(reading: Reading) -> None:

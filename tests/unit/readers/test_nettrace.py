@@ -36,6 +36,7 @@ from tests.dumps.nettrace import (
     RUNTIME,
     STACKS,
     THREADS,
+    TRACE,
     NetTrace,
     program,
 )
@@ -642,6 +643,10 @@ CLAIMS = {
     ),
     "version 3": GOOD_4.replace(b"\5\5\1\4\0\0\0\4", b"\5\5\1\3\0\0\0\3", 1),
     "version 7": GOOD_4.replace(b"\5\5\1\4\0\0\0\4", b"\5\5\1\7\0\0\0\7", 1),
+    "version 3 of a block": GOOD_4.replace(
+        struct.pack("<iii", 2, 2, 10), struct.pack("<iii", 3, 3, 10), 1
+    ),
+    "two traces": hostile(4, TRACE, bytes(48)),
     "version 7 of 6": GOOD_6[:12] + b"\7" + GOOD_6[13:],
     "no trace of 6": GOOD_6[:23] + b"\2" + GOOD_6[24:],
     "short trace of 6": GOOD_6[:20] + b"\x14\0\0\1" + GOOD_6[24:],
