@@ -170,6 +170,39 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class GarbageCollection:
+    """One collection of the process that a dump is of, before the dump or after it.
+
+    Attributes:
+        number: The runtime's own.
+        generation: The highest that it collected; ``None`` if not told.
+        reason: Why it ran, in words; empty if not told.
+        mode: ``blocking``, ``background`` or ``foreground``; empty if not told.
+        started_us: When it began, microseconds after the start of the trace.
+        duration_us: How long it took, microseconds; ``None`` if its end is not told.
+            A background collection goes on beside the program.
+        heap_bytes: Size of the heap after it; ``None`` if not told.
+        promoted_bytes: What outlived it in the generations it collected; ``None`` if
+            not told.
+        moved_bytes: What it moved; ``None`` where ranges are not told.
+        kept_bytes: What it left in place; ``None`` likewise.
+        is_dump: Whether the dump is what this one found.
+    """
+
+    number: int
+    generation: int | None
+    reason: str
+    mode: str
+    started_us: int
+    duration_us: int | None = None
+    heap_bytes: int | None = None
+    promoted_bytes: int | None = None
+    moved_bytes: int | None = None
+    kept_bytes: int | None = None
+    is_dump: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
     """One application domain (or isolate) of the dump.
 
@@ -253,6 +286,7 @@ class HeapGraph:
         sampling: What the objects stand for; ``None`` where all are in the dump.
         null_reference_count: References to nothing, which are not in E.
         folded: What is not in the graph because it is no object of the program's.
+        collections: Those of the trace that the dump was in, in their order.
         irregularities: What the reader put up with, in the order of first sight.
 
     Raises:
@@ -295,6 +329,7 @@ class HeapGraph:
     producer: str = ""
     null_reference_count: int = 0
     folded: Folded = Folded()
+    collections: tuple[GarbageCollection, ...] = ()
     irregularities: tuple[Irregularity, ...] = ()
 
     def __post_init__(self) -> None:

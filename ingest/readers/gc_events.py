@@ -66,6 +66,19 @@ class Mode(IntEnum):
     FOREGROUND = 2
 
 
+REASONS = (
+    "small objects allocated",
+    "induced",
+    "low memory",
+    "empty",
+    "large objects allocated",
+    "no space for small objects",
+    "no space for large objects",
+    "induced, not forced",
+)
+MODES = ("blocking", "background", "foreground")
+
+
 class Start(NamedTuple):
     """A collection begins; what an old runtime does not tell is -1."""
 

@@ -75,6 +75,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         chosen.told,
         snapshots.types.get(chosen.process, {}),
         lossy=len(gaps.lost) > 0,
+        timeline=snapshots.timeline(stream.trace.ticks, stream.trace.ticks_per_second),
         report=report,
     )
 

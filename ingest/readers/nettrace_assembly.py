@@ -36,8 +36,11 @@ from ingest.readers.idtable import IdTable
 from ingest.readers.segments import within
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from ingest.graph import GarbageCollection
     from ingest.readers.gc_events import GenerationRange, Type
     from ingest.readers.nettrace_snapshot import Collection, Told
     from ingest.readers.report import Report
@@ -106,6 +109,7 @@ def assemble(
     types: dict[int, Type],
     *,
     lossy: bool,
+    timeline: Sequence[GarbageCollection],
     report: Report,
 ) -> HeapGraph:
     """Make the graph.
@@ -115,6 +119,7 @@ def assemble(
         told: What it tells.
         types: By id.
         lossy: Whether anything of the stream was lost.
+        timeline: All collections of the process.
         report: Told of what is irregular.
 
     Raises:
@@ -175,6 +180,7 @@ def assemble(
         segment_index=segment_index,
         segments=segments,
         null_reference_count=nodes.null_count,
+        collections=tuple(timeline),
         irregularities=report.finish(),
     )
 

@@ -12,12 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.readers.gc_events import Gc, Mode, Reason
+import numpy as np
+
+from ingest.graph import GarbageCollection
+from ingest.readers.gc_events import MODES, REASONS, Gc, Mode, Reason
 
 if TYPE_CHECKING:
     from ingest.readers.gc_events import (
         Bulk,
         GenerationRange,
+        HeapStats,
         Payloads,
         Rows,
         Start,
@@ -63,6 +67,9 @@ class Collection:
         node_count: Objects it tells of, whether they are kept or not.
         offset: Where in the file its first nodes stand.
         told: What it tells of the heap; ``None`` for nothing, or if it is not kept.
+        moved_bytes: What outlived it in another place; ``None`` if not told.
+        kept_bytes: What outlived it where it was; ``None`` if not told.
+        stats: The heap after it; ``None`` if not told.
     """
 
     process: int
@@ -73,6 +80,9 @@ class Collection:
     node_count: int = 0
     offset: int = 0
     told: Told | None = None
+    moved_bytes: int | None = None
+    kept_bytes: int | None = None
+    stats: HeapStats | None = None
 
     @property
     def is_asked_for(self) -> bool:
@@ -109,6 +119,7 @@ class Snapshots:
         self._payloads = payloads
         self._wanted = wanted
         self._open: dict[int, dict[int, Collection]] = {}
+        self._ended: dict[int, Collection] = {}
         self.collections: list[Collection] = []
         self.chosen: Collection | None = None
         self.types: dict[int, dict[int, Type]] = {}
@@ -134,6 +145,13 @@ class Snapshots:
                 ended = going_on.pop(self._payloads.end(event), None)
                 if ended is not None:
                     ended.until = event.ticks
+                    self._ended[event.process] = ended
+            elif kind is Gc.HEAP_STATS:
+                # It follows upon the end of the collection that it is about.
+                if (last := self._ended.get(event.process)) is not None:
+                    last.stats = self._payloads.heap_stats(event)
+            elif kind in (Gc.MOVED, Gc.SURVIVING):
+                self._survived(kind, event)
             elif kind in _CHUNKS or kind in (
                 Gc.STATICS,
                 Gc.COM_CALLABLE,
@@ -149,6 +167,55 @@ class Snapshots:
         begun = Collection(event.process, start, event.ticks, kept)
         self.collections.append(begun)
         self._open.setdefault(event.process, {})[start.number] = begun
+
+    def _survived(self, kind: Gc, event: Event) -> None:
+        """Add up ranges of what outlived a collection."""
+        going_on = self._open.get(event.process)
+        if not going_on:
+            return
+        collection = next(reversed(going_on.values()))
+        rows = self._payloads.rows(event).rows
+        length = rows["length"]
+        moved = 0
+        if kind is Gc.MOVED:
+            moved = int(length[rows["old"] != rows["new"]].sum(dtype=np.uint64))
+        kept = int(length.sum(dtype=np.uint64)) - moved
+        collection.moved_bytes = (collection.moved_bytes or 0) + moved
+        collection.kept_bytes = (collection.kept_bytes or 0) + kept
+
+    def timeline(self, ticks: int, ticks_per_second: int) -> list[GarbageCollection]:
+        """The collections of the process that the chosen one is of.
+
+        Args:
+            ticks: The clock at the start of the trace.
+            ticks_per_second: How fast it is.
+        """
+        assert self.chosen is not None
+
+        def microseconds(span: int) -> int:
+            return max(span, 0) * 1_000_000 // max(ticks_per_second, 1)
+
+        return [
+            GarbageCollection(
+                number=c.start.number,
+                generation=c.start.generation if c.start.generation >= 0 else None,
+                reason=_word(REASONS, c.start.reason),
+                mode=_word(MODES, c.start.mode),
+                started_us=microseconds(c.since - ticks),
+                duration_us=None
+                if c.until is None
+                else microseconds(c.until - c.since),
+                heap_bytes=None if c.stats is None else _sum(c.stats.size_bytes),
+                promoted_bytes=None
+                if c.stats is None
+                else _sum(c.stats.promoted_bytes),
+                moved_bytes=_fits(c.moved_bytes),
+                kept_bytes=_fits(c.kept_bytes),
+                is_dump=c is self.chosen,
+            )
+            for c in self.collections
+            if c.process == self.chosen.process
+        ]
 
     def _take(self, kind: Gc, event: Event) -> None:
         """Put what an event tells to its collection."""
@@ -225,3 +292,22 @@ class Snapshots:
             f"the trace has no heap dump (it has {found}); record one with "
             "dotnet-gcdump, or with keywords 0x1980001 of the runtime"
         )
+
+
+def _word(words: tuple[str, ...], number: int) -> str:
+    """The word for a number that the runtime tells; empty for one that it does not."""
+    if number < 0:
+        return ""
+    return words[number] if number < len(words) else f"other ({number})"
+
+
+_MOST_BYTES = (1 << 63) - 1
+
+
+def _sum(sizes: tuple[int, ...]) -> int | None:
+    return _fits(sum(sizes))
+
+
+def _fits(size: int | None) -> int | None:
+    """No size that is larger than any memory: a trace can say anything."""
+    return None if size is None or size > _MOST_BYTES else size

@@ -201,6 +201,29 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table(
+        "collections",
+        "collections of the trace that the dump was in",
+        (
+            Column("collection", _ROW, "row number, from 0"),
+            Column("next", _ROW, "row of the one after it; null at the last"),
+            *_of(
+                "GarbageCollection",
+                "number",
+                "name",
+                "generation",
+                "reason",
+                "mode",
+                "started_us",
+                "duration_us",
+                "heap_bytes",
+                "promoted_bytes",
+                "moved_bytes",
+                "kept_bytes",
+                "is_dump",
+            ),
+        ),
+    ),
+    Table(
         "type_paths",
         "trees of objects merged by type, the largest of each; parents come first",
         (

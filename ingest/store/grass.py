@@ -53,6 +53,7 @@ NODES = {
     "Type": NodeLook("#E3B448", "#A9832B", "#2B2B2B", 60),
     "Segment": NodeLook("#2F7D65", "#1F5E4B", "#FFFFFF", 60),
     "Generation": NodeLook("#3F6F2E", "#2B5120", "#FFFFFF", 70),
+    "GarbageCollection": NodeLook("#A23B72", "#742A52", "#FFFFFF", 60),
     "TypePath": NodeLook("#8E6BBF", "#65469A", "#FFFFFF", 60),
     "Object": NodeLook("#4C8EDA", "#2870C2", "#FFFFFF", 50),
 }
@@ -67,6 +68,8 @@ ARROWS = {
     "REFERENCES_TYPE": ArrowLook("#A9832B", 2),
     "HAS_SEGMENT": ArrowLook("#2F7D65", 1),
     "HAS_GENERATION": ArrowLook("#3F6F2E", 1),
+    "HAS_COLLECTION": ArrowLook("#A23B72", 1),
+    "FOLLOWED_BY": ArrowLook("#A23B72", 2),
     "HAS_PATH": ArrowLook("#8E6BBF", 1),
     "CONTAINS": ArrowLook("#8E6BBF", 2),
     "OF_TYPE": ArrowLook("#E3B448", 1),

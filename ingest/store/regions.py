@@ -1,4 +1,7 @@
-"""Tables of what the objects of a heap lie in: domains, segments, generations."""
+"""Tables of what the objects of a heap lie in: domains, segments, generations.
+
+Collections, which went over all of them, are here too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import polars as pl
 
 from ingest.analysis.types import count_by, sum_by
 from ingest.graph import GENERATIONS
+from ingest.store.series import not_negative
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +101,34 @@ class Regions:
             "shallow_bytes": shallow[ages],
             "reachable_count": live[ages],
             "reachable_bytes": reachable[ages],
+        }
+
+    def collections(self, begin: int, end: int) -> Columns:
+        """Rows of the table ``collections``."""
+        every, found = self.graph.collections, self.graph.collections[begin:end]
+        row = np.arange(begin, end, dtype=np.int32)
+        names = [f"GC {one.number}" for one in found]
+        told = {
+            column: pl.Series([getattr(one, column) for one in found], dtype=pl.Int64)
+            for column in (
+                "number",
+                "generation",
+                "started_us",
+                "duration_us",
+                "heap_bytes",
+                "promoted_bytes",
+                "moved_bytes",
+                "kept_bytes",
+            )
+        }
+        return {
+            "collection": row,
+            "next": not_negative(np.where(row + 1 < len(every), row + 1, -1)),
+            "name": pl.Series(names, dtype=pl.String),
+            "reason": pl.Series([one.reason for one in found], dtype=pl.String),
+            "mode": pl.Series([one.mode for one in found], dtype=pl.String),
+            "is_dump": np.array([one.is_dump for one in found], np.bool_),
+            **told,
         }
 
     def _sums(

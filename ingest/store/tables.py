@@ -75,6 +75,7 @@ class HeapTables:
             "domains": (len(graph.domains), regions.domains),
             "segments": (len(graph.segments), regions.segments),
             "generations": (len(regions.ages), regions.generations),
+            "collections": (len(graph.collections), regions.collections),
             "type_paths": (
                 sum(len(tree.parent) for tree in self.merged.values()),
                 self._type_paths,

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ingest.graph import HeapGraph, RefKind, Segment, SegmentKind
+from ingest.graph import GarbageCollection, HeapGraph, RefKind, Segment, SegmentKind
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.base import ReadOptions
@@ -180,7 +180,18 @@ def _placed(graph: HeapGraph) -> HeapGraph:
     index[graph.object_count :] = -1
     generation = np.array([2, 0, 3, -1], np.int8)[index]
     generation[(index == 1) & (ids >= 0x500)] = 1
-    return replace(graph, segments=segments, segment_index=index, generation=generation)
+    collections = (
+        GarbageCollection(7, 0, "induced", "blocking", 10, 5, 900, 80, 70, 10),
+        GarbageCollection(8, 2, "low memory", "background", 90),
+        GarbageCollection(9, None, "", "", 120, 0, is_dump=True),
+    )
+    return replace(
+        graph,
+        segments=segments,
+        segment_index=index,
+        generation=generation,
+        collections=collections,
+    )
 
 
 def _weakened(graph: HeapGraph, pairs: tuple[tuple[int, int], ...]) -> HeapGraph:

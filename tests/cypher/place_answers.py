@@ -160,3 +160,22 @@ def objsize(heap: Heap, address: str, limit: int) -> Rows:
             )
         )
     return rows[:limit]
+
+
+def gc_timeline(heap: Heap, limit: int) -> Rows:
+    return [
+        (
+            one.number,
+            one.generation,
+            one.reason,
+            one.mode,
+            one.started_us,
+            one.duration_us,
+            one.heap_bytes,
+            one.promoted_bytes,
+            one.moved_bytes,
+            one.kept_bytes,
+            one.is_dump,
+        )
+        for one in heap.graph.collections
+    ][:limit]

@@ -43,6 +43,7 @@ CASES: dict[str, list[Given]] = {
     "closures": [{}, {"limit": "1"}],
     "external-bytes": [{}, {"limit": "1"}],
     "isolates": [{}, {"limit": "1"}],
+    "gc-timeline": [{}, {"limit": "1"}],
     "segments": [{}, {"limit": "1"}],
     "heap-balance": [{}, {"limit": "1"}],
     "generation-histogram": [{}, {"limit": "2"}],

@@ -197,6 +197,38 @@ def test_the_first_dump_that_was_asked_for_is_taken(
         assert roots(graph) == [(0x100 * number, "local", "")]
 
 
+def test_the_timeline_has_all_collections_of_the_process(reading: Reading) -> None:
+    trace = NetTrace()
+    trace.types({0x7000: "App.Thing"})
+    trace.start(6, generation=0, reason=0)
+    trace.moved([(0x10, 0x50, 30), (0x90, 0x90, 4)])
+    trace.moved([(0x200, 0x300, 5)], index=1)
+    trace.survived([(0x400, 7)])
+    trace.ticks += 10**8
+    trace.end(6)
+    trace.heap_stats()
+    trace.ticks += 10**8
+    trace.start(7, generation=1, reason=99, mode=1)
+    dump(trace, 8)
+    trace.start(9, generation=2, reason=2, mode=2)
+    trace.survived([(0x0, 2**64 - 1), (0x0, 1)])
+
+    first, second, third, last = reading(trace.file()).collections
+
+    assert (first.number, first.generation, first.mode) == (6, 0, "blocking")
+    assert first.reason == "small objects allocated"
+    assert first.duration_us is not None
+    assert second.started_us > first.started_us + first.duration_us > 0
+    assert (first.moved_bytes, first.kept_bytes) == (35, 11)
+    assert first.heap_bytes == 1 + 3 + 5 + 7
+    assert first.promoted_bytes == 2 + 4 + 6 + 8
+    assert (second.reason, second.mode) == ("other (99)", "background")
+    assert (second.duration_us, second.heap_bytes) == (None, None)
+    assert [c.is_dump for c in (first, second, third, last)] == [0, 0, 1, 0]
+    assert (last.reason, last.mode) == ("low memory", "foreground")
+    assert last.kept_bytes is None or last.kept_bytes < 2**63
+
+
 def test_a_dump_that_nobody_asked_for_is_better_than_none(reading: Reading) -> None:
     trace = NetTrace()
     trace.types({0x7000: "App.Thing"})
