@@ -50,7 +50,7 @@ def sniff(head: bytes) -> bool:
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read the dump in ``source``; see `ingest.readers.base.Reader.read`.
 
-    Memory while reading: the file, and about 40 bytes an object and 12 a reference.
+    Memory while reading: about 75 bytes an object and 21 a reference.
     """
     report = Report(strict=options.strict, name=source.name)
     feed = Feed.whole(source.chunks(progress), source.name)
@@ -66,6 +66,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         report.add("truncated_compression", 1, 0, len(feed.data))
     if not archive.is_whole:
         report.add("truncated_trailer", 1, 0, len(feed.data))
+    feed.data = b""  # what is needed of it has been copied
     return assemble(nodes, about, fold=options.fold, report=report)
 
 

@@ -160,9 +160,12 @@ def _identities(
     nodes: Nodes, rows: NDArray[np.int64], report: Report
 ) -> NDArray[np.uint64]:
     address = nodes.address[rows]
-    known = np.sort(address[address != 0])
-    report.add("repeated_address", int((known[1:] == known[:-1]).sum()), 0, None)
-    return np.where(address == 0, np.uint64(NO_ADDRESS) + rows.astype("u8"), address)
+    nowhere = np.flatnonzero(address == 0)
+    address[nowhere] = np.uint64(NO_ADDRESS) + rows[nowhere].astype(np.uint64)
+    if not (address[1:] > address[:-1]).all():
+        known = np.sort(address)
+        report.add("repeated_address", int((known[1:] == known[:-1]).sum()), 0, None)
+    return address
 
 
 class _Types:

@@ -187,6 +187,7 @@ def test_names_of_pseudo_nodes_tell_kinds(
         ("[static var A.<I.P>k__BackingField]", ("A", "<I.P>k__BackingField")),
         ("[thread static var A.b]", ("A", "b")),
         ("[static var b]", ("", "b")),
+        ("[Static Var A\n.b]", ("A\n", "b")),
         ("[static vars]", None),
         ("[local vars]", None),
     ],
