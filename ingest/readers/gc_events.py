@@ -4,8 +4,8 @@ A payload is packed, little-endian, of a layout that grows from version to versi
 how long it is tells which it has. Addresses have as many bytes as a pointer of the
 process, but those of types, and all of what is rooted by name, always eight.
 
-Source: microsoft/perfview, src/TraceEvent/Parsers/ClrTraceEventParser.cs; checked
-against what the runtime writes.
+Source: microsoft/perfview, src/TraceEvent/Parsers/ClrTraceEventParser.cs;
+dotnet/runtime, src/coreclr/vm/eventtrace.cpp; checked against what runtimes write.
 """
 
 from __future__ import annotations
@@ -130,10 +130,14 @@ class Type(NamedTuple):
 
 
 class Static(NamedTuple):
-    """A static field that refers to an object."""
+    """A static field that refers to an object.
+
+    Its type is the object's: which type declares the field, the runtime does not
+    tell.
+    """
 
     object: int
-    declaring_type: int
+    type: int
     is_of_thread: bool
     field: str
 
@@ -297,9 +301,9 @@ class Payloads:
         count, _, _ = self._unpacked(event, _STATICS)
         at = _STATICS.size
         for _ in range(count):
-            _, object_, declaring, flags = self._unpacked(event, _STATIC, at)
+            _, object_, type_, flags = self._unpacked(event, _STATIC, at)
             name, at = self._text(event, at + _STATIC.size)
-            yield Static(object_, declaring, bool(flags & _OF_THREAD), name)
+            yield Static(object_, type_, bool(flags & _OF_THREAD), name)
 
     def _text(self, event: Event, at: int) -> tuple[str, int]:
         try:

@@ -2,7 +2,8 @@
 
 What is folded, unless all is asked for. Pseudo nodes become roots. A producer
 splits a type by the size of its objects (``T[] (Bytes > 10K,Ptrs,ElemSize=8)``):
-those are put together again.
+those are put together again. What is called the type of a static variable is its
+object's own type with some producers: then it is left out.
 
 Nodes that were referred to but never seen are no objects of the dump, but missing
 ones. A node without an address has a made one, `NO_ADDRESS` and its row.
@@ -233,15 +234,19 @@ def _roots(
             "root_flags": np.zeros(len(root), np.uint8),
             "root_type": np.full(len(root), NO_TYPE, np.int32),
         }
+    statics = {
+        row: static
+        for row in np.unique(pseudo.source).tolist()
+        if (static := static_of(nodes.type_names[nodes.type_index[row]]))
+    }
+    declares = _tell_what_declares(nodes, pseudo, types, statics)
     root_type = np.full(nodes.count, NO_TYPE, np.int32)
     root_field = np.full(nodes.count, NO_FIELD, np.int32)
     fields: dict[str, int] = {}
-    for row in np.unique(pseudo.source).tolist():
-        static = static_of(nodes.type_names[nodes.type_index[row]])
-        if static is not None:
-            root_field[row] = fields.setdefault(static[1], len(fields))
-            if static[0]:
-                root_type[row] = types.named(static[0])
+    for row, (name, text) in statics.items():
+        root_field[row] = fields.setdefault(text, len(fields))
+        if name and declares:
+            root_type[row] = types.named(name)
     return {
         "root_object": new_row[pseudo.target],
         "root_kind": pseudo.kind,
@@ -250,6 +255,23 @@ def _roots(
         "root_field": root_field[pseudo.source],
         "field_names": tuple(fields),
     }
+
+
+def _tell_what_declares(
+    nodes: Nodes,
+    pseudo: PseudoNodes,
+    types: _Types,
+    statics: dict[int, tuple[str, str]],
+) -> bool:
+    """Whether the types in the names of static variables are those that declare them.
+
+    Producers that rely on the runtime's events have the objects' own types there.
+    """
+    kinds = types.new_row[nodes.type_index[pseudo.target]].tolist()
+    return any(
+        row in statics and kind >= 0 and statics[row][0] != types.names[kind]
+        for row, kind in zip(pseudo.source.tolist(), kinds, strict=True)
+    )
 
 
 def _places(

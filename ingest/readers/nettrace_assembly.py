@@ -1,8 +1,8 @@
 """From one snapshot in a ``.nettrace`` to a graph: order, types, roots, ephemerons.
 
 Roots that the collector only looks at weakly are kept, and say so. A pointer into
-the middle of an object is a root of that object. What a thread's static field holds
-is a local root that has a type and a field.
+the middle of an object is a root of that object. A static field has its name, but the
+runtime does not tell which type declares it; a thread's static field is a local root.
 
 A dependent handle keeps its value alive while its key is: it is told as a reference
 from key to value, in the field `EPHEMERON`.
@@ -99,7 +99,6 @@ class _Roots(NamedTuple):
     address: NDArray[np.uint64]
     kind: NDArray[np.uint8]
     flags: NDArray[np.uint8]
-    type: NDArray[np.int32]
     field: NDArray[np.int32]
 
 
@@ -138,7 +137,7 @@ def assemble(
         raise snapshot.lost("types of objects")
     report.add("undeclared_type", rows.undeclared, 0, None)
     fields: dict[str, int] = {}
-    roots = snapshot.roots(rows, fields)
+    roots = snapshot.roots(fields)
     _settle_interior(roots, nodes, table)
     keys, values = snapshot.dependent_handles(table)
     n, e = len(nodes.address), len(nodes.target)
@@ -170,7 +169,7 @@ def assemble(
         root_object=found[e : e + len(roots.address)],
         root_kind=roots.kind,
         root_flags=roots.flags,
-        root_type=roots.type,
+        root_type=np.full(len(roots.address), NO_TYPE, np.int32),
         root_field=roots.field,
         field_names=tuple(fields),
         type_names=names,
@@ -264,7 +263,7 @@ class _Snapshot:
         self._report.add("dependent_handle_without_key", int((rows < 0).sum()), 0, None)
         return rows[rows >= 0], value[told][rows >= 0]
 
-    def roots(self, types: _TypeRows, fields: dict[str, int]) -> _Roots:
+    def roots(self, fields: dict[str, int]) -> _Roots:
         """The roots; those of nothing are left out."""
         statics = [static for static in self._told.statics if static.object]
         thread = np.array([static.is_of_thread for static in statics], np.bool_)
@@ -283,12 +282,7 @@ class _Snapshot:
                 *wrapped,
             ]
         )
-        root_type = np.full(r + s + w, NO_TYPE, np.int32)
         root_field = np.full(r + s + w, NO_FIELD, np.int32)
-        root_type[r : r + s] = types.of(
-            np.array([static.declaring_type for static in statics], np.uint64),
-            counted=False,
-        )
         root_field[r : r + s] = [
             fields.setdefault(static.field, len(fields)) for static in statics
         ]
@@ -308,7 +302,6 @@ class _Snapshot:
                     np.where(is_strong, 0, RootFlag.WEAK).astype(np.uint8),
                 ]
             ),
-            root_type,
             root_field,
         )
         return _Roots._make(column[address != 0] for column in found)
@@ -347,12 +340,12 @@ class _TypeRows:
     def _make_table(self) -> None:
         self._table = IdTable(np.array(self._ids, np.uint64))
 
-    def of(self, ids: NDArray[np.uint64], *, counted: bool = True) -> NDArray[np.int32]:
+    def of(self, ids: NDArray[np.uint64]) -> NDArray[np.int32]:
         """int32: the row of each id."""
         rows, _ = self._table.find(ids)
         absent = np.flatnonzero(rows < 0)
         if len(absent):
-            self.undeclared += len(absent) if counted else 0
+            self.undeclared += len(absent)
             for number in np.unique(ids[absent]).tolist():
                 self._ids.append(number)
                 self.names.append(f"<type {number:#x}>")

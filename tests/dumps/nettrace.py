@@ -301,10 +301,10 @@ class NetTrace:
         self.event(36, told)
 
     def statics(self, statics: Sequence[tuple[int, int, int, str]]) -> None:
-        """Tell of objects, declaring types, flags and fields."""
+        """Tell of objects, their types, flags and fields."""
         told = struct.pack("<IQH", len(statics), 0x55, CLR)
-        for held, declaring, flags, name in statics:
-            told += struct.pack("<QQQI", 0x44, held, declaring, flags) + utf16(name)
+        for held, kind, flags, name in statics:
+            told += struct.pack("<QQQI", 0x44, held, kind, flags) + utf16(name)
         self.event(38, told)
 
     def heap_stats(self, *, pinned: bool = False) -> None:
@@ -314,7 +314,7 @@ class NetTrace:
         self.event(4, told + (struct.pack("<2Q", 14, 15) if pinned else b""))
 
 
-CACHE, ENTRIES, STRING, STATICS = 0x7000_0001_0010, 0x7001, 0x7002, 0x7FFF_0000_0003
+CACHE, ENTRIES, STRING = 0x7000_0001_0010, 0x7001, 0x7002
 
 
 def program(**options: object) -> NetTrace:
@@ -339,9 +339,9 @@ def program(**options: object) -> NetTrace:
     trace.survived([(0x40000, 0x1000)])
     trace.statics(
         [
-            (0x10010, STATICS, 0, "instance"),
-            (0, STATICS, 0, "nothing"),
-            (0x1F000, CACHE, 1, "current"),
+            (0x10010, CACHE, 0, "instance"),
+            (0, CACHE, 0, "nothing"),
+            (0x1F000, STRING, 1, "current"),
         ]
     )
     trace.roots(

@@ -209,6 +209,31 @@ def test_the_type_of_a_static_variable_needs_no_instance(reading: Reading) -> No
     assert graph.type_names == ("App.Thing", "App.Statics")
 
 
+def test_the_type_of_an_object_does_not_declare_what_holds_it(
+    reading: Reading,
+) -> None:
+    """As the runtime's events have it, and so producers that rely on them."""
+    dump = small()
+    dump.nodes[0] = number(1 << 1) + number(2) + number(3) + number(4)
+    dump.node(dump.type("[static var App.Thing.thing]", 0), 0, [1])
+    dump.node(dump.type("[static var App.Lost.other]", 0), 0, [6])
+    dump.node(dump.type("App.Thing (Bytes > 1K)", -1), 0x300, [], 2000)
+    dump.missing(0x400)
+    data = dump.file()
+
+    graph = reading(data)
+
+    assert roots(graph) == [(0x100, "static", ".thing"), (0x400, "static", ".other")]
+    assert graph.type_names == ("App.Thing",)
+    dump.node(dump.type("App.Other", 16), 0x500)
+    dump.nodes[3] = number(3 << 1) + number(2) + number(1 - 3) + number(7 - 3)
+    assert roots(reading(dump.file())) == [
+        (0x100, "static", "App.Thing.thing"),
+        (0x500, "static", "App.Thing.thing"),
+        (0x400, "static", "App.Lost.other"),
+    ]
+
+
 def test_a_script_heap_has_its_own_root(reading: Reading) -> None:
     dump = GcDump()
     dump.node(dump.type("[JS Roots]", 0), 0, [1])
