@@ -55,6 +55,7 @@ def main() -> None:
     run(*INGEST, "info", str(dump), "--json")
     tables.commands(dump, limits)
     tables.stages(dump, HOME, limits, peers=not chosen.no_peers)
+    tables.formats(HOME)
     sizes = [size for size in SIZES if size < objects] + [objects]
     if len(sizes) > 1:
         tables.growth_of_info(HOME, sizes)

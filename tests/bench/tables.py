@@ -55,6 +55,31 @@ def commands(dump: Path, limits: Limits) -> None:
     row("ingest info: peak memory", info.peak_mib, "MiB", limit=limits.info_mib)
 
 
+FORMATS = (
+    ("dartheap", "tests.dumps.dartheap", "large_snapshot", 600_000, 2_000_000, 2.0),
+    ("gcdump", "tests.dumps.gcdump", "large_dump", 1_000_000, 2_500_000, 4.0),
+    ("nettrace", "tests.dumps.nettrace", "large_trace", 1_000_000, 2_500_000, 4.0),
+)
+"""Format, who writes it, objects, references, and seconds that `info` may take."""
+
+
+def formats(home: Path) -> None:
+    """`ingest info` of a large dump of each other format."""
+    head("ingest info of other formats (fastest of 3)")
+    for name, module, writer, objects, references, limit_s in FORMATS:
+        path = home / f"heap-{objects}.{name}"
+        if not path.exists():
+            work = f"from pathlib import Path; from {module} import {writer}; "
+            work += (
+                f"Path({str(path)!r}).write_bytes({writer}({objects}, {references}))"
+            )
+            run(sys.executable, "-c", work)
+        info = fastest(3, *INGEST, "info", str(path), "--json")
+        what = f"{name}, {objects:,} objects, {references:,} references"
+        row(what, info.wall_s, "s", limit=limit_s)
+        row(f"{name}: peak memory", info.peak_mib, "MiB")
+
+
 def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
     """Reader, analysis and dominators, beside what others take for the same."""
     head("stages in one process each, beside peers in theirs")

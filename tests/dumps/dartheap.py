@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -181,3 +182,32 @@ def program() -> DartHeap:
     heap.outside(9, 24, "Picture")
     heap.hashes = [0, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 77]
     return heap
+
+
+def large_snapshot(objects: int, references: int, seed: int = 1) -> bytes:
+    """So many objects: a wide tree and more references, texts in a quarter."""
+    rng = random.Random(seed)
+    heap = DartHeap()
+    heap.cls("Root")
+    heap.cls("Isolate", fields=[f"static{i}" for i in range(100)])
+    kinds = 3000
+    for i in range(kinds):
+        fields = [f"field{j}" for j in range(4)]
+        heap.cls(f"Thing{i}", f"package:app/part{i % 300}.dart", fields)
+    text_kind = heap.cls("_OneByteString", "dart:core")
+    heap.obj("Root", 0, [2, 3])
+    heap.obj("Isolate", 0, [rng.randint(3, objects) for _ in range(120)], named("1"))
+    held: list[list[int]] = [[] for _ in range(objects + 1)]
+    holders = [i for i in range(3, objects + 1) if i % 4]
+    for i in range(4, objects + 1):
+        held[holders[(i - 4) // 4]].append(i)
+    for _ in range(references - objects):
+        held[rng.choice(holders)].append(rng.randint(3, objects))
+    for i in range(3, objects + 1):
+        if i % 4:
+            heap.obj(rng.randint(3, kinds + 2), rng.randrange(16, 64, 8), held[i])
+        else:
+            value = latin1(f"value {rng.randrange(objects // 8)} of things")
+            heap.obj(text_kind, 32, data=value)
+    heap.hashes = [rng.randrange(1 << 30) if i % 3 else 0 for i in range(objects)]
+    return heap.bytes()
