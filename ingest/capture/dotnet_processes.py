@@ -1,0 +1,262 @@
+"""Which running programs have a .NET diagnostics port, and where it is.
+
+The port is a Unix socket ``dotnet-diagnostic-PID-KEY-socket`` in the program's
+``$TMPDIR``, else in ``/tmp``. PID is the one that the program sees, which in a
+container is another than ours; KEY is when the process began, in ticks, as
+``/proc/PID/stat`` has it on Linux. A program that is killed leaves its socket behind.
+
+Source: dotnet/diagnostics, documentation/design-docs/ipc-protocol.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from ingest.errors import CaptureError
+
+RUNTIME_LIBRARY = "libcoreclr."
+_SOCKET = re.compile(r"dotnet-diagnostic-(\d+)-(\d+)-socket")
+_SWITCHES = ("DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics",
+             "DOTNET_EnableDiagnostics_IPC")  # fmt: skip
+_LISTED = 10
+_LOOK = "see what can be captured with ingest capture list"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A program with a diagnostics port.
+
+    Attributes:
+        pid: Of the process, as we see it.
+        name: Of the program: its assembly, where ``dotnet`` runs one.
+        socket: The port.
+        user: Whose it is; a number where nobody knows the name.
+        is_ours: Whether we may connect.
+    """
+
+    pid: int
+    name: str
+    socket: Path
+    user: str
+    is_ours: bool
+
+
+def targets(proc: Path = Path("/proc")) -> list[Target]:
+    """All programs that have a port, by pid; sockets of dead ones are left out."""
+    found: dict[int, Target] = {}
+    alive = sorted(psutil.pids())
+    for folder in _common_folders():
+        for socket, pid, key in _sockets_in(folder):
+            began = _began(pid, proc)
+            if pid in alive and (began is None or began == key):
+                found.setdefault(pid, _target(pid, socket))
+    for pid in alive:
+        if pid not in found and _has_runtime(pid, proc):
+            socket_ = _socket_of(pid, proc)
+            if socket_ is not None:
+                found[pid] = _target(pid, socket_)
+    return [found[pid] for pid in sorted(found)]
+
+
+def find(wanted: str, proc: Path = Path("/proc")) -> Target:
+    """The program of that pid or name.
+
+    Raises:
+        CaptureError: there is none, or several, or it has no port.
+    """
+    if os.name != "posix":
+        raise CaptureError(
+            "programs on Windows cannot be captured from here; take a .gcdump there"
+        )
+    if wanted.isascii() and wanted.isdigit():
+        return _of_pid(int(wanted), proc)
+    there = targets(proc)
+    fitting = [entry for entry in there if entry.name.lower() == wanted.lower()]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise CaptureError(
+            f"several programs are called {wanted}; name one by its number: "
+            f"{_listed(fitting)}"
+        )
+    if there:
+        raise CaptureError(
+            f"no .NET program is called {wanted}; there are: {_listed(there)}"
+        )
+    raise CaptureError(
+        f"no .NET program is called {wanted}, for none runs here that can be captured; "
+        "if one does, name it by its process number"
+    )
+
+
+def _of_pid(pid: int, proc: Path) -> Target:
+    if not _runs(pid):
+        raise CaptureError(f"no process has the number {pid}; {_LOOK}")
+    socket = _socket_of(pid, proc)
+    if socket is not None:
+        return _target(pid, socket)
+    name = program_name(pid)
+    has_runtime = _has_runtime(pid, proc)
+    if has_runtime is None:
+        raise CaptureError(
+            f"process {pid} ({name}) may not be looked into, and no diagnostics port of "
+            "it is seen; if it is a .NET program, run this as its user, or as root"
+        )
+    if not has_runtime:
+        raise CaptureError(
+            f"process {pid} ({name}) is not a .NET program: it has loaded no "
+            f"{RUNTIME_LIBRARY}so, and there is no diagnostics port of it; {_LOOK}"
+        )
+    environment = _environment(pid, proc)
+    for switch in _SWITCHES:
+        if environment.get(switch) == "0":
+            raise CaptureError(
+                f"process {pid} ({name}) runs .NET with {switch}=0, so it has no "
+                "diagnostics port; start it without that"
+            )
+    folders = ", ".join(str(folder) for folder in _folders_of(pid, proc))
+    raise CaptureError(
+        f"process {pid} ({name}) runs .NET but has no diagnostics port in {folders}: "
+        "someone deleted the socket, or its runtime is older than 3.0; start it anew"
+    )
+
+
+def program_name(pid: int) -> str:
+    """What a person calls the program of that process."""
+    try:
+        process = psutil.Process(pid)
+        name = process.name()
+        with suppress(psutil.Error):
+            arguments = process.cmdline()
+            assembly = next(
+                (word for word in arguments[1:] if word.endswith((".dll", ".exe"))), ""
+            )
+            if name.startswith("dotnet") and assembly:
+                return Path(assembly).stem
+            # A name that the system cut at 15 letters.
+            if arguments and len(name) == 15:
+                full = Path(arguments[0]).name
+                return full if full.startswith(name) else name
+    except psutil.Error:
+        return "?"
+    else:
+        return name
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process stands still, by a signal or a debugger."""
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.Error:
+        return False
+    return status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
+def _target(pid: int, socket: Path) -> Target:
+    user = ""
+    try:
+        user = psutil.Process(pid).username()
+    except (psutil.Error, KeyError):
+        with suppress(OSError):
+            user = str(socket.stat().st_uid)
+    return Target(
+        pid, program_name(pid), socket, user, os.access(socket, os.R_OK | os.W_OK)
+    )
+
+
+def _listed(entries: list[Target]) -> str:
+    told = ", ".join(f"{entry.name} ({entry.pid})" for entry in entries[:_LISTED])
+    more = len(entries) - _LISTED
+    return told + (f", and {more} more" if more > 0 else "")
+
+
+def _common_folders() -> list[Path]:
+    """Where ports of programs lie that have our own environment, or none."""
+    named = os.environ.get("TMPDIR")
+    return list(dict.fromkeys(Path(name) for name in (named, "/tmp") if name))
+
+
+def _sockets_in(folder: Path) -> list[tuple[Path, int, int]]:
+    """Sockets in a folder, each with its pid and key."""
+    try:
+        return [
+            (path, int(match[1]), int(match[2]))
+            for path in sorted(folder.iterdir())
+            if (match := _SOCKET.fullmatch(path.name)) and path.is_socket()
+        ]
+    except OSError:
+        return []
+
+
+def _socket_of(pid: int, proc: Path) -> Path | None:
+    """The port of a process, wherever it looks from, or ``None``."""
+    began = _began(pid, proc)
+    number = _number_within(pid, proc)
+    for folder in (*_folders_of(pid, proc), *_common_folders()):
+        is_its_own = folder.is_relative_to(proc)
+        for path, of, key in _sockets_in(folder):
+            if of == (number if is_its_own else pid) and began in (None, key):
+                return path
+    return None
+
+
+def _folders_of(pid: int, proc: Path) -> list[Path]:
+    """Where a process keeps its temporary files, seen through its own root."""
+    root = proc / str(pid) / "root"
+    named = _environment(pid, proc).get("TMPDIR", "")
+    return [root / name.strip("/") for name in dict.fromkeys((named, "/tmp")) if name]
+
+
+def _environment(pid: int, proc: Path) -> dict[str, str]:
+    """With which a process began; empty where we may not look."""
+    try:
+        raw = (proc / str(pid) / "environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (entry.partition("=") for entry in os.fsdecode(raw).split("\0"))
+    return {name: value for name, _, value in pairs if name}
+
+
+def _has_runtime(pid: int, proc: Path) -> bool | None:
+    """Whether a process has CoreCLR loaded; ``None`` where we may not look."""
+    try:
+        with (proc / str(pid) / "maps").open(
+            encoding="utf-8", errors="replace"
+        ) as file:
+            return any(RUNTIME_LIBRARY in line for line in file)
+    except PermissionError:
+        return None
+    except OSError:
+        return False
+
+
+def _began(pid: int, proc: Path) -> int | None:
+    """When a process began, in ticks since the machine did; ``None`` if unknown."""
+    try:
+        stat = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        return int(stat.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _number_within(pid: int, proc: Path) -> int:
+    """The number by which a process knows itself, in a container."""
+    with suppress(OSError, ValueError, IndexError):
+        status = (proc / str(pid) / "status").read_text("utf-8", errors="replace")
+        for line in status.splitlines():
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    return pid
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.pid_exists(pid)
+    except OverflowError:
+        return False
