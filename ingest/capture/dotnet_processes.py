@@ -105,8 +105,8 @@ def _of_pid(pid: int, proc: Path) -> Target:
     has_runtime = _has_runtime(pid, proc)
     if has_runtime is None:
         raise CaptureError(
-            f"process {pid} ({name}) may not be looked into, and no diagnostics port of "
-            "it is seen; if it is a .NET program, run this as its user, or as root"
+            f"process {pid} ({name}) may not be looked into, and no diagnostics port "
+            "of it is seen; if it is a .NET program, run this as its user, or as root"
         )
     if not has_runtime:
         raise CaptureError(

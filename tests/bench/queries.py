@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def subjects(database: Database, number: int) -> dict[str, str]:
-    """What to ask about: a deep object, one that dominates it, a middling type."""
+    """What to ask about: a deep object, one that dominates it, a middling type, a field."""
     _, rows = database.read(
         """
         MATCH (a:Object)-[:DOMINATES]->(o:Object)
@@ -39,8 +39,19 @@ def subjects(database: Database, number: int) -> dict[str, str]:
         "ORDER BY t.instance_count DESC, t.key SKIP 12 LIMIT 1",
         {"dump": number},
     )
+    _, fields = database.read(
+        "MATCH (t:Type) WHERE t.dump = $dump AND t.fields IS NOT NULL "
+        "RETURN split(t.fields, ' ')[0] ORDER BY t.instance_count DESC, t.key LIMIT 1",
+        {"dump": number},
+    )
     above, address = (str(value) for value in rows[0])
-    return {"from": above, "to": address, "address": address, "type": str(types[0][0])}
+    return {
+        "from": above,
+        "to": address,
+        "address": address,
+        "type": str(types[0][0]),
+        "field": str(fields[0][0]) if fields else "next",
+    }
 
 
 def arguments(query: Query, known: dict[str, str]) -> dict[str, str]:
