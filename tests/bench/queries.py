@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def subjects(database: Database, number: int) -> dict[str, str]:
-    """What to ask about: a deep object, one that dominates it, a middling type, a field."""
+    """What to ask about: a deep object, its dominator, a middling type, a field."""
     _, rows = database.read(
         """
         MATCH (a:Object)-[:DOMINATES]->(o:Object)
