@@ -48,6 +48,8 @@ _MOVES = 0x40_0000
 """GCHeapSurvivalAndMovement."""
 _TICK_S = 0.1
 _SMALL_MIB = 16
+_FORGET_TRIES = 3
+_FORGET_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,18 @@ def forget_types(target: Target, timeout_s: float) -> None:
         CaptureError: it cannot be reached, or refuses.
     """
     providers = (Provider(RUNTIME, _GC),)
-    with session(
-        target.socket, providers, mib=_SMALL_MIB, timeout_s=timeout_s
-    ) as short:
-        short.drain(timeout_s)
+    for _ in range(_FORGET_TRIES):
+        events = GcEvents()
+        with session(
+            target.socket, providers, mib=_SMALL_MIB, timeout_s=timeout_s
+        ) as short:
+            for piece in short.stop(timeout_s):
+                events.feed(piece)
+        if not events.gc_count:
+            return
+        # It dumped its heap for a session of someone else. If that one was killed,
+        # the runtime has noticed by now, and forgets only in a session after it.
+        time.sleep(_FORGET_S)
 
 
 def file_name(program: str) -> str:

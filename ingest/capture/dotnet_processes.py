@@ -106,7 +106,7 @@ def _of_pid(pid: int, proc: Path) -> Target:
     if has_runtime is None:
         raise CaptureError(
             f"process {pid} ({name}) may not be looked into, and no diagnostics port "
-            "of it is seen; if it is a .NET program, run this as its user, or as root"
+            "of it is seen; if it runs .NET, run this as its user, or as root"
         )
     if not has_runtime:
         raise CaptureError(
