@@ -194,7 +194,7 @@ class GcEvents:
         self.used_type_ids.update(np.unique(nodes["type"]).tolist())
 
     def _types(self, payload: bytes) -> None:
-        at = 10
+        at = 6
         for _ in range(struct.unpack_from("<I", payload)[0]):
             self.type_ids.add(struct.unpack_from("<Q", payload, at)[0])
             at += 25

@@ -1,0 +1,445 @@
+"""Heap dumps off a .NET diagnostics port that behaves, and off some that do not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.capture import dotnet_ipc
+from ingest.capture.dotnet import capture, file_name
+from ingest.capture.dotnet_processes import Target, find, targets
+from ingest.capture.gc_events import GcEvents
+from ingest.cli import main
+from ingest.errors import CaptureError
+from tests.unit.capture.fake_dotnet import (
+    COLLECT,
+    COLLECT_2,
+    END,
+    HEAP,
+    INFO,
+    STOP,
+    TRACK,
+    FakeDotnet,
+    began,
+    block,
+    dump,
+    edges,
+    error,
+    gc_end,
+    gc_start,
+    nodes,
+    opening,
+    reply,
+    serving,
+    stream,
+    types,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Ran = tuple[int, str, str]
+PID = str(os.getpid())
+WHOLE = stream(*dump(1)) + END
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dotnet_ipc, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(dotnet_ipc, "_CLOSE_S", 0.3)
+
+
+@pytest.fixture
+def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as exit_:
+            main(arguments)
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Let a socket's folder be the one for temporary files."""
+    return lambda path: monkeypatch.setenv("TMPDIR", str(path.parent))
+
+
+def refused(
+    fake: FakeDotnet,
+    use: Callable[[Path], None],
+    folder: Path,
+    *,
+    timeout_s: float = 0.4,
+    track_s: float | None = None,
+) -> str:
+    """What is said when no dump comes; nothing is left behind then."""
+    with serving(fake) as path:
+        use(path)
+        with pytest.raises(CaptureError) as raised:
+            capture(PID, folder / "x", timeout_s=timeout_s, track_s=track_s)
+    assert list(folder.iterdir()) == []
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_heap_dump_is_written_as_it_was_sent(
+    ingest: Callable[..., Ran], use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    fake = FakeDotnet()
+    with serving(fake) as path:
+        use(path)
+        code, out, err = ingest(
+            "capture", "dotnet", PID, "-o", str(tmp_path / "x"), "--json"
+        )
+
+    assert (code, err) == (0, "")
+    assert (tmp_path / "x").read_bytes() == WHOLE
+    facts = json.loads(out)
+    assert facts["bytes"] == len(WHOLE)
+    assert facts["sha256"] == hashlib.sha256(WHOLE).hexdigest()
+    assert facts["dumps"] == [{"objects": 2, "references": 1}]
+    assert (facts["types"], facts["types_without_name"]) == (1, 0)
+    assert facts["collections"] == 1
+    assert fake.asked == [
+        (INFO, 0), (COLLECT_2, 1), (STOP, 1), (INFO, 0), (COLLECT_2, HEAP), (STOP, 2),
+    ]  # fmt: skip
+
+
+def test_in_pieces_of_one_byte_and_with_text(
+    ingest: Callable[..., Ran], use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    answer = [bytes([byte]) for byte in error(0x80131385)]
+    fake = FakeDotnet([bytes([byte]) for byte in WHOLE[:-1]], {INFO: answer})
+    with serving(fake) as path:
+        use(path)
+        code, out, _ = ingest("capture", "dotnet", PID, "-o", str(tmp_path / "x"))
+
+    assert (code, (tmp_path / "x").read_bytes()) == (0, WHOLE)
+    assert "heap dump    2 objects, 1 references" in out
+    assert max(map(len, out.splitlines()[1:])) <= 80
+
+
+def test_tracking_stops_the_written_session_before_the_other(
+    use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    fake = FakeDotnet([stream(*dump(1), (2, gc_end(2)), *dump(3))])
+    with serving(fake) as path:
+        use(path)
+        with pytest.raises(CaptureError, match="does not come to its end"):
+            capture(PID, tmp_path / "x", track_s=0.2, timeout_s=0.5)
+    assert list(tmp_path.iterdir()) == []
+
+    one, two = stream(*dump(1)), stream(*dump(1), *dump(3))
+    fake = FakeDotnet([one, 0.6, two[len(one) :]])
+    with serving(fake) as path:
+        use(path)
+        taken = capture(PID, tmp_path / "x", track_s=0.2, timeout_s=5)
+    assert taken.object_counts == (2, 2)
+    assert [entry for entry in fake.asked if entry[0] != INFO][2:] == [
+        (COLLECT_2, TRACK), (COLLECT_2, 1), (STOP, 2), (STOP, 3),
+    ]  # fmt: skip
+
+
+def test_a_runtime_that_knows_only_the_first_command(
+    use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    fake = FakeDotnet(answers={COLLECT_2: [error(0x80131385)]})
+    with serving(fake) as path:
+        use(path)
+        capture(PID, tmp_path / "x", timeout_s=5)
+
+    assert (COLLECT, HEAP) in fake.asked
+    assert (tmp_path / "x").read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({INFO: [b"SSH-2.0-OpenSSH_9.2\r\n\0\0"]}, "is no .NET diagnostics port"),
+        ({INFO: [reply(size=3)]}, "is no .NET diagnostics port"),
+        ({INFO: [reply(b"x", size=65535), 5.0]}, "does not answer, for 0.4 s now"),
+        ({INFO: [reply()[:13], None]}, "is no .NET diagnostics port"),
+        ({INFO: [None]}, "hangs up when asked who it is"),
+        ({INFO: []}, "does not answer, for 0.4 s now: it is stopped"),
+        ({COLLECT_2: []}, "does not answer"),
+        ({COLLECT_2: [None]}, "hangs up when asked to send events"),
+        ({COLLECT_2: [reply(b"1234")]}, "is no .NET diagnostics port"),
+        ({COLLECT_2: [reply(b"12345678", code=0xFF07)]}, "is no .NET"),
+        ({COLLECT_2: [error(0x80131384)]}, r"sense of the request \(0x80131384\)"),
+        ({COLLECT_2: [error(0x80131387)]}, "an error of its own"),
+        ({COLLECT_2: [error(0x12345678)]}, r"no name here \(0x12345678\)"),
+        ({STOP: []}, "does not end its session, for 0.4 s now"),
+        ({STOP: [error(0x80131387)]}, "refuses to end the session|does not end its"),
+    ],
+)
+def test_answers_that_are_none(
+    use: Callable[[Path], None],
+    tmp_path: Path,
+    answers: dict[int, Sequence[bytes | float | None]],
+    message: str,
+) -> None:
+    said = refused(FakeDotnet(answers=answers), use, tmp_path)
+
+    assert re.search(message, said), said
+
+
+LOST = [(1, gc_start(1)), (15, types(7)), (18, nodes(0, (0x10, 7, 3))), (2, gc_end(1))]
+GAP = [
+    (1, gc_start(1)), (15, types(7)), (18, nodes(0, (0x10, 7, 1))),
+    (19, edges(1, 0x10)), (2, gc_end(1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pieces", "tail", "message"),
+    [
+        ([], END, "does not come to its end, for 0.4 s"),
+        ([stream((1, gc_start(1)))], END, "does not come to its end"),
+        ([stream(*dump(1)[:-1])], END, "does not come to its end"),
+        ([stream(*dump(1)[:-1]), None], END, "ended its events after"),
+        ([stream(*dump(1))], b"", "ended its events after"),
+        ([stream(*LOST)], END, "lost events"),
+        ([stream(*GAP)], END, "lost events"),
+        ([stream(*dump(1, is_named=False))], END, "names no types"),
+        ([b"Nettrace" + bytes(24)], END, "does not begin as a stream"),
+        ([opening(3)], END, "pointers of 3 bytes"),
+        ([opening() + b"\x09"], END, "tag 9 where an object begins"),
+        (
+            [opening() + struct.pack("<BBBiii", 5, 5, 1, 1, 1, 1 << 30)],
+            END,
+            "a name of 1073741824 bytes",
+        ),
+        (
+            [opening() + block(b"EventBlock", b"", 0, size=0x7FFFFFFF)],
+            END,
+            "a block of 2147483647 bytes",
+        ),
+        ([opening() + block(b"EventBlock", b"", 0, size=-1)], END, "a block of -1"),
+        (
+            [(made := opening()) + block(b"EventBlock", b"\x04\0\1\0\xff", len(made))],
+            END,
+            "cut short",
+        ),
+        ([stream((18, struct.pack("<IIH", 0, 1 << 31, 1)))], END, "cut short"),
+        ([stream((15, struct.pack("<IH", 1 << 31, 1)))], END, "cut short"),
+    ],
+)
+def test_streams_that_are_none(
+    use: Callable[[Path], None],
+    tmp_path: Path,
+    pieces: Sequence[bytes | float | None],
+    tail: bytes,
+    message: str,
+) -> None:
+    assert message in refused(FakeDotnet(pieces, tail=tail), use, tmp_path)
+
+
+def test_collections_of_others_are_not_waited_for() -> None:
+    events = GcEvents()
+    begun = [(1, gc_start(1, depth=0)), (2, gc_end(1)), (1, gc_start(2, type_=1))]
+    events.feed(stream(*begun, (2, gc_end(2)), (1, gc_start(3)), (2, gc_end(3))))
+    assert (events.gc_count, events.finished_count) == (3, 0)
+
+
+@pytest.mark.parametrize(("pointer_bytes", "letter"), [(4, "I"), (8, "Q")])
+@pytest.mark.parametrize("is_short", [True, False])
+def test_events_in_every_form(
+    pointer_bytes: int, letter: str, *, is_short: bool
+) -> None:
+    told = [
+        (1, gc_start(1)),
+        (18, nodes(0, (1, 7, 1), (2, 8, 0), pointer=letter)),
+        (19, edges(0, 2, pointer=letter)),
+        (18, nodes(1, (3, 7, 1), pointer=letter)),
+        (19, edges(1, 1, pointer=letter)),
+        (2, gc_end(1)),
+        (15, types(7, 9)),
+    ]
+    data = stream(*told, pointer_bytes=pointer_bytes, is_short=is_short) + END
+    for step in (1, 7, len(data)):
+        events = GcEvents()
+        for at in range(0, len(data), step):
+            events.feed(data[at : at + step])
+        (only,) = events.dumps
+        assert (only.object_count, only.edge_count, only.is_whole) == (3, 2, True)
+        assert (events.type_ids, events.used_type_ids) == ({7, 9}, {7, 8})
+        assert (events.finished_count, events.is_ended) == (1, True)
+
+
+@pytest.mark.parametrize(("is_slow", "wait_s"), [(False, 0.2), (True, 0.1)])
+def test_ctrl_c_stops_the_session(
+    use: Callable[[Path], None], tmp_path: Path, *, is_slow: bool, wait_s: float
+) -> None:
+    class Slow(FakeDotnet):
+        """Takes its time to answer; hanging up before would kill it."""
+
+        def send(
+            self, peer: socket.socket, pieces: Sequence[bytes | float | None]
+        ) -> None:
+            if is_slow and self.asked[-1] == (COLLECT_2, TRACK):
+                self.hurry.wait(0.8)
+            super().send(peer, pieces)
+
+    fake = Slow([stream(*dump(1))])
+    with serving(fake) as path:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ingest", "capture", "dotnet", PID, "--track", "60",
+             "-o", str(tmp_path / "x")],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(__file__).parents[3]),
+                "TMPDIR": str(path.parent),
+            },
+        )  # fmt: skip
+        while (COLLECT_2, TRACK) not in fake.asked and process.poll() is None:
+            threading.Event().wait(0.02)
+        threading.Event().wait(wait_s)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+
+    assert (process.returncode, err.count("\n")) == (130, 1)
+    assert fake.asked[-1] == (STOP, 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Programs and their ports
+
+
+def test_list(ingest: Callable[..., Ran], use: Callable[[Path], None]) -> None:
+    with serving(FakeDotnet()) as path:
+        use(path)
+        dead = path.with_name(f"dotnet-diagnostic-{PID}-1-socket")
+        other = path.with_name("dotnet-diagnostic-4194305-1-socket")
+        listeners = []
+        for stale in (dead, other):
+            listeners.append(socket.socket(socket.AF_UNIX))
+            listeners[-1].bind(str(stale))
+        path.with_name("dotnet-diagnostic-x-1-socket").touch()
+        path.with_name(path.name + ".txt").touch()
+        code, out, _ = ingest("capture", "list", "--json")
+        ours = [entry for entry in json.loads(out) if entry["pid"] == os.getpid()]
+        text = ingest("capture", "list")[1]
+        for listener in listeners:
+            listener.close()
+
+    assert code == 0
+    assert [entry["socket"] for entry in ours] == [str(path)]
+    assert ours[0]["can_capture"] is True
+    assert "4194305" not in out
+    assert str(path) in text
+
+
+def test_a_port_that_nobody_listens_at(
+    use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"dotnet-diagnostic-{PID}-{began()}-socket"
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+        use(path)
+        with pytest.raises(CaptureError, match=r"nobody listens at .* list$"):
+            capture(PID, tmp_path / "x")
+
+
+def test_a_program_of_another_user(
+    monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    theirs = Target(77, "Shop", Path("/tmp/s"), "eve", is_ours=False)
+    monkeypatch.setattr("ingest.capture.dotnet.find", lambda _: theirs)
+    monkeypatch.setattr("ingest.capture.dotnet_processes.targets", lambda: [theirs])
+
+    code, _, err = ingest("capture", "dotnet", "77", "-o", str(tmp_path / "x"))
+    assert (code, "(Shop) belongs to eve; run this as that user" in err) == (11, True)
+    assert "(of eve: run this as that user)" in ingest("capture", "list")[1]
+
+
+def made_proc(folder: Path, maps: str, environ: bytes = b"") -> Path:
+    process = folder / PID
+    (process / "root" / "tmp").mkdir(parents=True)
+    (process / "maps").write_text(maps, encoding="utf-8")
+    (process / "environ").write_bytes(environ)
+    (process / "stat").write_text(f"{PID} (a b) c) " + "0 " * 19 + f"{began()} 0\n")
+    (process / "status").write_text(f"Name:\tx\nNSpid:\t{PID}\t7\n", encoding="utf-8")
+    return folder
+
+
+def test_what_is_no_program_with_a_port(
+    use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    use(tmp_path / "x")
+    proc = made_proc(tmp_path / "proc", "7f00 r-xp /lib/libc.so\n")
+    with pytest.raises(CaptureError, match=r"is not a \.NET program"):
+        find(PID, proc)
+
+    maps = proc / PID / "maps"
+    maps.write_text("7f00 r-xp /x/libcoreclr.so\n", encoding="utf-8")
+    with pytest.raises(CaptureError, match="has no diagnostics port in"):
+        find(PID, proc)
+    (proc / PID / "environ").write_bytes(b"A=1\0DOTNET_EnableDiagnostics=0\0")
+    with pytest.raises(CaptureError, match="DOTNET_EnableDiagnostics=0"):
+        find(PID, proc)
+    with pytest.raises(CaptureError, match="no process has the number 4194305"):
+        find("4194305", proc)
+    with pytest.raises(CaptureError, match="no process has the number"):
+        find("9" * 30, proc)
+    with pytest.raises(CaptureError, match=r"no .NET program is called Shop"):
+        find("Shop", proc)
+
+
+def test_a_port_in_a_container(use: Callable[[Path], None]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        use(Path(folder) / "x")
+        proc = made_proc(Path(folder), "/x/libcoreclr.so", b"TMPDIR=/var/t/\0")
+        inner = proc / PID / "root" / "var" / "t"
+        inner.mkdir(parents=True)
+        path = inner / f"dotnet-diagnostic-7-{began()}-socket"
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            assert find(PID, proc).socket == path
+            assert [entry.socket for entry in targets(proc)] == [path]
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = [Target(n, "Shop", Path("/s"), "me", is_ours=True) for n in (5, 6)]
+    monkeypatch.setattr("ingest.capture.dotnet_processes.targets", lambda _: two)
+
+    with pytest.raises(CaptureError, match=r"by its number: Shop \(5\), Shop \(6\)"):
+        find("shop")
+    with pytest.raises(CaptureError, match=r"called Bar; there are: Shop \(5\)"):
+        find("Bar")
+    two.pop()
+    assert find("SHOP").pid == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("Shop.Web", "Shop.Web.nettrace"),
+        ("../..", "heap.nettrace"),
+        ("", "heap.nettrace"),
+    ],
+)
+def test_names_of_files(name: str, file: str) -> None:
+    assert file_name(name) == file
+
+
+def test_one_dump_or_two(ingest: Callable[..., Ran]) -> None:
+    code, _, err = ingest("capture", "dotnet", "x", "--heap", "--track", "1")
+    assert (code, "--heap takes one dump and --track two" in err) == (2, True)
