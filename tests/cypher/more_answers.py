@@ -31,16 +31,17 @@ def roots_by_kind(heap: Heap, limit: int) -> Rows:
 
 
 def static_roots(heap: Heap, limit: int) -> Rows:
-    fields: dict[int | None, list[int]] = defaultdict(list)
+    fields: dict[tuple[int | None, str], list[int]] = defaultdict(list)
     for r in heap.roots:
         if r.kind == "static" and not r.weak:
-            fields[r.type].append(r.object)
+            name = (r.field or "(unknown)") if r.type is None else ""
+            fields[(r.type, name)].append(r.object)
     found = []
-    for kind, held in fields.items():
+    for (kind, field), held in fields.items():
         retained = sum(map(heap.retained_bytes, set(held)))
         largest = min(held, key=lambda i: (-heap.retained_bytes(i), i))
         row = (
-            "(unknown)" if kind is None else heap.type_name(kind),
+            field if kind is None else heap.type_name(kind),
             len(held),
             len(set(held)),
             retained,
@@ -49,8 +50,8 @@ def static_roots(heap: Heap, limit: int) -> Rows:
             heap.retained_bytes(largest),
         )
         last = len(heap.graph.type_names) if kind is None else kind
-        found.append((-retained, last, row))
-    return [row for _, _, row in sorted(found)][:limit]
+        found.append((-retained, last, field, row))
+    return [row for *_, row in sorted(found)][:limit]
 
 
 def _behind(heap: Heap, wanted: Callable[[Root], bool]) -> dict[int, list[Root]]:
