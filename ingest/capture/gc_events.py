@@ -29,6 +29,7 @@ _BEGIN, _NULL, _END = 5, 1, 6
 _BLOCK_BYTES = 256 << 20
 """Most that one block may have; runtimes make blocks of some 100 KiB."""
 _NAME_BYTES = 64
+_TIME_BITS = (1 << 64) - 1
 _FULL, _BLOCKING, _INDUCED = 2, 0, 1
 _NODE = {
     size: np.dtype(
@@ -44,6 +45,7 @@ class HeapDump:
     """One heap dump in the stream, as far as it came.
 
     Attributes:
+        began: When its first objects were told, in ticks of the program.
         object_count: Objects.
         edge_count: References between them.
         told_edge_count: The references that the objects say they have.
@@ -51,6 +53,7 @@ class HeapDump:
         edge_chunks: The same of references.
     """
 
+    began: int
     object_count: int = 0
     edge_count: int = 0
     told_edge_count: int = 0
@@ -70,7 +73,6 @@ class GcEvents:
 
     Attributes:
         dumps: Heap dumps that began, in order.
-        finished_count: Collections that had a heap dump in them and are over.
         gc_count: Collections that are over.
         type_ids: Types that were named.
         used_type_ids: Types of objects in heap dumps.
@@ -84,10 +86,10 @@ class GcEvents:
         self._rest = bytearray()
         self._offset = 0
         self._kinds: dict[int, int] = {}
-        self._open: dict[int, int] = {}
+        self._begun: dict[int, int] = {}
+        self._over: dict[int, int] = {}
         self._pointer_bytes = 8
         self.dumps: list[HeapDump] = []
-        self.finished_count = 0
         self.gc_count = 0
         self.type_ids: set[int] = set()
         self.used_type_ids: set[int] = set()
@@ -98,6 +100,23 @@ class GcEvents:
     def moved_count(self) -> int:
         """Events that tell of moved objects."""
         return self.counts.get(MOVED, 0)
+
+    @property
+    def finished_count(self) -> int:
+        """Heap dumps whose collection is over.
+
+        Told by time, for events of several threads do not come in their order: with
+        server collections the start of one comes after its objects and its end.
+        """
+        spans = [
+            (start, self._over[count])
+            for count, start in self._begun.items()
+            if count in self._over
+        ]
+        return sum(
+            any(start <= dump.began <= end for start, end in spans)
+            for dump in self.dumps
+        )
 
     def feed(self, piece: bytes) -> None:
         """Take the next bytes of the stream.
@@ -146,11 +165,11 @@ class GcEvents:
     def _read_block(self, block: bytes, *, is_metadata: bool) -> None:
         header_bytes, flags = struct.unpack_from("<hh", block)
         blobs = _compressed if flags & 1 else _plain
-        for metadata_id, payload in blobs(block, header_bytes):
+        for metadata_id, time, payload in blobs(block, header_bytes):
             if is_metadata:
                 self._declare(payload)
             elif kind := self._kinds.get(metadata_id):
-                self._event(kind, payload)
+                self._event(kind, time, payload)
 
     def _declare(self, payload: bytes) -> None:
         """Learn the number of an event of the runtime."""
@@ -160,31 +179,29 @@ class GcEvents:
             metadata_id, kind = struct.unpack("<i", payload[:4])[0], len(provider) + 4
             self._kinds[metadata_id] = struct.unpack_from("<i", payload, kind)[0]
 
-    def _event(self, kind: int, payload: bytes) -> None:
+    def _event(self, kind: int, time: int, payload: bytes) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         if kind == GC_START and len(payload) >= 16:
             count, generation, reason, type_ = struct.unpack_from("<4I", payload)
             if (generation, reason, type_) == (_FULL, _INDUCED, _BLOCKING):
-                self._open[count] = len(self.dumps)
+                self._begun[count] = time
         elif kind == GC_END:
             self.gc_count += 1
-            begun = self._open.pop(struct.unpack_from("<I", payload)[0], None)
-            if begun is not None and len(self.dumps) > begun:
-                self.finished_count += 1
+            self._over[struct.unpack_from("<I", payload)[0]] = time
         elif kind == BULK_TYPE:
             self._types(payload)
         elif kind == BULK_NODE:
-            self._nodes(payload)
+            self._nodes(time, payload)
         elif kind == BULK_EDGE and self.dumps:
             index, count = struct.unpack_from("<II", payload)
             dump = self.dumps[-1]
             dump.edge_count += count
             _note(dump.edge_chunks, index)
 
-    def _nodes(self, payload: bytes) -> None:
+    def _nodes(self, time: int, payload: bytes) -> None:
         index, count = struct.unpack_from("<II", payload)
         if index == 0 or not self.dumps:
-            self.dumps.append(HeapDump())
+            self.dumps.append(HeapDump(time))
         dump = self.dumps[-1]
         _note(dump.node_chunks, index)
         layout = _NODE[self._pointer_bytes]
@@ -227,34 +244,37 @@ def _number(block: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _compressed(block: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+def _compressed(block: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
     """Events of a block with short headers: what is not told stays as before."""
-    metadata_id = payload_bytes = 0
+    metadata_id = payload_bytes = time = 0
     while at < len(block):
         flags = block[at]
         at += 1
         if flags & 1:
             metadata_id, at = _number(block, at)
-        numbers = 3 * (flags >> 1 & 1) + (flags >> 2 & 1) + (flags >> 3 & 1) + 1
-        for _ in range(numbers):  # sequence, threads, processor, stack, time
+        numbers = 3 * (flags >> 1 & 1) + (flags >> 2 & 1) + (flags >> 3 & 1)
+        for _ in range(numbers):  # sequence, threads, processor, stack
             at = _number(block, at)[1]
+        passed, at = _number(block, at)
+        time = (time + passed) & _TIME_BITS  # it may go back, too
         at += 16 * ((flags >> 4 & 1) + (flags >> 5 & 1))
         if flags & 128:
             payload_bytes, at = _number(block, at)
         if at + payload_bytes > len(block):
             raise ValueError(at)
-        yield metadata_id & 0x7FFF_FFFF, block[at : at + payload_bytes]
+        yield metadata_id & 0x7FFF_FFFF, time, block[at : at + payload_bytes]
         at += payload_bytes
 
 
-def _plain(block: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+def _plain(block: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
     """Events of a block with whole headers."""
     while at < len(block):
         metadata_id = struct.unpack_from("<I", block, at + 4)[0]
+        time = struct.unpack_from("<q", block, at + 36)[0]
         payload_bytes = struct.unpack_from("<i", block, at + 76)[0]
         start = at + 80
         if not 0 <= payload_bytes <= len(block) - start:
             raise ValueError(payload_bytes)
-        yield metadata_id & 0x7FFF_FFFF, block[start : start + payload_bytes]
+        yield metadata_id & 0x7FFF_FFFF, time, block[start : start + payload_bytes]
         at = start + payload_bytes
         at += -at % 4

@@ -335,6 +335,18 @@ def test_ctrl_c_ends_the_session_and_leaves_nothing(
     assert capture(program.pid, path / "x").object_counts[0] > 1000
 
 
+def test_server_collections(runtime: Path, assembly: Path, tmp_path: Path) -> None:
+    running = Program(runtime, assembly, COMPlus_gcServer="1")
+    running.ask("grow 500")
+    one = capture(running.pid, tmp_path / "one", timeout_s=20)
+    two = capture(running.pid, tmp_path / "two", track_s=0.5, timeout_s=20)
+    assert len(one.object_counts) == 1
+    assert len(two.object_counts) == 2
+    assert min(*one.object_counts, *two.object_counts) > 2000
+    assert running.ask("ping") == "pong 125250"
+    running.end()
+
+
 def test_a_killed_capture_does_not_harm(program: Program, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "ingest", "capture", "dotnet", program.pid,

@@ -55,13 +55,13 @@ def block(name: bytes, content: bytes, at: int, size: int | None = None) -> byte
     return tagged(name, 2, told + padding + content)
 
 
-def short_event(metadata_id: int, payload: bytes) -> bytes:
+def short_event(metadata_id: int, payload: bytes, time: int = 5) -> bytes:
     size = bytes([len(payload) & 127 | 128, len(payload) >> 7])
-    return bytes([1 | 128, metadata_id, 5]) + size + payload
+    return bytes([1 | 128, metadata_id, time]) + size + payload
 
 
-def long_event(metadata_id: int, payload: bytes) -> bytes:
-    head = struct.pack("<iiiqqiiq", 76 + len(payload), metadata_id, 1, 1, 1, 0, 0, 5)
+def long_event(metadata_id: int, payload: bytes, time: int = 5) -> bytes:
+    head = struct.pack("<iiiqqiiq", 76 + len(payload), metadata_id, 1, 1, 1, 0, 0, time)
     body = head + bytes(32) + struct.pack("<i", len(payload)) + payload
     return body + bytes(-len(body) % 4)
 
@@ -104,9 +104,12 @@ def edges(index: int, *addresses: int, pointer: str = "Q") -> bytes:
 
 
 def stream(
-    *events: tuple[int, bytes], pointer_bytes: int = 8, is_short: bool = True
+    *events: tuple[int, bytes],
+    pointer_bytes: int = 8,
+    is_short: bool = True,
+    order: Sequence[int] | None = None,
 ) -> bytes:
-    """All of a stream but its end."""
+    """All of a stream but its end; ``order`` is that of the blocks, not of time."""
     made = opening(pointer_bytes)
     write = short_event if is_short else long_event
     head = struct.pack("<hhqq", 20, int(is_short), 0, 0)
@@ -116,10 +119,10 @@ def stream(
     )
     made += block(b"MetadataBlock", head + declared, len(made))
     made += block(b"StackBlock", b"123", len(made))
-    for kind, payload in events:
-        made += block(
-            b"EventBlock", head + write(kinds.index(kind) + 1, payload), len(made)
-        )
+    for number in order or range(len(events)):
+        kind, payload = events[number]
+        event = write(kinds.index(kind) + 1, payload, number + 1)
+        made += block(b"EventBlock", head + event, len(made))
     return made
 
 

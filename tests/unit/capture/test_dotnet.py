@@ -256,6 +256,15 @@ def test_collections_of_others_are_not_waited_for() -> None:
     assert (events.gc_count, events.finished_count) == (3, 0)
 
 
+def test_events_of_several_threads_come_in_any_order() -> None:
+    events = GcEvents()
+    told = stream(*dump(1), order=(1, 2, 3, 4, 0))
+    events.feed(told[:-30])
+    assert events.finished_count == 0
+    events.feed(told[-30:])
+    assert events.finished_count == 1
+
+
 @pytest.mark.parametrize(("pointer_bytes", "letter"), [(4, "I"), (8, "Q")])
 @pytest.mark.parametrize("is_short", [True, False])
 def test_events_in_every_form(
