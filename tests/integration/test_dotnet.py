@@ -24,19 +24,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.capture.dotnet import capture
-from ingest.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.capture.dotnet import DotnetCapture
+    from tests.conftest import Ran
 
 SOURCE = Path(__file__).parents[1] / "programs" / "Leak.cs"
 LIBRARIES = (
     "System.Private.CoreLib", "System.Runtime", "System.Runtime.Extensions",
     "System.Collections", "System.Console",
 )  # fmt: skip
-Ran = tuple[int, str, str]
 Places = dict[int, int]
 
 
@@ -116,17 +115,6 @@ def program(runtime: Path, assembly: Path) -> Iterator[Program]:
     assert running.ask("grow 500") == "animals 500 listeners 500"
     yield running
     running.end()
-
-
-@pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 class Walk:

@@ -22,7 +22,6 @@ from ingest.capture import dotnet_ipc
 from ingest.capture.dotnet import capture, file_name
 from ingest.capture.dotnet_processes import Target, find, targets
 from ingest.capture.gc_events import GcEvents
-from ingest.cli import main
 from ingest.errors import CaptureError
 from tests.unit.capture.fake_dotnet import (
     COLLECT,
@@ -51,7 +50,8 @@ from tests.unit.capture.fake_dotnet import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-Ran = tuple[int, str, str]
+    from tests.conftest import Ran
+
 PID = str(os.getpid())
 WHOLE = stream(*dump(1)) + END
 
@@ -60,17 +60,6 @@ WHOLE = stream(*dump(1)) + END
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dotnet_ipc, "PATIENCE_S", 0.3)
     monkeypatch.setattr(dotnet_ipc, "_CLOSE_S", 0.3)
-
-
-@pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as exit_:
-            main(arguments)
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture
