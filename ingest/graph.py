@@ -287,6 +287,8 @@ class HeapGraph:
         null_reference_count: References to nothing, which are not in E.
         folded: What is not in the graph because it is no object of the program's.
         collections: Those of the trace that the dump was in, in their order.
+        part: Which dump of the file it is, such as ``+gc2``; empty where files of the
+            format have one.
         irregularities: What the reader put up with, in the order of first sight.
 
     Raises:
@@ -330,6 +332,7 @@ class HeapGraph:
     null_reference_count: int = 0
     folded: Folded = Folded()
     collections: tuple[GarbageCollection, ...] = ()
+    part: str = ""
     irregularities: tuple[Irregularity, ...] = ()
 
     def __post_init__(self) -> None:

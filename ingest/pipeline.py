@@ -109,8 +109,9 @@ def load(
     with open_source(dump) as source:
         graph = read(source, options, progress)
     warnings = {i.kind: i.count for i in graph.irregularities}
+    digest = source.sha256 + graph.part
     present = dumps.list_dumps(database)
-    same = [entry for entry in present if entry.sha256 == source.sha256]
+    same = [entry for entry in present if entry.sha256 == digest]
     if same and not replace:
         return _present(same[0], warnings)
     named = [entry for entry in present if name is not None and entry.name == name]
@@ -132,12 +133,12 @@ def load(
             name=name or (same[0].name if same else free_name(dump, taken)),
             exact_name=name is not None,
             source=source_name(dump),
-            sha256=source.sha256,
+            sha256=digest,
             replaces=sorted(replaced),
             progress=progress,
         )
     except AlreadyLoaded:
-        same = [d for d in dumps.list_dumps(database) if d.sha256 == source.sha256]
+        same = [d for d in dumps.list_dumps(database) if d.sha256 == digest]
         if not same:
             raise
         return _present(same[0], warnings)

@@ -180,6 +180,7 @@ def assemble(
         segments=segments,
         null_reference_count=nodes.null_count,
         collections=tuple(timeline),
+        part=f"+gc{collection.start.number}",
         irregularities=report.finish(),
     )
 

@@ -61,7 +61,11 @@ LABELS: tuple[Label, ...] = (
             Property("state", STR, "`loading`, `ready` or `dropping`"),
             Property("format", STR, "name of the reader"),
             Property("source", STR, "file name as it was given"),
-            Property("sha256", STR, "digest of the decompressed file"),
+            Property(
+                "sha256",
+                STR,
+                "digest of the decompressed file; which dump of it, if it has several",
+            ),
             Property("producer", STR, "what wrote the dump"),
             Property("object_count", INT, "objects in the dump"),
             Property("missing_count", INT, "placeholders for objects not in it"),

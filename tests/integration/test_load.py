@@ -20,6 +20,7 @@ from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownD
 from ingest.example import example_gclog
 from ingest.graph import RootKind
 from ingest.pipeline import load, measure, write
+from ingest.readers.base import ReadOptions
 from ingest.store import bolt
 from ingest.store.connection import Database, Target, connect
 from ingest.store.dumps import (
@@ -33,6 +34,7 @@ from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS, SIZES
 from ingest.store.tables import HeapTables
 from tests.bench.heaps import write_heap
 from tests.cypher.heap import main_heap
+from tests.dumps.nettrace import NetTrace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -197,6 +199,27 @@ def test_what_is_written_is_what_the_schema_says(
         known=[label.name for label in LABELS],
     )
     assert set(found_kinds) <= kinds
+
+
+def test_each_dump_of_a_trace_is_one(empty_database: Database, tmp_path: Path) -> None:
+    trace = NetTrace()
+    trace.types({0x7000: "App.Thing"})
+    for number in (3, 4):
+        trace.start(number)
+        trace.roots([(0x100, 0, 0)])
+        trace.nodes([(0x100 * i, 16, 0x7000, 0) for i in range(1, number)])
+        trace.edges([])
+        trace.end(number)
+    path = tmp_path / "two.nettrace"
+    path.write_bytes(trace.file())
+
+    first = load(str(path), empty_database)
+    second = load(str(path), empty_database, options=ReadOptions(gc=4))
+    again = load(str(path), empty_database, options=ReadOptions(gc=3))
+
+    assert (first.loaded, second.loaded, again.loaded) == (True, True, False)
+    assert (first.object_count, second.object_count) == (2, 3)
+    assert again.number == first.number != second.number
 
 
 def test_the_same_file_twice_is_one_dump(
