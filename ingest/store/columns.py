@@ -38,16 +38,25 @@ class Table:
 _ROW, _COUNT, _TEXT, _FLAG = pl.Int32, pl.Int64, pl.String, pl.Boolean
 
 
-def _of(label_name: str, *names: str) -> tuple[Column, ...]:
-    """Columns that become properties of a label: they mean the same."""
+def _of(
+    label_name: str, *names: str, without: tuple[str, ...] = ()
+) -> tuple[Column, ...]:
+    """Columns that become properties of a label: they mean the same.
+
+    Args:
+        label_name: The label.
+        names: Of the properties; all where none is named, but for key and dump.
+        without: Of all, those to leave out.
+    """
     known = {column.name: column for column in label(label_name).properties}
+    every = (name for name in known if name not in ("key", "dump", *without))
     return tuple(
         Column(
             name,
             _ROW if name in _NARROW else _DTYPES[known[name].type],
             known[name].meaning,
         )
-        for name in names
+        for name in names or every
     )
 
 
@@ -63,24 +72,7 @@ TABLES: tuple[Table, ...] = (
             Column("object", _ROW, "row number, from 0"),
             *_of("Object", "address"),
             Column("type", _ROW, "row of `types`; null on placeholders"),
-            *_of(
-                "Object",
-                "type_name",
-                "shallow_bytes",
-                "retained_bytes",
-                "retained_count",
-                "root_distance",
-                "missing",
-                "weakly_referenced",
-                "domain",
-                "value",
-                "length",
-                "external_bytes",
-                "external_name",
-                "identity_hash",
-                "generation",
-                "segment",
-            ),
+            *_of("Object", without=("address",)),
         ),
     ),
     Table(
@@ -88,22 +80,7 @@ TABLES: tuple[Table, ...] = (
         "types, declared or synthesised",
         (
             Column("type", _ROW, "row number, from 0"),
-            *_of(
-                "Type",
-                "name",
-                "namespace",
-                "domain",
-                "instance_count",
-                "reachable_count",
-                "shallow_bytes",
-                "reachable_bytes",
-                "retained_bytes",
-                "top_count",
-                "top_retained_bytes",
-                "top_address",
-                "fields",
-                "value_kind",
-            ),
+            *_of("Type"),
         ),
     ),
     Table(
@@ -113,9 +90,7 @@ TABLES: tuple[Table, ...] = (
             Column("root", _ROW, "row number, from 0"),
             Column("object", _ROW, "row of `objects` that it holds"),
             Column("type", _ROW, "row of `types` with the static field; else null"),
-            *_of(
-                "Root", "kind", "pinned", "weak", "interior", "name", "field", "owner"
-            ),
+            *_of("Root"),
         ),
     ),
     Table(
@@ -152,52 +127,19 @@ TABLES: tuple[Table, ...] = (
     Table(
         "domains",
         "application domains",
-        _of(
-            "Domain",
-            "ordinal",
-            "name",
-            "started_ms",
-            "ended_ms",
-            "duration_ms",
-            "complete",
-            "object_count",
-            "shallow_bytes",
-            "reachable_bytes",
-        ),
+        _of("Domain"),
     ),
     Table(
         "segments",
         "parts of the heap that lie in one piece, by address",
-        _of(
-            "Segment",
-            "ordinal",
-            "name",
-            "kind",
-            "logical_heap",
-            "start",
-            "end",
-            "committed_end",
-            "reserved_end",
-            "used_bytes",
-            "object_count",
-            "shallow_bytes",
-            "reachable_bytes",
-        ),
+        _of("Segment"),
     ),
     Table(
         "generations",
         "generations that have objects",
         (
             Column("generation", _ROW, "row number, from 0"),
-            *_of(
-                "Generation",
-                "number",
-                "name",
-                "object_count",
-                "shallow_bytes",
-                "reachable_count",
-                "reachable_bytes",
-            ),
+            *_of("Generation"),
         ),
     ),
     Table(
@@ -206,21 +148,7 @@ TABLES: tuple[Table, ...] = (
         (
             Column("collection", _ROW, "row number, from 0"),
             Column("next", _ROW, "row of the one after it; null at the last"),
-            *_of(
-                "GarbageCollection",
-                "number",
-                "name",
-                "generation",
-                "reason",
-                "mode",
-                "started_us",
-                "duration_us",
-                "heap_bytes",
-                "promoted_bytes",
-                "moved_bytes",
-                "kept_bytes",
-                "is_dump",
-            ),
+            *_of("GarbageCollection"),
         ),
     ),
     Table(
@@ -230,18 +158,7 @@ TABLES: tuple[Table, ...] = (
             Column("path", _ROW, "row number, from 0"),
             Column("parent", _ROW, "row of this table; null at the top of a tree"),
             Column("type", _ROW, "row of `types`; null where it is none"),
-            *_of(
-                "TypePath",
-                "tree",
-                "name",
-                "depth",
-                "object_count",
-                "shallow_bytes",
-                "total_count",
-                "total_bytes",
-                "rest_count",
-                "rest_bytes",
-            ),
+            *_of("TypePath"),
         ),
     ),
 )

@@ -5,6 +5,7 @@ Collections, which went over all of them, are here too.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,10 +45,7 @@ class Regions:
     def domains(self, begin: int, end: int) -> Columns:
         """Rows of the table ``domains``."""
         domains = self.graph.domains[begin:end]
-        where = self.graph.domain_index
-        if where is None:
-            where = np.zeros(len(self.graph.object_id), np.int32)
-        counts, shallow, reachable, _ = self._sums(where, len(self.graph.domains))
+        counts, shallow, reachable, _ = self._of_domains
         return {
             "ordinal": np.arange(begin, end, dtype=np.int32),
             "name": pl.Series([domain.name for domain in domains], dtype=pl.String),
@@ -63,9 +61,7 @@ class Regions:
     def segments(self, begin: int, end: int) -> Columns:
         """Rows of the table ``segments``."""
         segments = self.graph.segments[begin:end]
-        counts, shallow, reachable, _ = self._sums(
-            self.graph.segment_index, len(self.graph.segments)
-        )
+        counts, shallow, reachable, _ = self._of_segments
         names = [f"{s.kind} segment {i}" for i, s in enumerate(segments, begin)]
         return {
             "ordinal": np.arange(begin, end, dtype=np.int32),
@@ -89,10 +85,7 @@ class Regions:
     def generations(self, begin: int, end: int) -> Columns:
         """Rows of the table ``generations``."""
         ages = np.array(self.ages[begin:end], np.int64)
-        told = self.graph.generation
-        counts, shallow, reachable, live = self._sums(
-            None if told is None else told.astype(np.int32), GENERATIONS
-        )
+        counts, shallow, reachable, live = self._of_generations
         return {
             "generation": np.arange(begin, end, dtype=np.int32),
             "number": ages,
@@ -130,6 +123,24 @@ class Regions:
             "is_dump": np.array([one.is_dump for one in found], np.bool_),
             **told,
         }
+
+    # A table is made for each place that it is written to, its sums only once.
+
+    @cached_property
+    def _of_domains(self) -> tuple[NDArray[np.int64], ...]:
+        where = self.graph.domain_index
+        if where is None:
+            where = np.zeros(len(self.graph.object_id), np.int32)
+        return self._sums(where, len(self.graph.domains))
+
+    @cached_property
+    def _of_segments(self) -> tuple[NDArray[np.int64], ...]:
+        return self._sums(self.graph.segment_index, len(self.graph.segments))
+
+    @cached_property
+    def _of_generations(self) -> tuple[NDArray[np.int64], ...]:
+        told = self.graph.generation
+        return self._sums(None if told is None else told.astype(np.int32), GENERATIONS)
 
     def _sums(
         self, where: NDArray[np.int32] | None, many: int
