@@ -13,6 +13,7 @@ from ingest.errors import InvalidGraph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.history import History
     from ingest.values import ObjectValues
 
 NO_TYPE = -1
@@ -287,6 +288,7 @@ class HeapGraph:
         null_reference_count: References to nothing, which are not in E.
         folded: What is not in the graph because it is no object of the program's.
         collections: Those of the trace that the dump was in, in their order.
+        history: What outlived the collections up to the dump; ``None`` if not told.
         part: Which dump of the file it is, such as ``+gc2``; empty where files of the
             format have one.
         irregularities: What the reader put up with, in the order of first sight.
@@ -332,6 +334,7 @@ class HeapGraph:
     null_reference_count: int = 0
     folded: Folded = Folded()
     collections: tuple[GarbageCollection, ...] = ()
+    history: History | None = None
     part: str = ""
     irregularities: tuple[Irregularity, ...] = ()
 

@@ -1,15 +1,10 @@
 """Objects followed through collections that move them.
 
-A collector that compacts gives objects new addresses. What it moved, and what it left
-in place, it tells as ranges; applied to a table of objects, all ranges of one
-collection at once, they say where each object is now, and which ones are gone.
+The ranges of a `History`, applied to a table of objects, say where each object is now,
+and which ones are gone.
 
 The table is kept sorted by address, so a collection is one walk along objects and
 ranges. What moves together stays together: blocks are put in order, not objects.
-
-Source: Microsoft, "Object Tracking in the Profiling API", the text that comes with
-ICorProfilerCallback::MovedReferences; GarbageCollectionStarted and
-GetGenerationBounds for what is not collected.
 """
 
 from __future__ import annotations
@@ -20,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compiled import kernel
+from ingest.history import OLDEST, UNKNOWN
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -28,56 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Ids, Ints, Longs
+    from ingest.history import Bounds, Survival
     from ingest.progress import Progress
 
     Generations = NDArray[np.int8]
 
-OLDEST = 2
-LARGE, PINNED = 3, 4
-UNKNOWN = -1
-"""A generation that nobody told."""
-
 LIVES = -1
 """In a column of deaths."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
-    """Which addresses belong to which generation: B ranges, as one moment has them.
-
-    Attributes:
-        start, end: uint64 (B,). From the first byte to behind the last.
-        generation: int8 (B,). 0, 1, 2, `LARGE` or `PINNED`.
-    """
-
-    start: Ids
-    end: Ids
-    generation: Generations
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Collection:
-    """One collection: K ranges of what outlived it.
-
-    Attributes:
-        number: The runtime's own.
-        generation: The highest that it collected; with `OLDEST` large and pinned
-            objects too.
-        old_start, new_start, length: uint64 (K,), bytes. Ranges before and after;
-            the same where nothing moved. Ranges before do not overlap.
-        before, after: Generations when it began and ended; ``None`` if not told.
-        has_ranges: Whether the runtime told what survived. Where it did not, a
-            collection moves nothing and kills nothing that we know of.
-    """
-
-    number: int
-    generation: int
-    old_start: Ids
-    new_start: Ids
-    length: Ids
-    before: Bounds | None = None
-    after: Bounds | None = None
-    has_ranges: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +150,7 @@ def _in_order(
 def replay(
     address: Ids,
     generation: Generations | None,
-    collections: Sequence[Collection],
+    collections: Sequence[Survival],
     progress: Progress = silent,
 ) -> Fate:
     """Follow objects through ``collections``, in their order.

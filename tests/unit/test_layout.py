@@ -10,6 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "ingest"
 FLOORS = {
     "errors": 1, "progress": 1, "places": 1, "text": 1, "values": 1,
+    "history": 1,
     "settings": 2, "compiled": 2, "graph": 2, "queries": 2, "example": 2,
     "serve": 2,
     "readers": 3, "analysis": 3, "capture": 3,

@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis.tracking import (
-    LARGE,
-    LIVES,
-    OLDEST,
-    PINNED,
-    UNKNOWN,
-    Bounds,
-    Collection,
-    replay,
-)
+from ingest.analysis.tracking import LIVES, replay
+from ingest.history import LARGE, OLDEST, PINNED, UNKNOWN, Bounds, Survival
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +38,9 @@ def collection(
     after: Bounds | None = None,
     *,
     has_ranges: bool = True,
-) -> Collection:
+) -> Survival:
     old, new, size = (ids([entry[at] for entry in ranges]) for at in range(3))
-    return Collection(1, generation, old, new, size, before, after, has_ranges)
+    return Survival(1, generation, old, new, size, before, after, has_ranges)
 
 
 def ages(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
@@ -131,7 +123,7 @@ def test_a_collection_that_tells_nothing_kills_nothing() -> None:
 @st.composite
 def histories(
     draw: st.DrawFn,
-) -> tuple[list[int], list[int], list[Collection]]:
+) -> tuple[list[int], list[int], list[Survival]]:
     """Objects, generations, and collections with disjoint ranges before each."""
     addresses = draw(
         st.lists(st.integers(0, 200), min_size=1, max_size=15, unique=True)
@@ -160,7 +152,7 @@ def histories(
 
 @given(histories())
 def test_replay_is_what_the_ranges_say_object_by_object(
-    history: tuple[list[int], list[int], list[Collection]],
+    history: tuple[list[int], list[int], list[Survival]],
 ) -> None:
     addresses, known, found = history
 
