@@ -48,9 +48,12 @@ class Survival:
         number: The runtime's own.
         generation: The highest that it collected; with `OLDEST` large and pinned
             objects too.
+        youngest: The lowest that it collected; a background collection leaves the
+            young alone.
         old_start, new_start, length: uint64 (K,), bytes. Ranges before and after;
             the same where nothing moved. Ranges before do not overlap.
-        before, after: Generations when it began and ended; ``None`` if not told.
+        before, after: Generations when it began and ended; ``None`` if not told, or
+            if others ran in between.
         has_ranges: Whether the runtime told what survived. Where it did not, a
             collection moves nothing and kills nothing that we know of.
     """
@@ -63,6 +66,7 @@ class Survival:
     before: Bounds | None = None
     after: Bounds | None = None
     has_ranges: bool = True
+    youngest: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from ingest.analysis.distances import root_distances, weak_only
 from ingest.analysis.dominators import dominate, retained
 from ingest.analysis.nesting import nest_of
+from ingest.analysis.tracking import allocation_of, trace_back
 from ingest.analysis.types import tally, type_references
 from ingest.analysis.typesets import type_retained_bytes
 from ingest.progress import silent
@@ -18,6 +19,7 @@ from ingest.progress import silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.analysis.tracking import Origins
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
 
@@ -50,6 +52,9 @@ class HeapMetrics:
         type_top_retained_bytes: int64 (T,). Retained bytes of those, summed.
         pair_source, pair_target: int32 (P,). Types that refer to one another.
         pair_count: int64 (P,). How many references.
+        origins: Of the N objects; ``None`` where no history is told.
+        allocation: int32 (N,). Row of the history's allocations, or -1; ``None`` where
+            none are told.
     """
 
     root_distance: NDArray[np.int32]
@@ -73,6 +78,8 @@ class HeapMetrics:
     pair_source: NDArray[np.int32]
     pair_target: NDArray[np.int32]
     pair_count: NDArray[np.int64]
+    origins: Origins | None = None
+    allocation: NDArray[np.int32] | None = None
 
 
 def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
@@ -100,6 +107,7 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         progress(stage, 3, steps)
         distance, path_parent = searched.result()
         pair_source, pair_target, pair_count = paired.result()
+    origins, allocation = _origins(graph, progress)
     found = weak_only(graph, distance)
     seen = np.empty(0, np.int64) if found is None else np.flatnonzero(found)
     sums = np.zeros((6, types), np.int64)
@@ -127,6 +135,21 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         pair_source=pair_source,
         pair_target=pair_target,
         pair_count=pair_count,
+        origins=origins,
+        allocation=allocation,
     )
     progress(stage, steps, steps)
     return metrics
+
+
+def _origins(
+    graph: HeapGraph, progress: Progress
+) -> tuple[Origins | None, NDArray[np.int32] | None]:
+    history = graph.history
+    if history is None:
+        return None, None
+    address = graph.object_id[: graph.object_count]
+    origins = trace_back(address, history.collections, progress)
+    if history.allocations is None:
+        return origins, None
+    return origins, allocation_of(origins, history.allocations)

@@ -20,6 +20,7 @@ from ingest.readers.binary import Feed
 from ingest.readers.gc_events import Payloads, wanted
 from ingest.readers.nettrace_assembly import NAME, assemble
 from ingest.readers.nettrace_blocks import MAGIC
+from ingest.readers.nettrace_history import history
 from ingest.readers.nettrace_snapshot import Snapshots
 from ingest.readers.nettrace_stream import EventStream
 from ingest.readers.report import Report
@@ -76,6 +77,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         snapshots.types.get(chosen.process, {}),
         lossy=len(gaps.lost) > 0,
         timeline=snapshots.timeline(stream.trace.ticks, stream.trace.ticks_per_second),
+        before=history(snapshots.collections, chosen, gaps),
         report=report,
     )
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.graph import GarbageCollection
+    from ingest.history import History
     from ingest.readers.gc_events import GenerationRange, Type
     from ingest.readers.nettrace_snapshot import Collection, Told
     from ingest.readers.report import Report
@@ -109,6 +110,7 @@ def assemble(
     *,
     lossy: bool,
     timeline: Sequence[GarbageCollection],
+    before: History | None,
     report: Report,
 ) -> HeapGraph:
     """Make the graph.
@@ -119,6 +121,7 @@ def assemble(
         types: By id.
         lossy: Whether anything of the stream was lost.
         timeline: All collections of the process.
+        before: What outlived them, up to this one.
         report: Told of what is irregular.
 
     Raises:
@@ -154,7 +157,7 @@ def assemble(
     np.cumsum(count, out=ref_start[1 : n + 1])
     ref_start[n + 1 :] = ref_start[n]
     object_id = np.concatenate([nodes.address, missing])
-    segments, segment_index, generation = _places(told.ranges, object_id)
+    segments, segment_index, generation = _places(collection.places.after(), object_id)
     names = tuple(rows.names)
     return HeapGraph(
         format_name=NAME,
@@ -180,6 +183,7 @@ def assemble(
         segments=segments,
         null_reference_count=nodes.null_count,
         collections=tuple(timeline),
+        history=before,
         part=f"+gc{collection.start.number}",
         irregularities=report.finish(),
     )

@@ -12,15 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ingest.graph import GarbageCollection
 from ingest.readers.gc_events import MODES, REASONS, Gc, Mode, Reason
+from ingest.readers.nettrace_history import Places
 
 if TYPE_CHECKING:
     from ingest.readers.gc_events import (
         Bulk,
-        GenerationRange,
         HeapStats,
         Payloads,
         Rows,
@@ -44,14 +42,12 @@ class Told:
         chunks: Numbered pieces by kind, in the order of the stream.
         statics: Static fields that refer to objects.
         com_callable: Rows of wrappers that COM holds.
-        ranges: Where generations lie, as told behind the first nodes.
     """
 
     threads: set[int] = field(default_factory=set)
     chunks: dict[Gc, list[Bulk]] = field(default_factory=dict)
     statics: list[Static] = field(default_factory=list)
     com_callable: list[Rows] = field(default_factory=list)
-    ranges: list[GenerationRange] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,8 +63,7 @@ class Collection:
         node_count: Objects it tells of, whether they are kept or not.
         offset: Where in the file its first nodes stand.
         told: What it tells of the heap; ``None`` for nothing, or if it is not kept.
-        moved_bytes: What outlived it in another place; ``None`` if not told.
-        kept_bytes: What outlived it where it was; ``None`` if not told.
+        places: What it tells of where things were and are.
         stats: The heap after it; ``None`` if not told.
     """
 
@@ -80,8 +75,7 @@ class Collection:
     node_count: int = 0
     offset: int = 0
     told: Told | None = None
-    moved_bytes: int | None = None
-    kept_bytes: int | None = None
+    places: Places = field(default_factory=Places)
     stats: HeapStats | None = None
 
     @property
@@ -169,19 +163,14 @@ class Snapshots:
         self._open.setdefault(event.process, {})[start.number] = begun
 
     def _survived(self, kind: Gc, event: Event) -> None:
-        """Add up ranges of what outlived a collection."""
+        """Take ranges of what outlived a collection."""
         going_on = self._open.get(event.process)
         if not going_on:
             return
-        collection = next(reversed(going_on.values()))
-        rows = self._payloads.rows(event).rows
-        length = rows["length"]
-        moved = 0
-        if kind is Gc.MOVED:
-            moved = int(length[rows["old"] != rows["new"]].sum(dtype=np.uint64))
-        kept = int(length.sum(dtype=np.uint64)) - moved
-        collection.moved_bytes = (collection.moved_bytes or 0) + moved
-        collection.kept_bytes = (collection.kept_bytes or 0) + kept
+        places = next(reversed(going_on.values())).places
+        if places.told_at is None:
+            places.told_at = event.ticks
+        places.survived(kind, event, self._payloads.rows(event).rows)
 
     def timeline(self, ticks: int, ticks_per_second: int) -> list[GarbageCollection]:
         """The collections of the process that the chosen one is of.
@@ -209,8 +198,8 @@ class Snapshots:
                 promoted_bytes=None
                 if c.stats is None
                 else _sum(c.stats.promoted_bytes),
-                moved_bytes=_fits(c.moved_bytes),
-                kept_bytes=_fits(c.kept_bytes),
+                moved_bytes=_fits(c.places.moved_bytes),
+                kept_bytes=_fits(c.places.kept_bytes),
                 is_dump=c is self.chosen,
             )
             for c in self.collections
@@ -225,10 +214,8 @@ class Snapshots:
             return
         collection = next(reversed(going_on.values()))
         if kind is Gc.GENERATION:
-            # Those before the nodes are of the heap before the collection.
-            if collection.told is not None and collection.node_count:
-                found = self._payloads.generation_range(event)
-                collection.told.ranges.append(found)
+            found = self._payloads.generation_range(event)
+            collection.places.placed(event, found)
             return
         bulk = None
         if kind in _CHUNKS:
@@ -236,6 +223,7 @@ class Snapshots:
         if kind is Gc.NODES and bulk is not None and len(bulk.rows):
             collection.offset = collection.offset or event.offset
             collection.node_count += len(bulk.rows)
+            collection.places.part()
             self._choose(collection)
         if not collection.is_kept:
             return
