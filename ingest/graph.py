@@ -204,6 +204,22 @@ class GarbageCollection:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Which dump of a file that has several.
+
+    Attributes:
+        option: The reader's option that chooses it.
+        number: What that option takes.
+    """
+
+    option: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.option}{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
     """One application domain (or isolate) of the dump.
 
@@ -289,8 +305,9 @@ class HeapGraph:
         folded: What is not in the graph because it is no object of the program's.
         collections: Those of the trace that the dump was in, in their order.
         history: What outlived the collections up to the dump; ``None`` if not told.
-        part: Which dump of the file it is, such as ``+gc2``; empty where files of the
-            format have one.
+        part: Which dump of the file it is; ``None`` where files of the format have
+            one.
+        other_parts: The file's other dumps, in their order.
         irregularities: What the reader put up with, in the order of first sight.
 
     Raises:
@@ -335,7 +352,8 @@ class HeapGraph:
     folded: Folded = Folded()
     collections: tuple[GarbageCollection, ...] = ()
     history: History | None = None
-    part: str = ""
+    part: Part | None = None
+    other_parts: tuple[Part, ...] = ()
     irregularities: tuple[Irregularity, ...] = ()
 
     def __post_init__(self) -> None:
@@ -409,6 +427,14 @@ class HeapGraph:
             at = int(np.argmax(values >= below))
             raise InvalidGraph(f"{column}[{at}] is {values[at]}")
         values.flags.writeable = False
+
+    def digest(self, sha256: str) -> str:
+        """What tells this dump from every other, of any file.
+
+        Args:
+            sha256: Of the file.
+        """
+        return sha256 if self.part is None else f"{sha256}+{self.part}"
 
     @property
     def missing_count(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest import __version__
 from ingest.errors import AlreadyLoaded, StoreError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph
+    from ingest.graph import HeapGraph, Part
     from ingest.progress import Progress
     from ingest.store.connection import Database
     from ingest.store.dumps import DumpInfo
@@ -43,6 +44,7 @@ class Receipt:
         object_count, reference_count: Of the dump.
         node_count, relationship_count: Written; 0 where nothing was.
         warnings: Irregularities by kind.
+        other_parts: The file's other dumps.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Receipt:
     node_count: int
     relationship_count: int
     warnings: dict[str, int]
+    other_parts: tuple[Part, ...] = ()
 
 
 def measure(
@@ -77,6 +80,7 @@ def load(
     server: EmbeddedServer | None = None,
     via: Via = Via.AUTO,
     name: str | None = None,
+    tell_part: bool = False,
     replace: bool = False,
     options: ReadOptions = DEFAULTS,
     progress: Progress = silent,
@@ -90,6 +94,7 @@ def load(
             tables are kept beside its store.
         via: How to write it.
         name: What to call it; made from the file's name otherwise.
+        tell_part: Put behind the name which dump of the file it is.
         replace: Load again what is there, and whatever has the name.
         options: How to read it.
         progress: Told of all stages.
@@ -109,11 +114,15 @@ def load(
     with open_source(dump) as source:
         graph = read(source, options, progress)
     warnings = {i.kind: i.count for i in graph.irregularities}
-    digest = source.sha256 + graph.part
+    digest, others = graph.digest(source.sha256), graph.other_parts
+    stem = name or free_name(dump)
+    if tell_part and graph.part is not None:
+        stem = f"{stem}-{graph.part}"
+        name = name and stem
     present = dumps.list_dumps(database)
     same = [entry for entry in present if entry.sha256 == digest]
     if same and not replace:
-        return _present(same[0], warnings)
+        return _present(same[0], warnings, others)
     named = [entry for entry in present if name is not None and entry.name == name]
     if named and not replace:
         raise StoreError(
@@ -130,7 +139,7 @@ def load(
             database,
             server=server,
             via=via,
-            name=name or (same[0].name if same else free_name(dump, taken)),
+            name=name or (same[0].name if same else numbered(stem, taken)),
             exact_name=name is not None,
             source=source_name(dump),
             sha256=digest,
@@ -141,7 +150,7 @@ def load(
         same = [d for d in dumps.list_dumps(database) if d.sha256 == digest]
         if not same:
             raise
-        return _present(same[0], warnings)
+        return _present(same[0], warnings, others)
     return Receipt(
         written.name,
         written.number,
@@ -151,7 +160,14 @@ def load(
         node_count=sum(written.counts.nodes.values()),
         relationship_count=sum(written.counts.relationships.values()),
         warnings=warnings,
+        other_parts=others,
     )
+
+
+def part_of(options: ReadOptions, part: Part) -> ReadOptions:
+    """The options that choose another dump of the same file."""
+    chosen: dict[str, Any] = {part.option: part.number}
+    return dataclasses.replace(options, **chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +217,7 @@ def write(
         StoreError, EmbeddedError: see `load`.
     """
     from ingest.store import bolt, bulk, dumps, mapping
-    from ingest.store.statements import size_statements
+    from ingest.store.statements import link_statements, size_statements
 
     dumps.clean_up(database, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces)
@@ -233,6 +249,8 @@ def write(
             bolt.write(database, tables, number, node, counts, progress)
             for text in size_statements(number):
                 database.write(text, {})
+            for text in link_statements():
+                database.run(text, {"number": number})
             name = dumps.publish_as(
                 database, number, name, list(replaces), exact=exact_name
             )
@@ -299,7 +317,9 @@ def drop(
     return found
 
 
-def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
+def _present(
+    dump: DumpInfo, warnings: dict[str, int], others: tuple[Part, ...]
+) -> Receipt:
     """The receipt of a file that is loaded already."""
     return Receipt(
         dump.name,
@@ -310,6 +330,7 @@ def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
         node_count=0,
         relationship_count=0,
         warnings=warnings,
+        other_parts=others,
     )
 
 
@@ -318,10 +339,14 @@ def source_name(dump: str) -> str:
     return PurePath(dump).name if dump != "-" else "<stdin>"
 
 
-def free_name(dump: str, taken: Container[str] = ()) -> str:
-    """A name from the file's, with a number behind it where that is taken."""
+def free_name(dump: str) -> str:
+    """A name from the file's."""
     stem = "stdin" if dump == "-" else _SUFFIXES.sub("", PurePath(dump).name)
-    stem = stem or "dump"
+    return stem or "dump"
+
+
+def numbered(stem: str, taken: Container[str]) -> str:
+    """The name, with a number behind it where that is taken."""
     name, count = stem, 1
     while name in taken:
         count += 1

@@ -10,6 +10,7 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
+    AllDumps,
     AsJson,
     Collection,
     DatabaseName,
@@ -54,6 +55,7 @@ def load(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     gc: Collection = None,
+    all_dumps: AllDumps = False,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -71,8 +73,11 @@ def load(
         raise typer.BadParameter("--name must not be empty")
     if name is not None and len(name) > LONGEST_NAME:
         raise typer.BadParameter(f"--name takes at most {LONGEST_NAME} characters")
+    if all_dumps and gc is not None:
+        raise typer.BadParameter("--all-dumps takes all and --gc one; choose")
     from ingest.compiled import mark_warm
     from ingest.pipeline import load as load_one
+    from ingest.pipeline import part_of
     from ingest.readers import probe
 
     for dump in dumps:
@@ -83,27 +88,33 @@ def load(
         Bars() as progress,
         open_store(uri, username, password, database, progress) as (opened, server),
     ):
-        for dump in dumps:
+        wanted = [(dump, ReadOptions(strict, fold, gc), all_dumps) for dump in dumps]
+        while wanted:
+            dump, options, others_too = wanted.pop(0)
             receipt = load_one(
                 dump,
                 opened,
                 server=server,
                 via=via,
                 name=name,
+                tell_part=all_dumps,
                 replace=replace,
-                options=ReadOptions(strict, fold, gc),
+                options=options,
                 progress=progress,
             )
             progress.close()
             mark_warm()
             receipts.append(receipt)
+            if others_too:
+                others = [part_of(options, part) for part in receipt.other_parts]
+                wanted = [*((dump, other, False) for other in others), *wanted]
             if not as_json:
-                _tell(dump, receipt)
+                _tell(dump, receipt, all_dumps=all_dumps)
     if as_json:
         typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
 
 
-def _tell(dump: str, receipt: Receipt) -> None:
+def _tell(dump: str, receipt: Receipt, *, all_dumps: bool) -> None:
     if not receipt.loaded:
         typer.echo(
             f"{printable(dump)} is loaded already, as {printable(receipt.name)}; "
@@ -115,7 +126,10 @@ def _tell(dump: str, receipt: Receipt) -> None:
         f"{receipt.reference_count:,} references"
     )
     for kind, count in receipt.warnings.items():
-        typer.echo(f"  warning: {kind.replace('_', ' ')}: {count:,}", err=True)
+        if kind == "other_heap_dump" and all_dumps:
+            continue
+        hint = "; --all-dumps loads each" if kind == "other_heap_dump" else ""
+        typer.echo(f"  warning: {kind.replace('_', ' ')}: {count:,}{hint}", err=True)
 
 
 def list_(

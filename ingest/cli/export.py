@@ -68,7 +68,7 @@ def export(
             about={
                 "name": name or free_name(dump),
                 "source": source_name(dump),
-                "sha256": sha256 + graph.part,
+                "sha256": graph.digest(sha256),
                 "tool_version": __version__,
             },
             force=force,

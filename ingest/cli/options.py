@@ -98,6 +98,14 @@ Collection = Annotated[
         "the first that was asked for.",
     ),
 ]
+AllDumps = Annotated[
+    bool,
+    typer.Option(
+        "--all-dumps",
+        help="Each heap dump of a file that has several, as a dump of its own: what "
+        "survives from one to the next can be asked then.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Format = Annotated[
     OutputFormat,

@@ -64,7 +64,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     if chosen is None or chosen.told is None:
         raise DumpError(snapshots.explained(), path=source.name)
     if options.gc is None:
-        report.add("other_heap_dump", snapshots.others(), 0, None)
+        report.add("other_heap_dump", len(snapshots.others()), 0, None)
     report.add("event_outside_collection", snapshots.outside, 0, None)
     gaps = stream.gaps
     _check(gaps, chosen, chosen.told.threads, source.name)
@@ -77,6 +77,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         snapshots.types.get(chosen.process, {}),
         lossy=len(gaps.lost) > 0,
         timeline=snapshots.timeline(stream.trace.ticks, stream.trace.ticks_per_second),
+        others=snapshots.others(),
         before=history(snapshots.collections, chosen, gaps),
         report=report,
     )

@@ -25,6 +25,7 @@ from ingest.graph import (
     NO_TYPE,
     Domain,
     HeapGraph,
+    Part,
     RootFlag,
     RootKind,
     Segment,
@@ -111,6 +112,7 @@ def assemble(
     lossy: bool,
     timeline: Sequence[GarbageCollection],
     before: History | None,
+    others: Sequence[int],
     report: Report,
 ) -> HeapGraph:
     """Make the graph.
@@ -122,6 +124,7 @@ def assemble(
         lossy: Whether anything of the stream was lost.
         timeline: All collections of the process.
         before: What outlived them, up to this one.
+        others: Numbers of more collections with a heap dump.
         report: Told of what is irregular.
 
     Raises:
@@ -184,7 +187,8 @@ def assemble(
         null_reference_count=nodes.null_count,
         collections=tuple(timeline),
         history=before,
-        part=f"+gc{collection.start.number}",
+        part=Part("gc", collection.start.number),
+        other_parts=tuple(Part("gc", number) for number in others),
         irregularities=report.finish(),
     )
 

@@ -251,9 +251,10 @@ class Snapshots:
         else:
             collection.forget()
 
-    def others(self) -> int:
-        """How many more collections tell of nodes."""
-        return sum(c.node_count > 0 for c in self.collections) - 1
+    def others(self) -> list[int]:
+        """Numbers of more collections that tell of nodes."""
+        have = (c for c in self.collections if c.node_count and c is not self.chosen)
+        return [c.start.number for c in have]
 
     def explained(self) -> str:
         """What to say where nothing is chosen."""

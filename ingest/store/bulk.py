@@ -32,7 +32,7 @@ from ingest.store.graphfiles import AFTERWARDS, DumpToImport, write_import_files
 from ingest.store.importer import end_importers, run_import
 from ingest.store.kept import KeptDumps
 from ingest.store.mapping import Counts
-from ingest.store.schema import LABELS, RELATIONSHIPS, SIZES
+from ingest.store.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
 from ingest.store.statements import (
     constraint_statements,
     index_statements,
@@ -104,7 +104,11 @@ def _present(database: Database) -> list[_Present]:
 
 
 def count(database: Database) -> Counts:
-    """All nodes and relationships of a database, from its own counters."""
+    """All that belongs to some dump in a database, from its own counters.
+
+    Nodes without a label are told as those of an empty one. What follows from the
+    rest, `SIZES` and `LINKS`, is not counted.
+    """
     _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
     data = cast("dict[str, list[dict[str, object]]]", rows[0][1])
     nodes = {
@@ -119,6 +123,8 @@ def count(database: Database) -> Counts:
         for entry in data["relationships"]
         if "relationshipType" in entry and not entry.keys() & {"startLabel", "endLabel"}
     }
+    for link in LINKS:
+        related.pop(link.name, None)
     return Counts() + Counts(nodes, related)
 
 

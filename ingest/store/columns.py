@@ -73,6 +73,7 @@ TABLES: tuple[Table, ...] = (
             *_of("Object", "address"),
             Column("type", _ROW, "row of `types`; null on placeholders"),
             *_of("Object", without=("address",)),
+            Column("site", _ROW, "row of `allocation_sites`; null where not told"),
         ),
     ),
     Table(
@@ -149,6 +150,14 @@ TABLES: tuple[Table, ...] = (
             Column("collection", _ROW, "row number, from 0"),
             Column("next", _ROW, "row of the one after it; null at the last"),
             *_of("GarbageCollection"),
+        ),
+    ),
+    Table(
+        "allocation_sites",
+        "places in the program that allocated objects",
+        (
+            Column("site", _ROW, "row number, from 0"),
+            *_of("AllocationSite"),
         ),
     ),
     Table(

@@ -10,13 +10,13 @@ Source: Neo4j operations manual, "Import", sections "CSV file header format" and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
 from ingest.progress import silent
 from ingest.store.mapping import END, START, node_columns, relationships, row_column
-from ingest.store.schema import LABELS, RELATIONSHIPS, label
+from ingest.store.schema import LABELS, LINKS, RELATIONSHIPS, label
 from ingest.store.tables import write_csv
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
     from ingest.store.mapping import Tables
-    from ingest.store.schema import Label, Property, Relationship
+    from ingest.store.schema import Label, Link, Property, Relationship
 
 _TYPES = {
     "INTEGER": "long",
@@ -77,6 +77,8 @@ def write_import_files(
         writer.add_label(entry)
     for relation in RELATIONSHIPS:
         writer.add_relationship(relation)
+    for link in LINKS:
+        writer.add_link(link)
     return [
         "--id-type=actual",
         "--bad-tolerance=0",
@@ -96,7 +98,7 @@ class _Writer:
         self._dumps = dumps
         self._progress = progress
         self._done = 0
-        self._total = (len(LABELS) + len(RELATIONSHIPS)) * len(dumps)
+        self._total = (len(LABELS) + len(RELATIONSHIPS) + len(LINKS)) * len(dumps)
         self.arguments: list[str] = []
         self.multiline = False
         self._looked_at: set[tuple[str, tuple[Property, ...]]] = set()
@@ -140,6 +142,47 @@ class _Writer:
         self._look_for_line_ends(relation.table, relation.properties)
         name = f"{relation.start}-{relation.name}-{relation.end}"
         self._add(f"--relationships={relation.name}", name, header, part)
+
+    def add_link(self, link: Link) -> None:
+        """Write the relationships of one kind between dumps."""
+        entry = label(link.label)
+        header = [":START_ID", ":END_ID"]
+
+        def ends(at: int, name: str) -> pl.LazyFrame:
+            assert entry.table is not None
+            first = self._first_ids[at][entry.name]
+            row = pl.col(row_column(entry)).cast(pl.Int64) + first
+            told = pl.col(link.equal[0]).is_not_null()
+            frame = self._dumps[at].tables.lazy(entry.table).filter(told)
+            return frame.select(row.alias(name), *link.equal)
+
+        def part(at: int) -> pl.LazyFrame:
+            newer = ends(at, END)
+            pairs = [
+                ends(before, START).join(newer, on=link.equal).select(START, END)
+                for before in self._earlier(at)
+            ]
+            none = pl.LazyFrame(schema={START: pl.Int64, END: pl.Int64})
+            return pl.concat([none, *pairs])
+
+        name = f"{entry.name}-{link.name}-{entry.name}"
+        self._add(f"--relationships={link.name}", name, header, part)
+
+    def _earlier(self, at: int) -> list[int]:
+        """The dumps that are of one trace with a dump, and before it."""
+
+        def place(dump: DumpToImport) -> tuple[str, int | None]:
+            number = cast("int | None", dump.properties.get("collection_number"))
+            return str(dump.properties.get("sha256")).partition("+")[0], number
+
+        trace, number = place(self._dumps[at])
+        return [
+            other
+            for other, dump in enumerate(self._dumps)
+            if number is not None
+            and place(dump)[0] == trace
+            and (place(dump)[1] or number) < number
+        ]
 
     def _add(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.store.schema import LABELS, RELATIONSHIPS, SIZES, Label
+from ingest.store.schema import LABELS, LINKS, RELATIONSHIPS, SIZES, Label
 
 NAME = "heaproots.grass"
 _CAPTIONS = ("type_name", "name")
@@ -54,6 +54,7 @@ NODES = {
     "Segment": NodeLook("#2F7D65", "#1F5E4B", "#FFFFFF", 60),
     "Generation": NodeLook("#3F6F2E", "#2B5120", "#FFFFFF", 70),
     "GarbageCollection": NodeLook("#A23B72", "#742A52", "#FFFFFF", 60),
+    "AllocationSite": NodeLook("#5B7F95", "#3E5A6B", "#FFFFFF", 60),
     "TypePath": NodeLook("#8E6BBF", "#65469A", "#FFFFFF", 60),
     "Object": NodeLook("#4C8EDA", "#2870C2", "#FFFFFF", 50),
 }
@@ -70,6 +71,9 @@ ARROWS = {
     "HAS_GENERATION": ArrowLook("#3F6F2E", 1),
     "HAS_COLLECTION": ArrowLook("#A23B72", 1),
     "FOLLOWED_BY": ArrowLook("#A23B72", 2),
+    "SURVIVED_AS": ArrowLook("#3F6F2E", 3),
+    "HAS_ALLOCATION_SITE": ArrowLook("#5B7F95", 1),
+    "ALLOCATED_AT": ArrowLook("#5B7F95", 2),
     "HAS_PATH": ArrowLook("#8E6BBF", 1),
     "CONTAINS": ArrowLook("#8E6BBF", 2),
     "OF_TYPE": ArrowLook("#E3B448", 1),
@@ -104,6 +108,7 @@ def grass() -> str:
         diameter = f"{LARGER[percent]}px"
         blocks.append(_block(f"node.Object.{name}", diameter=diameter))
     told = {entry.name: entry.properties for entry in RELATIONSHIPS}
+    told |= {link.name: () for link in LINKS}
     for name, properties in told.items():
         arrow = ARROWS[name]
         caption = f"{{{properties[0].name}}}" if properties else "<type>"

@@ -91,6 +91,12 @@ LABELS: tuple[Label, ...] = (
             Property("folded_count", INT, "objects left out: the runtime's own"),
             Property("folded_bytes", INT, "bytes of those"),
             Property("folded_reference_count", INT, "references from or to them"),
+            Property(
+                "collection_number",
+                INT,
+                "number of the collection that the dump is what it found",
+                True,
+            ),
             Property("loaded_at", "ZONED DATETIME", "when the load ended", True),
             Property("loading_since", "ZONED DATETIME", "when the load began"),
             Property("loader", STR, "host and process of the load", True),
@@ -224,6 +230,38 @@ LABELS: tuple[Label, ...] = (
                 True,
             ),
             Property("segment", INT, "ordinal of its segment", True),
+            Property(
+                "born_in_gc",
+                INT,
+                "number of the first collection after its allocation; absent where it "
+                "was there before the trace",
+                True,
+            ),
+            Property(
+                "collections_survived",
+                INT,
+                "collections of the trace that looked at it and left it alive",
+                True,
+            ),
+            Property(
+                "known_since_gc",
+                INT,
+                "number of the collection that first tells of it",
+                True,
+            ),
+            Property(
+                "known_at",
+                STR,
+                "its address when that one began; with its number the same in all "
+                "dumps of one trace",
+                True,
+            ),
+            Property(
+                "allocated_ms",
+                INT,
+                "the log's clock at its allocation, milliseconds",
+                True,
+            ),
         ),
         indexes=(
             ("dump", "retained_bytes"),
@@ -232,6 +270,8 @@ LABELS: tuple[Label, ...] = (
             ("dump", "external_bytes"),
             ("dump", "generation"),
             ("dump", "segment"),
+            ("dump", "collections_survived"),
+            ("dump", "known_at"),
         ),
     ),
     Label(
@@ -311,6 +351,21 @@ LABELS: tuple[Label, ...] = (
             Property("moved_bytes", INT, "what it moved", True),
             Property("kept_bytes", INT, "what it left in place", True),
             Property("is_dump", BOOL, "whether the dump is what it found"),
+        ),
+    ),
+    Label(
+        "AllocationSite",
+        "a place in the program that allocated objects of the dump",
+        "allocation_sites",
+        (
+            _KEY,
+            _DUMP,
+            Property("name", STR, "the innermost function, for captions"),
+            Property("stack", STR, "functions, the innermost first, ` < ` between two"),
+            Property("object_count", INT, "objects of the dump from it"),
+            Property("shallow_bytes", INT, "bytes of those"),
+            Property("reachable_count", INT, "of those, reached by a strong root"),
+            Property("reachable_bytes", INT, "bytes of the reached ones"),
         ),
     ),
     Label(

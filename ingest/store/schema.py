@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from ingest.store.labels import INT, KEY_BITS, LABELS, STR, Label, Property
 
-__all__ = ["KEY_BITS", "LABELS", "RELATIONSHIPS", "Label", "Property", "Relationship"]
+__all__ = [
+    "KEY_BITS",
+    "LABELS",
+    "LINKS",
+    "RELATIONSHIPS",
+    "SIZES",
+    "Label",
+    "Link",
+    "Property",
+    "Relationship",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +189,24 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         properties=(Property("reference_count", INT, "how many"),),
     ),
     Relationship(
+        "HAS_ALLOCATION_SITE",
+        "Dump",
+        "AllocationSite",
+        "where its objects come from",
+        "allocation_sites",
+        None,
+        "site",
+    ),
+    Relationship(
+        "ALLOCATED_AT",
+        "Object",
+        "AllocationSite",
+        "where the object comes from",
+        "objects",
+        "object",
+        "site",
+    ),
+    Relationship(
         "HAS_PATH",
         "Dump",
         "TypePath",
@@ -208,6 +236,32 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
     ),
 )
 
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One relationship type from a dump to a later one of the same trace.
+
+    Attributes:
+        label: Of the nodes at both ends.
+        equal: Their properties that are the same, the one with an index first.
+    """
+
+    name: str
+    label: str
+    meaning: str
+    equal: tuple[str, ...]
+
+
+LINKS: tuple[Link, ...] = (
+    Link(
+        "SURVIVED_AS",
+        "Object",
+        "the same object in another dump of the trace, a later one",
+        ("known_at", "known_since_gc"),
+    ),
+)
+"""They follow from the nodes, and belong to no dump: whatever writes or removes dumps
+makes or removes them too."""
 
 SIZES: tuple[tuple[str, int], ...] = (("Retains1Percent", 1), ("Retains10Percent", 10))
 """Further labels of an Object by its share of the reachable bytes, in percent: Neo4j
@@ -240,4 +294,7 @@ def markdown() -> str:
             f"| `(:{relation.start})-[:{relation.name}{inner}]->(:{relation.end})` "
             f"| {relation.meaning} |"
         )
+    for link in LINKS:
+        ends = f"(:{link.label})-[:{link.name}]->(:{link.label})"
+        lines.append(f"| `{ends}` | {link.meaning} |")
     return "\n".join(lines) + "\n"

@@ -22,6 +22,7 @@ from ingest.analysis.merged import NOTHING, merged
 from ingest.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.progress import silent
 from ingest.store.columns import table
+from ingest.store.origins import OriginColumns
 from ingest.store.regions import Regions
 from ingest.store.series import (
     addresses,
@@ -62,6 +63,7 @@ class HeapTables:
         captions = [*map(caption_of, graph.type_names), MISSING_TYPE_NAME]
         self._captions = pl.Series(captions, dtype=pl.String)
         regions = Regions(graph, metrics)
+        self._origins = OriginColumns(graph, metrics)
         self._makers: dict[str, tuple[int, Callable[[int, int], Columns]]] = {
             "objects": (len(graph.object_id), self._objects),
             "types": (len(graph.type_names), self._types),
@@ -76,6 +78,7 @@ class HeapTables:
             "segments": (len(graph.segments), regions.segments),
             "generations": (len(regions.ages), regions.generations),
             "collections": (len(graph.collections), regions.collections),
+            "allocation_sites": (self._origins.site_count, self._origins.sites),
             "type_paths": (
                 sum(len(tree.parent) for tree in self.merged.values()),
                 self._type_paths,
@@ -94,7 +97,7 @@ class HeapTables:
     def close(self) -> None:
         """Let go of the heap; nothing can be asked any more."""
         self._makers.clear()
-        del self.graph, self.metrics
+        del self.graph, self.metrics, self._origins
 
     def rows(self, name: str) -> int:
         """How many rows a table has."""
@@ -147,9 +150,8 @@ class HeapTables:
             "references": {"field": graph.ref_field},
             "roots": {"field": graph.root_field, "owner": graph.root_owner},
         }
-        return frozenset(
-            column for column, what in told.get(name, {}).items() if what is None
-        )
+        absent = {c for c, what in told.get(name, {}).items() if what is None}
+        return frozenset(absent | self._origins.absent if name == "objects" else absent)
 
     def _objects(self, begin: int, end: int) -> Columns:
         graph, metrics, part = self.graph, self.metrics, slice(begin, end)
@@ -171,6 +173,7 @@ class HeapTables:
             else true_or_null(self._weak_targets[part]),
             "domain": nulls(end - begin, pl.Int32) if domain is None else domain[part],
             **self._details(begin, end),
+            **self._origins.objects(begin, end),
         }
 
     def _details(self, begin: int, end: int) -> Columns:
@@ -443,6 +446,9 @@ class HeapTables:
             "folded_count": graph.folded.object_count,
             "folded_bytes": graph.folded.shallow_bytes,
             "folded_reference_count": graph.folded.reference_count,
+            "collection_number": next(
+                (one.number for one in graph.collections if one.is_dump), None
+            ),
             "warning_count": sum(i.count for i in graph.irregularities),
             "warnings": [f"{i.kind}: {i.count}{i.place}" for i in graph.irregularities],
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from ingest.store.schema import LABELS, RELATIONSHIPS
+from ingest.store.schema import LABELS, LINKS, RELATIONSHIPS
 
 WRITES = {"CREATE", "DELETE", "DETACH", "DROP", "FOREACH", "INSERT", "LOAD"} | {
     "MERGE",
@@ -72,6 +72,7 @@ class Text:
         """What is wrong with it, one line each."""
         known = {label.name: {p.name for p in label.properties} for label in LABELS}
         types = {relation.name for relation in RELATIONSHIPS}
+        types |= {link.name for link in LINKS}
         anything = set().union(*known.values())
         anything |= {p.name for r in RELATIONSHIPS for p in r.properties}
         anything |= self._own_keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.store.grass import ARROWS, NODES, grass
-from ingest.store.schema import LABELS, RELATIONSHIPS, SIZES
+from ingest.store.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
 
 Rules = dict[str, dict[str, str]]
 
@@ -43,11 +43,12 @@ RULES = rules_of(grass())
 def test_every_label_and_relationship_has_a_style_and_nothing_else_has() -> None:
     styled = {f"node.{label.name}" for label in LABELS}
     styled |= {f"node.Object.{name}" for name, _ in SIZES}
-    styled |= {f"relationship.{entry.name}" for entry in RELATIONSHIPS}
+    arrows = {entry.name for entry in RELATIONSHIPS} | {link.name for link in LINKS}
+    styled |= {f"relationship.{name}" for name in arrows}
 
     assert set(RULES) - {"node", "relationship"} == styled
     assert set(NODES) == {label.name for label in LABELS}
-    assert set(ARROWS) == {entry.name for entry in RELATIONSHIPS}
+    assert set(ARROWS) == arrows
 
 
 def test_what_retains_more_is_larger() -> None:

@@ -1,0 +1,45 @@
+// name: born-between
+// title: Objects that are new since an earlier dump of the trace, by type
+// mode: read
+// param: dump     INTEGER        number of the dump
+// param: earlier  STRING = null  name of the earlier dump; null: the one before
+// param: limit    INTEGER = 20   most rows to return
+// column: type                    STRING   full name of their type
+// column: object_count            INTEGER  objects that the earlier dump does not have
+// column: shallow_bytes           INTEGER  bytes of those
+// column: survived_count          INTEGER  of those, objects that outlived a collection before
+// column: largest_address         STRING   the one of them that retains most
+// column: largest_retained_bytes  INTEGER  what would be freed if that one went, bytes
+// column: earlier                 STRING   name of the earlier dump
+//
+// What a stretch of work has left behind: of one operation, done once between two
+// dumps, nothing of its own should be here. Go on with why for largest_address. No
+// row: nothing is new, or the file has no other dump (see survivors-of-dump).
+MATCH (d:Dump {number: $dump}), (e:Dump)
+WHERE e.state = 'ready' AND e.collection_number < d.collection_number
+  AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
+  AND ($earlier IS NULL OR e.name = $earlier)
+WITH d.number AS now, e.number AS then, e.name AS earlier
+ORDER BY e.collection_number DESC
+LIMIT 1
+MATCH (b:Object)
+WHERE b.dump = now AND b.known_at IS NOT NULL
+  AND NOT EXISTS { MATCH (b)<-[:SURVIVED_AS]-(a:Object) WHERE a.dump = then }
+MATCH (b)-[:INSTANCE_OF]->(t:Type)
+WITH t.name AS type, earlier, count(*) AS object_count,
+  sum(b.shallow_bytes) AS shallow_bytes,
+  sum(CASE WHEN b.collections_survived > 1 THEN 1 ELSE 0 END) AS survived_count,
+  max([b.retained_bytes, -b.key]) AS most
+ORDER BY shallow_bytes DESC, object_count DESC, type
+LIMIT $limit
+MATCH (largest:Object {key: -most[1]})
+RETURN
+  type,
+  object_count,
+  shallow_bytes,
+  survived_count,
+  largest.address AS largest_address,
+  largest.retained_bytes AS largest_retained_bytes,
+  earlier
+ORDER BY shallow_bytes DESC, object_count DESC, type
+LIMIT $limit

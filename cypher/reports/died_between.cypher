@@ -1,0 +1,45 @@
+// name: died-between
+// title: Objects of an earlier dump of the trace that are gone now, by type
+// mode: read
+// param: dump     INTEGER        number of the dump
+// param: earlier  STRING = null  name of the earlier dump; null: the one before
+// param: limit    INTEGER = 20   most rows to return
+// column: type           STRING   full name of their type
+// column: object_count   INTEGER  objects that this dump does not have any more
+// column: shallow_bytes  INTEGER  bytes of those
+// column: earlier_count  INTEGER  objects of the type in the earlier dump
+// column: share_percent  FLOAT    of those, the ones that went
+// column: earlier        STRING   name of the earlier dump
+//
+// What the program let go of. A cache whose entries never stand here does not evict; a
+// type of which as many go as come (see born-between) is no leak, however many there
+// are. No row: nothing died, or the file has no other dump (see survivors-of-dump).
+MATCH (d:Dump {number: $dump}), (e:Dump)
+WHERE e.state = 'ready' AND e.collection_number < d.collection_number
+  AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
+  AND ($earlier IS NULL OR e.name = $earlier)
+WITH d.number AS now, e.number AS then, e.name AS earlier
+ORDER BY e.collection_number DESC
+LIMIT 1
+MATCH (a:Object)
+WHERE a.dump = then AND a.known_at IS NOT NULL
+  AND NOT EXISTS { MATCH (a)-[:SURVIVED_AS]->(b:Object) WHERE b.dump = now }
+MATCH (a)-[:INSTANCE_OF]->(t:Type)
+WITH t.name AS type, earlier, count(*) AS object_count,
+  sum(a.shallow_bytes) AS shallow_bytes, then
+ORDER BY shallow_bytes DESC, object_count DESC, type
+LIMIT $limit
+CALL (type, then) {
+  OPTIONAL MATCH (t:Type)
+  WHERE t.dump = then AND t.name = type
+  RETURN sum(t.instance_count) AS earlier_count
+}
+RETURN
+  type,
+  object_count,
+  shallow_bytes,
+  earlier_count,
+  round(100.0 * object_count / earlier_count, 1) AS share_percent,
+  earlier
+ORDER BY shallow_bytes DESC, object_count DESC, type
+LIMIT $limit

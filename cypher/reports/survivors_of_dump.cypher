@@ -1,0 +1,50 @@
+// name: survivors-of-dump
+// title: Objects that were in an earlier dump of the trace already, by type
+// mode: read
+// param: dump     INTEGER        number of the dump
+// param: earlier  STRING = null  name of the earlier dump; null: the one before
+// param: limit    INTEGER = 20   most rows to return
+// column: type            STRING   full name of their type
+// column: object_count    INTEGER  objects that are in both
+// column: shallow_bytes   INTEGER  bytes of those
+// column: moved_count     INTEGER  of those, objects with another address now
+// column: earlier_count   INTEGER  objects of the type in the earlier dump
+// column: share_percent   FLOAT    of those, the ones that survived
+// column: earlier         STRING   name of the earlier dump
+//
+// Which objects these are is known, not guessed: the trace tells what each collection
+// moved and kept. Types that ought to come and go, and stay, are what to look at; see
+// died-between for what went and born-between for what is new. No row: the file has no
+// other dump (load it with --all-dumps), or it was not recorded with --track.
+MATCH (d:Dump {number: $dump}), (e:Dump)
+WHERE e.state = 'ready' AND e.collection_number < d.collection_number
+  AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
+  AND ($earlier IS NULL OR e.name = $earlier)
+WITH d.number AS now, e.number AS then, e.name AS earlier
+ORDER BY e.collection_number DESC
+LIMIT 1
+MATCH (b:Object)
+WHERE b.dump = now AND b.known_at IS NOT NULL
+MATCH (a:Object)-[:SURVIVED_AS]->(b)
+WHERE a.dump = then
+MATCH (b)-[:INSTANCE_OF]->(t:Type)
+WITH t.name AS type, then, earlier, count(*) AS object_count,
+  sum(b.shallow_bytes) AS shallow_bytes,
+  sum(CASE WHEN a.address = b.address THEN 0 ELSE 1 END) AS moved_count
+ORDER BY shallow_bytes DESC, object_count DESC, type
+LIMIT $limit
+CALL (type, then) {
+  OPTIONAL MATCH (t:Type)
+  WHERE t.dump = then AND t.name = type
+  RETURN sum(t.instance_count) AS earlier_count
+}
+RETURN
+  type,
+  object_count,
+  shallow_bytes,
+  moved_count,
+  earlier_count,
+  round(100.0 * object_count / earlier_count, 1) AS share_percent,
+  earlier
+ORDER BY shallow_bytes DESC, object_count DESC, type
+LIMIT $limit
