@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.capture.dotnet import DotnetCapture
+    from ingest.store.connection import Database, Target
     from tests.conftest import Ran
 
 SOURCE = Path(__file__).parents[1] / "programs" / "Leak.cs"
@@ -256,9 +258,26 @@ def test_two_heap_dumps_in_a_row_have_names_and_the_right_objects(
         assert program.ask("ping") == "pong 125250"
 
 
-def test_tracking_tells_where_every_object_went(
-    program: Program, tmp_path: Path
-) -> None:
+@dataclass(frozen=True)
+class Tracked:
+    """A program that was tracked, and where it said that its animals were.
+
+    Attributes:
+        before: When nothing had begun.
+        between: Behind the first heap dump; 500 animals until then.
+        grown: Behind a collection, when there were 600.
+        after: Behind another one and the second heap dump.
+    """
+
+    facts: DotnetCapture
+    before: Places
+    between: Places
+    grown: Places
+    after: Places
+
+
+def track(program: Program, path: Path) -> Tracked:
+    """Track while the program collects, grows by 100, and collects again."""
     before = program.where()
     tracking = threading.Event()
     taken: list[DotnetCapture] = []
@@ -268,7 +287,7 @@ def test_tracking_tells_where_every_object_went(
             tracking.set()
 
     def take() -> None:
-        taken.append(capture(program.pid, tmp_path / "t", track_s=3.0, progress=tell))
+        taken.append(capture(program.pid, path, track_s=3.0, progress=tell))
 
     thread = threading.Thread(target=take)
     thread.start()
@@ -279,24 +298,81 @@ def test_tracking_tells_where_every_object_went(
     grown = program.where()
     assert program.ask("collect").startswith("collected")
     thread.join(60)
-    after = program.where()
-
     (facts,) = taken
+    return Tracked(facts, before, between, grown, program.where())
+
+
+def test_tracking_tells_where_every_object_went(
+    program: Program, tmp_path: Path
+) -> None:
+    told = track(program, tmp_path / "t")
+
     walk = Walk((tmp_path / "t").read_bytes())
     first, last = walk.dumps()
-    assert first["Farm.Animal"] == set(between.values())
-    assert last["Farm.Animal"] == set(after.values())
+    assert first["Farm.Animal"] == set(told.between.values())
+    assert last["Farm.Animal"] == set(told.after.values())
     assert (len(first["Farm.Listener"]), len(last["Farm.Listener"])) == (500, 600)
-    assert facts.gc_count == walk.counts[2] >= 4
+    assert told.facts.gc_count == walk.counts[2] >= 4
     assert all(walk.counts[kind] for kind in (21, 22, 23))
-    places = before
+    places = told.before
     for step in walk.steps:
         if isinstance(step, list):
             places = moved(places, step)
-    assert places == {tag: after[tag] for tag in before}
-    assert places != before
-    assert {tag: grown[tag] for tag in before} != before
+    assert places == {tag: told.after[tag] for tag in told.before}
+    assert places != told.before
+    assert {tag: told.grown[tag] for tag in told.before} != told.before
     assert program.ask("ping") == "pong 180300"
+
+
+def test_what_survives_is_what_the_program_knows_to_have_survived(
+    ingest: Callable[..., Ran],
+    program: Program,
+    empty_database: Database,
+    neo4j_target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    told = track(program, tmp_path / "leak.nettrace")
+
+    code, out, err = ingest("load", str(tmp_path / "leak.nettrace"), "--all-dumps")
+
+    assert (code, err) == (0, "")
+    first, last = (line.partition(":")[0] for line in out.splitlines())
+    _, pairs = empty_database.read(
+        "MATCH (d:Dump)-[:HAS_DOMAIN]->(), (a:Object {dump: d.number, "
+        "type_name: 'Animal'}) WHERE d.name = $first "
+        "OPTIONAL MATCH (a)-[:SURVIVED_AS]->(b) RETURN a.address, b.address",
+        {"first": first},
+    )
+    found = {
+        (int(str(old), 16), None if new is None else int(str(new), 16))
+        for old, new in pairs
+    }
+    assert found == {(told.between[tag], told.after[tag]) for tag in told.between}
+    assert sum(old != new for old, new in found) == 500
+    _, born = empty_database.read(
+        "MATCH (d:Dump {name: $last}), (b:Object {dump: d.number, "
+        "type_name: 'Animal'}) WHERE NOT EXISTS { ()-[:SURVIVED_AS]->(b) } "
+        "RETURN b.address, b.born_in_gc IS NOT NULL, b.collections_survived",
+        {"last": last},
+    )
+    new = {address for tag, address in told.after.items() if tag > 500}
+    assert {(int(str(at), 16), known, many) for at, known, many in born} == {
+        (at, True, 2) for at in new
+    }
+
+    code, out, _ = ingest("query", "born-between", "--dump", last, "--json")
+    by_type = {row["type"]: row for row in json.loads(out)}
+    assert by_type["Farm.Listener"]["object_count"] == 100
+    assert by_type["Farm.Animal"]["earlier"] == first
+    code, out, _ = ingest("why", "Farm.Listener", "--dump", last)
+    assert "static root Rung\n" in out
+    code, out, _ = ingest("report", "--dump", last)
+    assert "One EventHandler keeps" in out
+    assert "    static root Rung\n      └ EventHandler 0x" in out
 
 
 def test_ctrl_c_ends_the_session_and_leaves_nothing(
