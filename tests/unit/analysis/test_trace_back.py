@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,125 +15,8 @@ from ingest.analysis.tracking import (
     replay,
     trace_back,
 )
-from ingest.history import LARGE, OLDEST, Allocations, Bounds, Survival
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-ROOM = 4000
-
-
-@dataclass(slots=True, eq=False)
-class Thing:
-    """An object that knows who it is."""
-
-    at: int
-    size: int
-    generation: int
-    born: int
-    survived: int = 0
-    is_garbage: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Heap:
-    """A heap in which objects are born, die and move; dead ones lie until collected."""
-
-    chance: random.Random
-    things: list[Thing] = field(default_factory=list)
-    collections: list[Survival] = field(default_factory=list)
-    dumps: list[tuple[int, list[tuple[int, Thing]]]] = field(default_factory=list)
-
-    def allocate(self, many: int) -> None:
-        for _ in range(many):
-            size = self.chance.choice([8, 16, 24])
-            old = self.chance.random() < 0.1
-            thing = Thing(0, size, LARGE if old else 0, len(self.collections))
-            if self.place(thing):
-                self.things.append(thing)
-
-    def place(self, thing: Thing) -> bool:
-        taken = {
-            at
-            for other in self.things
-            for at in range(other.at, other.at + other.size, 8)
-        }
-        for _ in range(50):
-            at = 8 * self.chance.randrange(1, ROOM // 8)
-            if taken.isdisjoint(range(at, at + thing.size, 8)):
-                thing.at = at
-                return True
-        return False
-
-    def bounds(self) -> Bounds:
-        things = sorted(self.things, key=lambda thing: thing.at)
-        return Bounds(
-            np.array([t.at for t in things], np.uint64),
-            np.array([t.at + t.size for t in things], np.uint64),
-            np.array([t.generation for t in things], np.int8),
-        )
-
-    def collect(self, generation: int, *, background: bool = False) -> None:
-        before = self.bounds()
-        youngest = OLDEST if background else 0
-        for thing in self.things:
-            thing.is_garbage |= self.chance.random() < 0.3
-
-        def condemned(thing: Thing) -> bool:
-            return thing.generation >= youngest and (
-                thing.generation <= generation or generation >= OLDEST
-            )
-
-        survivors = [t for t in self.things if condemned(t) and not t.is_garbage]
-        rest = [t for t in self.things if not condemned(t)]
-        ranges = []
-        moves = not background and self.chance.random() < 0.7
-        self.things = [*rest, *(t for t in survivors if not moves)]
-        for thing in survivors:
-            was = thing.at
-            if moves and not self.place(thing):
-                continue
-            if moves:
-                self.things.append(thing)
-            thing.survived += 1
-            if thing.generation < OLDEST:
-                thing.generation += 1
-            ranges.append((was, thing.at, thing.size))
-        self.chance.shuffle(ranges)
-        old, new, length = (
-            np.array([entry[at] for entry in ranges], np.uint64) for at in range(3)
-        )
-        self.collections.append(
-            Survival(
-                len(self.collections) + 1, generation, old, new, length,
-                None if background else before, self.bounds(), youngest=youngest,
-            )
-        )  # fmt: skip
-
-    def dump(self) -> None:
-        """A dump is what a full collection has left alive."""
-        self.collect(OLDEST)
-        found = [(thing.survived, thing) for thing in self.things]
-        self.chance.shuffle(found)
-        self.dumps.append((len(self.collections), found))
-        self.where.append([thing.at for _, thing in found])
-
-    where: list[list[int]] = field(default_factory=list)
-
-
-def live(seed: int, steps: Sequence[int]) -> Heap:
-    heap = Heap(random.Random(seed))
-    heap.allocate(30)
-    for step in steps:
-        heap.allocate(heap.chance.randrange(20))
-        if step == 3:
-            heap.dump()
-        elif step == 4:
-            heap.collect(OLDEST, background=True)
-        else:
-            heap.collect(step)
-    heap.dump()
-    return heap
+from ingest.history import OLDEST, Allocations, Bounds, Survival
+from tests.dumps.trace import Thing, live
 
 
 @given(
@@ -148,9 +27,10 @@ def test_each_object_is_known_again_and_only_it(seed: int, steps: list[int]) -> 
     heap = live(seed, steps)
     seen: dict[tuple[int, int], Thing] = {}
     names: dict[int, tuple[int, int]] = {}
-    for (upto, found), where in zip(heap.dumps, heap.where, strict=True):
-        origins = trace_back(np.array(where, np.uint64), heap.collections[:upto])
-        for row, (survived, thing) in enumerate(found):
+    for dump in heap.dumps:
+        where = np.array([seen.at for seen in dump.objects], np.uint64)
+        origins = trace_back(where, heap.collections[: dump.upto])
+        for row, (thing, _, survived, _) in enumerate(dump.objects):
             name = (int(origins.known_since[row]), int(origins.known_at[row]))
             assert name[0] != UNTOLD
             assert seen.setdefault(name, thing) is thing
@@ -170,9 +50,10 @@ def test_background_collections_lead_to_the_same_objects_too(
     heap = live(seed, steps)
     seen: dict[tuple[int, int], Thing] = {}
     names: dict[int, tuple[int, int]] = {}
-    for (upto, found), where in zip(heap.dumps, heap.where, strict=True):
-        origins = trace_back(np.array(where, np.uint64), heap.collections[:upto])
-        for row, (_, thing) in enumerate(found):
+    for dump in heap.dumps:
+        where = np.array([seen.at for seen in dump.objects], np.uint64)
+        origins = trace_back(where, heap.collections[: dump.upto])
+        for row, (thing, _, _, _) in enumerate(dump.objects):
             name = (int(origins.known_since[row]), int(origins.known_at[row]))
             assert seen.setdefault(name, thing) is thing
             assert names.setdefault(id(thing), name) == name
@@ -184,27 +65,25 @@ def test_background_collections_lead_to_the_same_objects_too(
 )
 def test_back_and_forth_say_the_same(seed: int, steps: list[int]) -> None:
     heap = live(seed, [3, *steps])
-    (first, older), (last, newer) = heap.dumps[0], heap.dumps[-1]
-    fate = replay(
-        np.array(heap.where[0], np.uint64), None, heap.collections[first:last]
+    first, last = heap.dumps[0], heap.dumps[-1]
+    older, newer = (
+        np.array([seen.at for seen in dump.objects], np.uint64)
+        for dump in (first, last)
     )
-    back = [
-        trace_back(np.array(where, np.uint64), heap.collections[:upto])
-        for where, upto in ((heap.where[0], first), (heap.where[-1], last))
-    ]
+    fate = replay(older, None, heap.collections[first.upto : last.upto])
+    then = trace_back(older, heap.collections[: first.upto])
+    now = trace_back(newer, heap.collections[: last.upto])
     by_name = {
-        (int(a), int(b)): at
-        for a, b, at in zip(
-            back[1].known_since, back[1].known_at, heap.where[-1], strict=True
-        )
+        (int(since), int(at)): int(address)
+        for since, at, address in zip(now.known_since, now.known_at, newer, strict=True)
     }
+    assert len(by_name) == len(newer)
     for row in range(len(older)):
-        name = int(back[0].known_since[row]), int(back[0].known_at[row])
+        name = int(then.known_since[row]), int(then.known_at[row])
         if fate.died_in[row] == LIVES:
-            assert by_name.get(name) == int(fate.address[row])
+            assert by_name[name] == int(fate.address[row])
         else:
             assert name not in by_name
-    assert len(by_name) == len(newer)
 
 
 def test_what_told_nothing_is_a_wall() -> None:
