@@ -40,7 +40,9 @@ AFTERWARDS = "MATCH (d:Dump) WHERE d.warnings IS NULL SET d.warnings = []"
 """To be run on the new store: the importer leaves empty lists out."""
 
 _LINE_END = r"[\r\n]"
-_FREE_TEXT = {"name", "namespace", "value", "external_name", "field", "owner"}
+_FREE_TEXT = {
+    "name", "namespace", "value", "external_name", "field", "owner", "stack",
+}  # fmt: skip
 """Columns whose texts are the dump's own."""
 
 

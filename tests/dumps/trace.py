@@ -182,7 +182,7 @@ def graphs(heap: Heap) -> list[HeapGraph]:
 
 
 def _graph(heap: Heap, dump: Dump) -> HeapGraph:
-    n, chance = len(dump.objects), heap.chance
+    n, chance = len(dump.objects), random.Random(dump.upto)
     counts = [chance.randrange(3) for _ in range(n)]
     targets = [chance.randrange(n) for _ in range(sum(counts))]
     roots = [row for row in range(n) if chance.random() < 0.3]

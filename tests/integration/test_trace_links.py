@@ -1,0 +1,151 @@
+"""Dumps of one trace: each object is linked to itself in the others, and no other."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.pipeline import drop, write
+from ingest.settings import settings
+from ingest.store.bolt import ensure_schema
+from ingest.store.connection import connect
+from ingest.store.embedded import EmbeddedServer, target_of
+from ingest.store.tables import HeapTables
+from ingest.store.ways import Via
+from tests.conftest import embedded_only
+from tests.dumps.trace import Heap, graphs, live
+from tests.integration.content import content, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.store.connection import Database
+
+pytestmark = pytest.mark.server
+
+SHA256 = "5e" * 32
+STEPS = [0, 0, 1, 3, 0, 1, 0, 3, 0, 4, 0]
+
+Links = set[tuple[str, str, str, str]]
+
+
+def put(
+    database: Database,
+    heap: Heap,
+    which: int,
+    server: EmbeddedServer | None = None,
+    via: Via = Via.AUTO,
+    replaces: tuple[int, ...] = (),
+) -> int:
+    """Load one dump of a trace; returns its number."""
+    graph = graphs(heap)[which]
+    return write(
+        HeapTables(graph, analyse(graph)),
+        database,
+        server=server,
+        via=via,
+        name=f"dump {which}",
+        source="trace",
+        sha256=graph.digest(SHA256),
+        replaces=replaces,
+    ).number
+
+
+def true_links(heap: Heap, loaded: set[int]) -> Links:
+    """Of the dumps that are loaded, by name and address."""
+    found = set()
+    for older, newer in combinations(sorted(loaded), 2):
+        now = {id(seen.thing): seen.at for seen in heap.dumps[newer].objects}
+        found |= {
+            (f"dump {older}", hex(seen.at), f"dump {newer}", hex(now[id(seen.thing)]))
+            for seen in heap.dumps[older].objects
+            if id(seen.thing) in now
+        }
+    return found
+
+
+def links(database: Database) -> Links:
+    found = [
+        (str(older), str(then), str(newer), str(now))
+        for older, then, newer, now in rows(
+            database,
+            "MATCH (a)-[:SURVIVED_AS]->(b) MATCH (d:Dump {number: a.dump}), "
+            "(e:Dump {number: b.dump}) RETURN d.name, a.address, e.name, b.address",
+        )
+    ]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_over_bolt_in_any_order_and_without_the_one_between(
+    empty_database: Database,
+) -> None:
+    database, heap = empty_database, live(7, STEPS)
+    assert len(heap.dumps) == 3
+
+    for which, loaded in ((1, {1}), (2, {1, 2}), (0, {0, 1, 2})):
+        put(database, heap, which)
+        assert links(database) == true_links(heap, loaded)
+    assert {older for older, *_ in links(database)} == {"dump 0", "dump 1"}
+
+    drop("dump 1", database)
+    assert links(database) == true_links(heap, {0, 2}) != set()
+    put(database, heap, 1)
+    assert links(database) == true_links(heap, {0, 1, 2})
+
+
+def test_what_is_told_of_each_object(empty_database: Database) -> None:
+    heap = live(7, [step for step in STEPS if step != 4])
+    put(empty_database, heap, 2)
+
+    found = rows(
+        empty_database,
+        "MATCH (o:Object) OPTIONAL MATCH (o)-[:ALLOCATED_AT]->(s) RETURN o.address, "
+        "o.born_in_gc, o.collections_survived, o.allocated_ms, s.stack",
+    )
+    order = {id(thing): row for row, thing in enumerate(heap.made)}
+    stacks = ("App.Make < App.Main", "App.Fill < App.Make < App.Main")
+    assert sorted(map(tuple, found)) == sorted(
+        (
+            hex(seen.at),
+            seen.thing.born + 1 if seen.thing.born else None,
+            seen.survived,
+            order[id(seen.thing)],
+            stacks[seen.thing.site],
+        )
+        for seen in heap.dumps[2].objects
+    )
+    sites = rows(
+        empty_database,
+        "MATCH (:Dump)-[:HAS_ALLOCATION_SITE]->(s) RETURN s.name, s.object_count",
+    )
+    assert sorted(map(tuple, sites)) == [
+        (name, sum(seen.thing.site == site for seen in heap.dumps[2].objects))
+        for name, site in (("App.Fill", 1), ("App.Make", 0))
+    ]
+
+
+@embedded_only("only the embedded server's store can be made anew")
+def test_in_bulk_the_same(module_home: Path) -> None:
+    assert module_home.is_dir()
+    server = EmbeddedServer(settings())
+    heap = live(7, STEPS)
+    with connect(target_of(server.start())) as database:
+        ensure_schema(database)
+        put(database, heap, 0, server)
+        number = put(database, heap, 1, server)
+        put(database, heap, 2, server)
+        before = {name: content(database, name) for name in ("dump 1", "dump 2")}
+        put(database, heap, 1, server, Via.BULK, (number,))
+
+    with connect(target_of(server.start())) as database:
+        assert links(database) == true_links(heap, {0, 1, 2})
+        assert before == {name: content(database, name) for name in before}
+        drop("dump 0", database, server=server)
+        assert links(database) == true_links(heap, {1, 2})
+        put(database, heap, 0, server, Via.BULK)
+    with connect(target_of(server.start())) as database:
+        assert links(database) == true_links(heap, {0, 1, 2})
