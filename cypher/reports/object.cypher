@@ -20,6 +20,13 @@
 // column: length             INTEGER  elements of a list or map, code units of a string
 // column: external_bytes     INTEGER  memory outside the heap that goes with it
 // column: identity_hash      INTEGER  equal in two dumps of one process for one object
+// column: generation         INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned
+// column: segment            INTEGER  ordinal of its segment
+// column: born_in_gc         INTEGER  the first collection after its allocation
+// column: collections_survived  INTEGER  collections of the trace that left it alive
+// column: allocated_ms       INTEGER  the log's clock at its allocation
+// column: allocation_stack   STRING   what allocated it, the innermost function first
+// column: earlier_addresses  LIST<STRING>  where it was in earlier dumps of the trace
 //
 // One row for each object of the address: ids are unique within a domain only. Go on
 // with references-of, referrers-of, shortest-root-path, dominator-chain or
@@ -28,6 +35,7 @@ MATCH (o:Object {dump: $dump, address: $address})
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 OPTIONAL MATCH (i:Dump|Object)-[:DOMINATES]->(o)
 OPTIONAL MATCH (i)-[:INSTANCE_OF]->(it:Type)
+OPTIONAL MATCH (o)-[:ALLOCATED_AT]->(s:AllocationSite)
 RETURN
   o.domain AS domain,
   coalesce(t.name, o.type_name) AS type,
@@ -44,6 +52,18 @@ RETURN
   o.value AS value,
   o.length AS length,
   o.external_bytes AS external_bytes,
-  o.identity_hash AS identity_hash
+  o.identity_hash AS identity_hash,
+  o.generation AS generation,
+  o.segment AS segment,
+  o.born_in_gc AS born_in_gc,
+  o.collections_survived AS collections_survived,
+  o.allocated_ms AS allocated_ms,
+  s.stack AS allocation_stack,
+  COLLECT {
+    MATCH (o)<-[:SURVIVED_AS]-(e:Object)
+    MATCH (d:Dump {number: e.dump})
+    RETURN d.name + ' ' + e.address
+    ORDER BY d.collection_number, d.number
+  } AS earlier_addresses
 ORDER BY o.key
 LIMIT $limit

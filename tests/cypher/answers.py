@@ -12,6 +12,8 @@ from math import floor
 from re import fullmatch
 from typing import TYPE_CHECKING
 
+from tests.cypher.trace_answers import origin
+
 if TYPE_CHECKING:
     from tests.cypher.twin import Heap, Obj
 
@@ -379,6 +381,9 @@ def object(heap: Heap, address: str, limit: int) -> Rows:
                 o.length,
                 o.external[1],
                 o.identity_hash,
+                o.generation,
+                o.segment,
+                *origin(heap, i),
             )
         )
     return rows[:limit]

@@ -14,7 +14,9 @@ from ingest.store.dumps import delete, unpublish
 from ingest.store.tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.heap import main_heap, two_domains
-from tests.cypher.twin import Heap
+from tests.cypher.twin import Heap, Trace
+from tests.dumps.trace import Heap as TracedHeap
+from tests.dumps.trace import graphs, live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +38,9 @@ class Loaded:
     heap: Heap
 
 
-def load_heap(database: Database, graph: HeapGraph, prefix: str) -> Loaded:
+def load_heap(
+    database: Database, graph: HeapGraph, prefix: str, sha256: str | None = None
+) -> Loaded:
     """Write ``graph`` under a name of its own."""
     name = f"{prefix}-{uuid4().hex}"
     written = write(
@@ -44,9 +48,23 @@ def load_heap(database: Database, graph: HeapGraph, prefix: str) -> Loaded:
         database,
         name=name,
         source=f"{name}.gclog",
-        sha256=uuid4().hex * 2,
+        sha256=graph.digest(sha256 or uuid4().hex * 2),
     )
     return Loaded(database, written.number, Heap(graph, name))
+
+
+def traced_heap() -> TracedHeap:
+    """One that has three dumps."""
+    return live(5, [0, 0, 1, 3, 0, 1, 0, 3, 0, 1, 0])
+
+
+def load_trace(database: Database) -> list[Loaded]:
+    """Write three dumps of one trace; the last one's twin knows the others."""
+    heap, sha256 = traced_heap(), uuid4().hex * 2
+    found = [load_heap(database, graph, "trace", sha256) for graph in graphs(heap)]
+    names = [loaded.heap.name for loaded in found]
+    found[-1].heap.trace = Trace(heap.dumps, names, heap.made)
+    return found
 
 
 def drop_heap(loaded: Loaded) -> None:
@@ -56,12 +74,14 @@ def drop_heap(loaded: Loaded) -> None:
 
 @pytest.fixture(scope="module")
 def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
-    """``main``, ``domains`` and ``dart``, three known heaps, loaded side by side."""
+    """Known heaps, loaded side by side; ``trace`` is the last of three dumps."""
+    *earlier, traced = load_trace(database)
     heaps = {
         "main": load_heap(database, main_heap(), "main"),
         "domains": load_heap(database, two_domains(), "domains"),
         "dart": load_heap(database, dart_heap(), "dart"),
+        "trace": traced,
     }
     yield heaps
-    for loaded in heaps.values():
+    for loaded in (*heaps.values(), *earlier):
         drop_heap(loaded)

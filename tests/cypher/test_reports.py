@@ -8,8 +8,14 @@ import pytest
 
 from ingest.queries.library import library
 from ingest.store.ask import ask
-from tests.cypher import answers, dart_answers, more_answers, place_answers
-from tests.cypher.conftest import drop_heap, load_heap
+from tests.cypher import (
+    answers,
+    dart_answers,
+    more_answers,
+    place_answers,
+    trace_answers,
+)
+from tests.cypher.conftest import drop_heap, load_heap, traced_heap
 from tests.cypher.dart_heap import CACHE, CLOSURES, LIST, NODES, TEXTS
 from tests.cypher.heap import NAMES, main_heap
 
@@ -28,6 +34,7 @@ SESSION, STRING, ITEM = "App.Session", "System.String", "App.Model.Item"
 DART = tuple(map(hex, (CACHE, LIST, NODES[0], NODES[2], TEXTS[1], CLOSURES[1])))
 
 CACHE_ = hex(CACHE)
+TRACED = traced_heap()
 
 CASES: dict[str, list[Given]] = {
     "accumulation-points": [
@@ -43,6 +50,12 @@ CASES: dict[str, list[Given]] = {
     "closures": [{}, {"limit": "1"}],
     "external-bytes": [{}, {"limit": "1"}],
     "isolates": [{}, {"limit": "1"}],
+    "survivors-of-dump": [{}, {"limit": "2"}, {"earlier": "none of that name"}],
+    "born-between": [{}, {"limit": "2"}, {"earlier": "none of that name"}],
+    "died-between": [{}, {"limit": "2"}, {"earlier": "none of that name"}],
+    "promoted-to-gen2": [{}, {"limit": "2"}],
+    "oldest-objects": [{}, {"born": "false"}, EVERYTHING],
+    "allocation-sites": [{}, {"limit": "1"}],
     "gc-timeline": [{}, {"limit": "1"}],
     "segments": [{}, {"limit": "1"}],
     "heap-balance": [{}, {"limit": "1"}],
@@ -102,7 +115,8 @@ CASES: dict[str, list[Given]] = {
     + [
         {"address": a}
         for a in ("0x100", "0x110", "0x140", "0x702", "0x800", "0x113", "0xa00", "0x1")
-    ],
+    ]
+    + [{"address": hex(seen.at)} for seen in TRACED.dumps[-1].objects[:8]],
     "objects-of-type": [{"type": name} for name in NAMES.values()]
     + [{"type": "-"}, {"type": "dart:core::_OneByteString"}],
     "owners-of-type": [
@@ -184,7 +198,7 @@ ALL = [
     Case(query, heap, given)
     for query in library()
     for given in CASES.get(query, [])
-    for heap in ("main", "domains", "dart")
+    for heap in ("main", "domains", "dart", "trace")
 ]
 FITS: dict[str, Callable[[object], bool]] = {
     "STRING": lambda value: isinstance(value, str),
@@ -216,7 +230,7 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
     values = library()[query].bind(given, loaded.number)
     del values["dump"]
     name = query.replace("-", "_")
-    rooms = (answers, more_answers, dart_answers, place_answers)
+    rooms = (answers, more_answers, dart_answers, place_answers, trace_answers)
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return list(twin(loaded.heap, **values))
 

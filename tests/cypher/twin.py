@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.graph import HeapGraph
+    from tests.dumps.trace import Dump, Thing
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,32 @@ def _told(column: NDArray[Any] | None, i: int, nothing: int) -> int | None:
     return None if column is None or column[i] == nothing else int(column[i])
 
 
+@dataclass(frozen=True)
+class Trace:
+    """The dumps of a trace, up to the heap's own.
+
+    Attributes:
+        names: Of the dumps in the database.
+        made: All objects that were allocated, in their order.
+    """
+
+    dumps: Sequence[Dump]
+    names: Sequence[str]
+    made: Sequence[Thing]
+
+
 @dataclass
 class Heap:
     """One dump; objects, types and roots are their indexes.
 
     Attributes:
         name: Of the dump in the database.
+        trace: What it comes from; ``None`` for a dump that stands alone.
     """
 
     graph: HeapGraph
     name: str
+    trace: Trace | None = None
     _lost: dict[int, set[int]] = field(default_factory=dict)
 
     @cached_property

@@ -177,14 +177,17 @@ def live(seed: int, steps: Sequence[int]) -> Heap:
 
 
 def graphs(heap: Heap) -> list[HeapGraph]:
-    """Its dumps as a reader makes them; references and roots are by chance."""
+    """Its dumps as a reader makes them.
+
+    References, which make no circle, and roots are by chance.
+    """
     return [_graph(heap, dump) for dump in heap.dumps]
 
 
 def _graph(heap: Heap, dump: Dump) -> HeapGraph:
     n, chance = len(dump.objects), random.Random(dump.upto)
-    counts = [chance.randrange(3) for _ in range(n)]
-    targets = [chance.randrange(n) for _ in range(sum(counts))]
+    counts = [chance.randrange(2) if row < n - 1 else 0 for row in range(n)]
+    targets = [chance.randrange(row + 1, n) for row in range(n) if counts[row]]
     roots = [row for row in range(n) if chance.random() < 0.3]
     made = heap.made
     return HeapGraph(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.pipeline import drop, write
+from ingest.queries.library import library
 from ingest.settings import settings
+from ingest.store.ask import ask
 from ingest.store.bolt import ensure_schema
 from ingest.store.connection import connect
 from ingest.store.embedded import EmbeddedServer, target_of
@@ -28,6 +30,8 @@ pytestmark = pytest.mark.server
 
 SHA256 = "5e" * 32
 STEPS = [0, 0, 1, 3, 0, 1, 0, 3, 0, 4, 0]
+
+FIRST_AND_LAST = ("dump 0", "dump 2")
 
 Links = set[tuple[str, str, str, str]]
 
@@ -86,10 +90,17 @@ def test_over_bolt_in_any_order_and_without_the_one_between(
     database, heap = empty_database, live(7, STEPS)
     assert len(heap.dumps) == 3
 
+    numbers = {}
     for which, loaded in ((1, {1}), (2, {1, 2}), (0, {0, 1, 2})):
-        put(database, heap, which)
+        numbers[which] = put(database, heap, which)
         assert links(database) == true_links(heap, loaded)
     assert {older for older, *_ in links(database)} == {"dump 0", "dump 1"}
+
+    answer = ask(
+        database, library()["survivors-of-dump"], {"earlier": "dump 0"}, numbers[2]
+    )
+    first_to_last = [link for link in links(database) if link[::2] == FIRST_AND_LAST]
+    assert sum(cast("int", row[1]) for row in answer.rows) == len(first_to_last) > 0
 
     drop("dump 1", database)
     assert links(database) == true_links(heap, {0, 2}) != set()

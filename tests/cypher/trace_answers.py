@@ -1,0 +1,190 @@
+"""What queries about a trace must answer, from the heap that lived it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from ingest.history import OLDEST
+from tests.dumps.trace import SITES, TYPES
+
+if TYPE_CHECKING:
+    from tests.cypher.answers import Row, Rows
+    from tests.cypher.twin import Heap, Obj
+    from tests.dumps.trace import Seen
+
+
+def _then_and_now(
+    heap: Heap, earlier: str | None
+) -> tuple[dict[int, Seen], dict[int, Seen], str] | None:
+    """What was seen in the earlier dump and in this one, by identity; its name."""
+    trace = heap.trace
+    if trace is None or not trace.names[:-1]:
+        return None
+    name = trace.names[-2] if earlier is None else earlier
+    if name not in trace.names[:-1]:
+        return None
+    then, now = (
+        {id(seen.thing): seen for seen in trace.dumps[at].objects}
+        for at in (trace.names.index(name), -1)
+    )
+    return then, now, name
+
+
+def _rows_of_now(heap: Heap) -> list[tuple[Obj, Seen]]:
+    """Objects of the dump, each with the thing that it is."""
+    if heap.trace is None:
+        return []
+    return list(zip(heap.objects, heap.trace.dumps[-1].objects, strict=True))
+
+
+def origin(heap: Heap, i: int) -> Row:
+    """What a trace tells of one object."""
+    if heap.trace is None:
+        return (None, None, None, None, [])
+    *before, (last, _) = zip(heap.trace.dumps, heap.trace.names, strict=True)
+    seen = last.objects[i]
+    return (
+        _born_in(seen),
+        seen.survived,
+        heap.trace.made.index(seen.thing),
+        " < ".join(SITES[seen.thing.site]),
+        [
+            f"{name} {hex(other.at)}"
+            for dump, name in before
+            for other in dump.objects
+            if other.thing is seen.thing
+        ],
+    )
+
+
+def survivors_of_dump(heap: Heap, earlier: str | None, limit: int) -> Rows:
+    if (found := _then_and_now(heap, earlier)) is None:
+        return []
+    then, now, name = found
+    groups: dict[int, list[int]] = defaultdict(list)
+    for who in then.keys() & now.keys():
+        groups[then[who].thing.type].append(who)
+    rows = []
+    for kind, both in groups.items():
+        before = sum(seen.thing.type == kind for seen in then.values())
+        rows.append(
+            (
+                TYPES[kind],
+                len(both),
+                sum(now[who].thing.size for who in both),
+                sum(now[who].at != then[who].at for who in both),
+                before,
+                round(100 * len(both) / before, 1),
+                name,
+            )
+        )
+    return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
+
+
+def born_between(heap: Heap, earlier: str | None, limit: int) -> Rows:
+    if (found := _then_and_now(heap, earlier)) is None:
+        return []
+    then, _, name = found
+    groups: dict[int, list[tuple[Obj, Seen]]] = defaultdict(list)
+    for pair in _rows_of_now(heap):
+        if id(pair[1].thing) not in then:
+            groups[pair[1].thing.type].append(pair)
+    rows = []
+    for kind, new in groups.items():
+        largest = max(new, key=lambda p: (heap.retained_bytes(p[0].index), -p[0].index))
+        rows.append(
+            (
+                TYPES[kind],
+                len(new),
+                sum(seen.thing.size for _, seen in new),
+                sum(seen.survived > 1 for _, seen in new),
+                largest[0].address,
+                heap.retained_bytes(largest[0].index),
+                name,
+            )
+        )
+    return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
+
+
+def died_between(heap: Heap, earlier: str | None, limit: int) -> Rows:
+    if (found := _then_and_now(heap, earlier)) is None:
+        return []
+    then, now, name = found
+    gone = Counter(then[who].thing.type for who in then.keys() - now.keys())
+    rows = []
+    for kind, many in gone.items():
+        size = sum(
+            then[who].thing.size
+            for who in then.keys() - now.keys()
+            if then[who].thing.type == kind
+        )
+        before = sum(seen.thing.type == kind for seen in then.values())
+        share = round(100 * many / before, 1)
+        rows.append((TYPES[kind], many, size, before, share, name))
+    return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
+
+
+def _born_in(seen: Seen) -> int | None:
+    return seen.thing.born + 1 if seen.thing.born else None
+
+
+def promoted_to_gen2(heap: Heap, limit: int) -> Rows:
+    groups: dict[int, list[tuple[Obj, Seen]]] = defaultdict(list)
+    for pair in _rows_of_now(heap):
+        if pair[1].generation == OLDEST and pair[1].thing.born:
+            groups[pair[1].thing.type].append(pair)
+    rows = []
+    for kind, old in groups.items():
+        births = [seen.thing.born + 1 for _, seen in old]
+        rows.append(
+            (
+                TYPES[kind],
+                len(old),
+                sum(seen.thing.size for _, seen in old),
+                min(births),
+                max(births),
+                min(seen.survived for _, seen in old),
+                sum(o.index in heap.live for o, _ in old),
+            )
+        )
+    return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
+
+
+def oldest_objects(heap: Heap, born: bool, limit: int) -> Rows:
+    rows = [
+        (
+            heap.name_of(o.index),
+            o.address,
+            seen.survived,
+            _born_in(seen),
+            seen.generation,
+            o.shallow,
+            heap.retained_bytes(o.index),
+            hex(seen.thing.born_at),
+        )
+        for o, seen in _rows_of_now(heap)
+        if seen.thing.born or not born
+    ]
+    return sorted(rows, key=lambda r: (-r[2], -r[6]))[:limit]
+
+
+def allocation_sites(heap: Heap, limit: int) -> Rows:
+    groups: dict[int, list[Obj]] = defaultdict(list)
+    for o, seen in _rows_of_now(heap):
+        groups[seen.thing.site].append(o)
+    rows = []
+    for site, made in sorted(groups.items()):
+        live = [o for o in made if o.index in heap.live]
+        types = Counter(heap.name_of(o.index) for o in made)
+        rows.append(
+            (
+                SITES[site][0],
+                sum(o.shallow for o in live),
+                len(live),
+                len(made),
+                min(types, key=lambda name: (-types[name], name)),
+                " < ".join(SITES[site]),
+            )
+        )
+    return sorted(rows, key=lambda r: (-r[1], -r[3]))[:limit]
