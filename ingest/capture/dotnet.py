@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,12 +25,14 @@ from typing import TYPE_CHECKING
 from ingest.capture import TIMEOUT_S
 from ingest.capture.dotnet_ipc import Provider, session
 from ingest.capture.dotnet_processes import find, is_stopped
-from ingest.capture.gc_events import RUNTIME, GcEvents
+from ingest.capture.gc_events import GcEvents
 from ingest.capture.whole import check_free, whole_file
 from ingest.errors import CaptureError
 from ingest.progress import silent
+from ingest.readers.gc_events import PROVIDER
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from contextlib import AbstractContextManager
 
     from ingest.capture.dotnet_ipc import Session
@@ -150,14 +153,13 @@ def forget_types(target: Target, timeout_s: float) -> None:
     Raises:
         CaptureError: it cannot be reached, or refuses.
     """
-    providers = (Provider(RUNTIME, _GC),)
+    providers = (Provider(PROVIDER, _GC),)
     for _ in range(_FORGET_TRIES):
         events = GcEvents()
         with session(
             target.socket, providers, mib=_SMALL_MIB, timeout_s=timeout_s
         ) as short:
-            for piece in short.stop(timeout_s):
-                events.feed(piece)
+            events.read(short.stop(timeout_s))
         if not events.gc_count:
             return
         # It dumped its heap for a session of someone else. If that one was killed,
@@ -191,41 +193,50 @@ class _Taking:
 
     def heap(self) -> GcEvents:
         """Write one heap dump; returns what is in the stream."""
-        with self._session(_HEAP, self._buffer_mib) as main:
-            self._read_dump(main, 1)
-            self._finish(main)
-        return self._events
+        return self._written(self._heap())
 
     def track(self, seconds: float) -> GcEvents:
         """Write a heap dump, the collections of some seconds, and another dump."""
-        with self._session(_HEAP | _MOVES, self._buffer_mib) as main:
-            self._read_dump(main, 1)
-            self._read_for(main, seconds)
-            with self._session(_GC, _SMALL_MIB) as second:
-                self._read_dump(main, self._events.finished_count + 1, second)
-                self._finish(main, second)
+        return self._written(self._track(seconds))
+
+    def _written(self, pieces: Generator[bytes]) -> GcEvents:
+        """Take all pieces; sessions end with them, whatever happens."""
+        with closing(pieces):
+            self._events.read(pieces)
+        if not self._events.is_ended:
+            raise self._ended()
         return self._events
 
+    def _heap(self) -> Generator[bytes]:
+        with self._session(_HEAP, self._buffer_mib) as main:
+            yield from self._until_dump(main, 1)
+            yield from self._last(main)
+
+    def _track(self, seconds: float) -> Generator[bytes]:
+        with self._session(_HEAP | _MOVES, self._buffer_mib) as main:
+            yield from self._until_dump(main, 1)
+            yield from self._for(main, seconds)
+            with self._session(_GC, _SMALL_MIB) as second:
+                count = self._events.finished_count + 1
+                yield from self._until_dump(main, count, second)
+                yield from self._last(main)
+                second.drain(self._timeout_s)
+
     def _session(self, keywords: int, mib: int) -> AbstractContextManager[Session]:
-        providers = (Provider(RUNTIME, keywords),)
+        providers = (Provider(PROVIDER, keywords),)
         return session(self._port, providers, mib=mib, timeout_s=self._timeout_s)
 
-    def _take(self, piece: bytes) -> None:
-        self._file.write(piece)
-        self._events.feed(piece)
-        self._progress("capture", self._file.byte_count, None)
-
-    def _read_dump(
+    def _until_dump(
         self, main: Session, dump_count: int, other: Session | None = None
-    ) -> None:
-        """Read until so many heap dumps are over."""
+    ) -> Generator[bytes]:
+        """Pieces until so many heap dumps are over."""
         waits_until = time.monotonic() + self._timeout_s
         while self._events.finished_count < dump_count:
             piece = main.read(_TICK_S)
             if other is not None:
                 other.read(0)
             if piece:
-                self._take(piece)
+                yield self._kept(piece)
                 waits_until = time.monotonic() + self._timeout_s
             elif piece is not None:
                 raise self._ended()
@@ -236,25 +247,27 @@ class _Taking:
                     "more time: --timeout"
                 )
 
-    def _read_for(self, main: Session, seconds: float) -> None:
-        """Read for so long, whether something comes or not."""
+    def _for(self, main: Session, seconds: float) -> Generator[bytes]:
+        """Pieces for so long, whether one comes or not."""
         start = time.monotonic()
         while (passed := time.monotonic() - start) < seconds:
             piece = main.read(min(_TICK_S, seconds - passed))
             if piece:
                 self._file.write(piece)
-                self._events.feed(piece)
+                yield piece
             elif piece is not None:
                 raise self._ended()
             self._progress("track", int(passed), int(seconds))
 
-    def _finish(self, main: Session, other: Session | None = None) -> None:
+    def _last(self, main: Session) -> Generator[bytes]:
+        """Pieces until the session is at its end, which is asked for."""
         for piece in main.stop(self._timeout_s):
-            self._take(piece)
-        if not self._events.is_ended:
-            raise self._ended()
-        if other is not None:
-            other.drain(self._timeout_s)
+            yield self._kept(piece)
+
+    def _kept(self, piece: bytes) -> bytes:
+        self._file.write(piece)
+        self._progress("capture", self._file.byte_count, None)
+        return piece
 
     def _ended(self) -> CaptureError:
         return CaptureError(

@@ -64,17 +64,19 @@ class Feed:
         """Where the next byte stands in the dump."""
         return self._passed + self.position
 
-    def grow(self) -> bool:
+    def grow(self, least: int | None = None) -> bool:
         """Let go of what was read, and put more behind the rest of the window.
 
-        A record that is larger than the window doubles it each time.
+        Args:
+            least: How many bytes; no chunk is waited for once they are there. Without
+                it the window doubles.
 
         Returns:
             Whether there was more.
         """
         parts = [self.data[self.position :]]
-        wanted, got = len(parts[0]), 0
-        while got <= wanted and (chunk := next(self._chunks, b"")):
+        wanted, got = least or len(parts[0]) + 1, 0
+        while got < wanted and (chunk := next(self._chunks, b"")):
             parts.append(chunk)
             got += len(chunk)
         if got:
@@ -88,8 +90,8 @@ class Feed:
         Raises:
             TruncatedDump: there are not so many.
         """
-        while len(self.data) - self.position < size:
-            if not self.grow():
+        while (missing := size - len(self.data) + self.position) > 0:
+            if not self.grow(missing):
                 raise TruncatedDump(
                     f"the file ends where {size:,} bytes more should stand; "
                     "get it again",
@@ -102,8 +104,9 @@ class Feed:
 
     def up_to(self, size: int) -> bytes:
         """The next ``size`` bytes; fewer where the file ends before."""
-        while len(self.data) - self.position < size and self.grow():
-            pass
+        missing = size - len(self.data) + self.position
+        if missing > 0:
+            self.grow(missing)
         return self.take(min(size, len(self.data) - self.position))
 
     def fixed(self, layout: Struct) -> tuple[Any, ...]:

@@ -139,10 +139,29 @@ class EventStream:
             MalformedDump: a block contradicts the format.
         """
         pending: list[Event] = []
+        for kind, told in self._by_block():
+            pending += told
+            if kind is BlockKind.SEQUENCE_POINT:
+                yield from sorted(pending, key=attrgetter("ticks"))
+                pending = []
+        yield from sorted(pending, key=attrgetter("ticks"))
+
+    def as_they_come(self) -> Iterator[Event]:
+        """The same in the order of the stream; none is waited for behind a block.
+
+        Raises:
+            MalformedDump: a block contradicts the format.
+        """
+        for _, told in self._by_block():
+            yield from told
+
+    def _by_block(self) -> Iterator[tuple[BlockKind, Iterator[Event]]]:
+        """Each block's kind and wanted events; all that it tells is learnt."""
         is_6 = self.trace.version >= 6
         for block in self._blocks:
+            told: Iterator[Event] = iter(())
             if block.kind is BlockKind.EVENTS:
-                pending += self._events(block)
+                told = self._scanned(block, every=False)
             elif block.kind is BlockKind.METADATA and not is_6:
                 for event in self._scanned(block, every=True):
                     self._learn(event)
@@ -152,13 +171,7 @@ class EventStream:
                     _PARSED[block.kind](self, feed)
                 except TruncatedDump as error:
                     raise cut_inside(block, self._name) from error
-            if block.kind is BlockKind.SEQUENCE_POINT:
-                yield from sorted(pending, key=attrgetter("ticks"))
-                pending = []
-        yield from sorted(pending, key=attrgetter("ticks"))
-
-    def _events(self, block: Block) -> Iterator[Event]:
-        return self._scanned(block, every=False)
+            yield block.kind, told
 
     def _scanned(self, block: Block, *, every: bool) -> Iterator[Event]:
         """The events of a block: all, or the wanted ones."""

@@ -339,7 +339,7 @@ def test_what_survives_is_what_the_program_knows_to_have_survived(
 
     code, out, err = ingest("load", str(tmp_path / "leak.nettrace"), "--all-dumps")
 
-    assert (code, err) == (0, "")
+    assert code == 0, err
     first, last = (line.partition(":")[0] for line in out.splitlines())
     _, pairs = empty_database.read(
         "MATCH (d:Dump)-[:HAS_DOMAIN]->(), (a:Object {dump: d.number, "

@@ -13,8 +13,8 @@ FLOORS = {
     "history": 1,
     "settings": 2, "compiled": 2, "graph": 2, "queries": 2, "example": 2,
     "serve": 2,
-    "readers": 3, "analysis": 3, "capture": 3,
-    "store": 4, "reports": 4,
+    "readers": 3, "analysis": 3,
+    "capture": 4, "store": 4, "reports": 4,
     "pipeline": 5,
     "cli": 6, "__main__": 7,
 }  # fmt: skip

@@ -48,7 +48,7 @@ from tests.unit.capture.fake_dotnet import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.conftest import Ran
 
@@ -205,27 +205,35 @@ GAP = [
         ([stream(*LOST)], END, "lost events"),
         ([stream(*GAP)], END, "lost events"),
         ([stream(*dump(1, is_named=False))], END, "names no types"),
-        ([b"Nettrace" + bytes(24)], END, "does not begin as a stream"),
-        ([opening(3)], END, "pointers of 3 bytes"),
-        ([opening() + b"\x09"], END, "tag 9 where an object begins"),
+        (
+            [b"Nettrace" + bytes(24)],
+            END,
+            "(byte 20: version 0 of ",
+        ),
+        ([opening(3)], END, "pointers have 3 bytes"),
+        ([opening() + b"\x09"], END, "does not come to its end"),
         (
             [opening() + struct.pack("<BBBiii", 5, 5, 1, 1, 1, 1 << 30)],
             END,
-            "a name of 1073741824 bytes",
+            "the name of a block claims 1,073,741,824 bytes",
         ),
         (
             [opening() + block(b"EventBlock", b"", 0, size=0x7FFFFFFF)],
             END,
-            "a block of 2147483647 bytes",
+            "does not come to its end",
         ),
-        ([opening() + block(b"EventBlock", b"", 0, size=-1)], END, "a block of -1"),
+        (
+            [opening() + block(b"EventBlock", b"", 0, size=-1)],
+            END,
+            "the file claims -1 bytes of a block",
+        ),
         (
             [(made := opening()) + block(b"EventBlock", b"\x04\0\1\0\xff", len(made))],
             END,
-            "cut short",
+            "(byte 137: a block ends before what it has)",
         ),
-        ([stream((18, struct.pack("<IIH", 0, 1 << 31, 1)))], END, "cut short"),
-        ([stream((15, struct.pack("<IH", 1 << 31, 1)))], END, "cut short"),
+        ([stream((18, struct.pack("<IIH", 0, 1 << 31, 1)))], END, "about nodes"),
+        ([stream((15, struct.pack("<IH", 1 << 31, 1)))], END, "about types"),
     ],
 )
 def test_streams_that_are_none(
@@ -241,16 +249,21 @@ def test_streams_that_are_none(
 def test_collections_of_others_are_not_waited_for() -> None:
     events = GcEvents()
     begun = [(1, gc_start(1, depth=0)), (2, gc_end(1)), (1, gc_start(2, type_=1))]
-    events.feed(stream(*begun, (2, gc_end(2)), (1, gc_start(3)), (2, gc_end(3))))
+    events.read([stream(*begun, (2, gc_end(2)), (1, gc_start(3)), (2, gc_end(3)))])
     assert (events.gc_count, events.finished_count) == (3, 0)
 
 
 def test_events_of_several_threads_come_in_any_order() -> None:
     events = GcEvents()
     told = stream(*dump(1), order=(1, 2, 3, 4, 0))
-    events.feed(told[:-30])
-    assert events.finished_count == 0
-    events.feed(told[-30:])
+
+    def pieces() -> Iterator[bytes]:
+        yield told[:-30]
+        assert events.finished_count == 0
+        yield told[-30:]
+        assert events.finished_count == 1
+
+    events.read(pieces())
     assert events.finished_count == 1
 
 
@@ -271,8 +284,7 @@ def test_events_in_every_form(
     data = stream(*told, pointer_bytes=pointer_bytes, is_short=is_short) + END
     for step in (1, 7, len(data)):
         events = GcEvents()
-        for at in range(0, len(data), step):
-            events.feed(data[at : at + step])
+        events.read(data[at : at + step] for at in range(0, len(data), step))
         (only,) = events.dumps
         assert (only.object_count, only.edge_count, only.is_whole) == (3, 2, True)
         assert (events.type_ids, events.used_type_ids) == ({7, 9}, {7, 8})
