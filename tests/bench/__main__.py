@@ -56,6 +56,7 @@ def main() -> None:
     tables.commands(dump, limits)
     tables.stages(dump, HOME, limits, peers=not chosen.no_peers)
     tables.formats(HOME)
+    tables.tracking()
     sizes = [size for size in SIZES if size < objects] + [objects]
     if len(sizes) > 1:
         tables.growth_of_info(HOME, sizes)

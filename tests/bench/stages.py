@@ -169,6 +169,35 @@ def costs() -> Found:
     return {name: list(cost) for name, cost in measured().items()}
 
 
+def tracking(objects: str, count: str) -> Found:
+    """Objects through collections, forth and back; every other one compacts.
+
+    The heap lies in 2,000 blocks, which stay, or change places.
+    """
+    from ingest.analysis.tracking import replay, trace_back
+    from ingest.history import OLDEST, Survival
+
+    chance, n, blocks = np.random.default_rng(1), int(objects), 2_000
+    base = np.uint64(1 << 40)
+    address = base + 8 * np.sort(chance.choice(4 * n, n, replace=False)).astype("u8")
+    edges = np.linspace(0, 4 * n, blocks + 1).astype(np.uint64) * np.uint64(8) + base
+    length = np.diff(edges)
+    collections = []
+    for number in range(int(count)):
+        order = chance.permutation(blocks) if number % 2 else np.arange(blocks)
+        new = np.empty(blocks, np.uint64)
+        begins = np.cumsum(np.append(0, length[order][:-1])).astype(np.uint64)
+        new[order] = base + begins
+        collections.append(Survival(number, OLDEST, edges[:-1], new, length))
+    forth_s, fate = timed(3, lambda: replay(address, None, collections))
+    back_s, origins = timed(3, lambda: trace_back(fate.address, collections))
+    return {
+        "forth_s": forth_s,
+        "back_s": back_s,
+        "same": bool((origins.known_at == address).all()),
+    }
+
+
 STAGES: tuple[Callable[..., Found], ...] = (
     reading,
     plain_reader,
@@ -176,6 +205,7 @@ STAGES: tuple[Callable[..., Found], ...] = (
     igraph_dominators,
     our_dominators,
     costs,
+    tracking,
 )
 
 

@@ -80,6 +80,16 @@ def formats(home: Path) -> None:
         row(f"{name}: peak memory", info.peak_mib, "MiB")
 
 
+def tracking() -> None:
+    """A million objects through a hundred collections."""
+    objects, count = 1_000_000, 100
+    head(f"{objects:,} objects through {count} collections (fastest of 3)")
+    found = stage("tracking", str(objects), str(count))
+    row("where each one went", found["forth_s"], "s", limit=3.0)
+    row("where each one comes from", found["back_s"], "s", limit=3.0)
+    print(f"  back is where they were: {found['same']}")
+
+
 def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
     """Reader, analysis and dominators, beside what others take for the same."""
     head("stages in one process each, beside peers in theirs")
