@@ -321,7 +321,7 @@ def _uncollect(
             of = UNKNOWN
             if b < len(bound_start) and bound_start[b] <= at:
                 of = bound_generation[b]
-            is_told = len(bound_start) > 0 or condemned >= OLDEST
+            is_told = condemned >= OLDEST or (condemned >= 0 and len(bound_start) > 0)
             if youngest > 0:
                 gone = of >= youngest and condemned >= OLDEST
             else:

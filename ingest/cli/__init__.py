@@ -19,6 +19,7 @@ from ingest.cli import (
     info,
     report,
     server,
+    timeline,
     why,
 )
 from ingest.errors import IngestError
@@ -63,6 +64,7 @@ def _options(
 
 app.command("load")(dumps.load)
 app.command("info")(info.info)
+app.command("timeline")(timeline.timeline)
 app.command("list")(dumps.list_)
 app.command("drop")(dumps.drop)
 app.command("export")(export.export)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.errors import UnknownFormat
+from ingest.readers.base import TimelineReader
 from ingest.readers.source import STDIN, open_source
 
 if TYPE_CHECKING:
-    from ingest.graph import HeapGraph
+    from ingest.graph import GarbageCollection, HeapGraph
     from ingest.progress import Progress
     from ingest.readers.base import Reader, ReadOptions
     from ingest.readers.source import Source
 
-__all__ = ["open_source", "probe", "read", "reader_for", "readers"]
+__all__ = ["open_source", "probe", "read", "reader_for", "readers", "timeline"]
 
 
 def readers() -> tuple[Reader, ...]:
@@ -41,6 +42,21 @@ def reader_for(source: Source) -> Reader:
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read ``source`` with the reader that claims it."""
     return reader_for(source).read(source, options, progress)
+
+
+def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
+    """The collections that ``source`` tells of, whether it has a heap dump or not.
+
+    Raises:
+        UnknownFormat: no reader of such a format claims it.
+        DumpError: it cannot be read.
+    """
+    reader = reader_for(source)
+    if not isinstance(reader, TimelineReader):
+        raise UnknownFormat(
+            f"a file of format {reader.NAME} tells of no collections", path=source.name
+        )
+    return reader.timeline(source, progress)
 
 
 def probe(dump: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from ingest.graph import HeapGraph
+    from ingest.graph import GarbageCollection, HeapGraph
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
@@ -66,4 +66,18 @@ class Reader(Protocol):
         Raises:
             MalformedDump: the dump contradicts its format beyond reading.
             TruncatedDump: with ``options.strict``, the dump ends too early.
+        """
+
+
+@runtime_checkable
+class TimelineReader(Reader, Protocol):
+    """A format whose files tell of collections: a fifth name."""
+
+    def timeline(self, source: Source, progress: Progress) -> list[GarbageCollection]:
+        """The collections of the file's process, in their order.
+
+        ``is_dump`` tells which of them have a heap dump.
+
+        Raises:
+            MalformedDump: the file contradicts its format beyond reading.
         """

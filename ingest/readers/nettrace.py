@@ -11,6 +11,7 @@ NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,14 +27,14 @@ from ingest.readers.nettrace_stream import EventStream
 from ingest.readers.report import Report
 
 if TYPE_CHECKING:
-    from ingest.graph import HeapGraph
+    from ingest.graph import GarbageCollection, HeapGraph
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
     from ingest.readers.nettrace_snapshot import Collection
     from ingest.readers.nettrace_stream import Gaps
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "TITLE", "read", "sniff"]
+__all__ = ["NAME", "TITLE", "read", "sniff", "timeline"]
 
 TITLE = ".NET event trace with a heap snapshot (EventPipe)"
 
@@ -76,11 +77,40 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         chosen.told,
         snapshots.types.get(chosen.process, {}),
         lossy=len(gaps.lost) > 0,
-        timeline=snapshots.timeline(stream.trace.ticks, stream.trace.ticks_per_second),
+        timeline=_timeline(snapshots, stream, chosen.process),
         others=snapshots.others(),
         before=history(snapshots.collections, chosen, gaps),
         report=report,
     )
+
+
+def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
+    """The collections of the process that has most of them; no heap dump is read.
+
+    Raises:
+        MalformedDump: the stream contradicts its format.
+    """
+    stream = EventStream(Feed(source.chunks(progress), source.name), wanted)
+    payloads = Payloads(stream.trace.pointer_bytes, source.name)
+    snapshots = Snapshots(payloads, _NONE)
+    snapshots.read(stream)
+    of = Counter(collection.process for collection in snapshots.collections)
+    return [
+        one
+        for process, _ in of.most_common(1)
+        for one in _timeline(snapshots, stream, process)
+    ]
+
+
+_NONE = -1
+"""No collection has this number."""
+
+
+def _timeline(
+    snapshots: Snapshots, stream: EventStream, process: int
+) -> list[GarbageCollection]:
+    trace = stream.trace
+    return snapshots.timeline(process, trace.ticks, trace.ticks_per_second)
 
 
 def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None:

@@ -172,14 +172,16 @@ class Snapshots:
             places.told_at = event.ticks
         places.survived(kind, event, self._payloads.rows(event).rows)
 
-    def timeline(self, ticks: int, ticks_per_second: int) -> list[GarbageCollection]:
-        """The collections of the process that the chosen one is of.
+    def timeline(
+        self, process: int, ticks: int, ticks_per_second: int
+    ) -> list[GarbageCollection]:
+        """The collections of a process; which of them is the chosen dump, or has one.
 
         Args:
+            process: Its number.
             ticks: The clock at the start of the trace.
             ticks_per_second: How fast it is.
         """
-        assert self.chosen is not None
 
         def microseconds(span: int) -> int:
             return max(span, 0) * 1_000_000 // max(ticks_per_second, 1)
@@ -200,10 +202,10 @@ class Snapshots:
                 else _sum(c.stats.promoted_bytes),
                 moved_bytes=_fits(c.places.moved_bytes),
                 kept_bytes=_fits(c.places.kept_bytes),
-                is_dump=c is self.chosen,
+                is_dump=c is self.chosen or (self.chosen is None and c.node_count > 0),
             )
             for c in self.collections
-            if c.process == self.chosen.process
+            if c.process == process
         ]
 
     def _take(self, kind: Gc, event: Event) -> None:
@@ -278,8 +280,9 @@ class Snapshots:
         elif numbers:
             found = f"{len(numbers):,} collections, {min(numbers)} to {max(numbers)}"
         return (
-            f"the trace has no heap dump (it has {found}); record one with "
-            "dotnet-gcdump, or with keywords 0x1980001 of the runtime"
+            f"the trace has no heap dump (it has {found}: ingest timeline shows them); "
+            "record one with ingest capture dotnet, dotnet-gcdump, or the runtime's "
+            "keywords 0x1980001"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,32 @@ def test_a_trace_without_a_snapshot_says_so(
     error = capsys.readouterr().err
     assert "the trace has no heap dump (it has " in error
     assert f"{TRACES[trace.stem][1]:,} collection" in error
+
+
+TIMELINES = {
+    "eventpipe-dotnetcore3.0-win-x64-objver4": (
+        478,
+        {0: 473, 1: 5},
+        (1, 0, "small objects allocated", "blocking", 5455940, 20035, 245416, 175504),
+    ),
+    "HeartRateMonitor.10068": (
+        1,
+        {0: 1},
+        (4, 0, "small objects allocated", "blocking", 1233273, 3590, 673176, 68060),
+    ),
+}
+
+
+def test_the_timeline_of_a_trace(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count, generations, first = TIMELINES[trace.stem]
+    with pytest.raises(SystemExit):
+        main(["timeline", str(trace), "--json"])
+    found = json.loads(capsys.readouterr().out)
+
+    assert len(found) == count
+    assert Counter(one["generation"] for one in found) == generations
+    assert tuple(found[0].values())[:8] == first
+    assert all(one["moved_bytes"] is not None for one in found)
+    assert not any(one["is_dump"] for one in found)

@@ -103,18 +103,33 @@ def test_what_told_nothing_is_a_wall() -> None:
     assert origins.survived.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("generation", [0, 1])
-def test_without_bounds_nobody_knows_who_is_old(generation: int) -> None:
+YOUNG = Bounds(
+    np.array([90], np.uint64), np.array([400], np.uint64), np.array([0], np.int8)
+)
+
+
+@pytest.mark.parametrize(
+    ("generation", "before", "is_born"),
+    [(0, None, False), (1, None, False), (-1, YOUNG, False), (0, YOUNG, True)],
+)
+def test_nobody_is_taken_for_another_where_too_little_is_told(
+    generation: int, before: Bounds | None, *, is_born: bool
+) -> None:
+    """Whether what lies at an address now lay there before: no one knows."""
     at = np.array([100], np.uint64)
     length = np.array([50], np.uint64)
+    both = np.array([100, 300], np.uint64)
 
     origins = trace_back(
         np.array([110, 300], np.uint64),
-        [Survival(1, generation, at, at, length), Survival(2, 2, at, at, length)],
+        [
+            Survival(1, generation, at, at, length, before),
+            Survival(2, 2, both, both, np.array([50, 50], np.uint64)),
+        ],
     )
 
-    assert origins.known_since.tolist() == [0, UNTOLD]
-    assert origins.is_born.tolist() == [False, True]
+    assert origins.known_since.tolist() == [0, 1]
+    assert origins.is_born.tolist() == [False, is_born]
 
 
 @given(st.data())

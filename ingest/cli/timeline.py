@@ -1,0 +1,74 @@
+"""``timeline``: the collections that a trace or log tells of, without a database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import AsJson, DumpFile, Format
+from ingest.queries.answer import Answer
+from ingest.reports.render import OutputFormat
+
+if TYPE_CHECKING:
+    from ingest.graph import GarbageCollection
+
+_COLUMNS = (
+    "number",
+    "generation",
+    "reason",
+    "mode",
+    "started_us",
+    "duration_us",
+    "heap_bytes",
+    "promoted_bytes",
+    "moved_bytes",
+    "kept_bytes",
+    "is_dump",
+)
+_SHORT = {
+    "number": "gc",
+    "generation": "gen",
+    "started_us": "at ms",
+    "duration_us": "took ms",
+    "heap_bytes": "heap KiB",
+    "promoted_bytes": "promoted KiB",
+    "moved_bytes": "moved KiB",
+    "is_dump": "dump",
+}
+
+
+def timeline(
+    dump: DumpFile, form: Format = OutputFormat.TABLE, as_json: AsJson = False
+) -> None:
+    """List the collections that FILE tells of; it needs no heap dump for that.
+
+    Exit 3: not a trace or log that we read. Of a loaded dump: ingest query gc-timeline.
+    """
+    from ingest.readers import open_source
+    from ingest.readers import timeline as timeline_of
+    from ingest.reports.render import write_answer
+
+    with Bars() as progress, open_source(dump) as source:
+        found = timeline_of(source, progress)
+    chosen = OutputFormat.JSON if as_json else form
+    if chosen is OutputFormat.TABLE:
+        write_answer(_short(found), chosen)
+        return
+    rows = tuple(tuple(getattr(one, name) for name in _COLUMNS) for one in found)
+    write_answer(Answer(_COLUMNS, rows), chosen)
+
+
+def _short(found: list[GarbageCollection]) -> Answer:
+    """The columns that fit a terminal, in units that do."""
+
+    def shown(name: str, value: object) -> object:
+        if isinstance(value, bool):
+            return "yes" if value else ""
+        if isinstance(value, int) and name.endswith("_us"):
+            return round(value / 1000, 1)
+        if isinstance(value, int) and name.endswith("_bytes"):
+            return value >> 10
+        return value
+
+    rows = (tuple(shown(name, getattr(one, name)) for name in _SHORT) for one in found)
+    return Answer(tuple(_SHORT.values()), tuple(rows))
