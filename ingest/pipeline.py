@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ingest.store.tables import HeapTables
 
 _SUFFIXES = re.compile(
-    r"(\.(gclog|dartheap|gcdump|nettrace|txt|log|gz|xz|zst|bz2))+$", re.IGNORECASE
+    r"(\.(gclog|dartheap|gcdump|nettrace|txt|log|xml|gz|xz|zst|bz2))+$", re.IGNORECASE
 )
 
 

@@ -15,6 +15,7 @@ from ingest.cli.options import (
     Collection,
     DatabaseName,
     DumpFiles,
+    DumpIndex,
     FoldObjects,
     LoadedDump,
     Password,
@@ -55,6 +56,7 @@ def load(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     gc: Collection = None,
+    dump_index: DumpIndex = None,
     all_dumps: AllDumps = False,
     as_json: AsJson = False,
     uri: Uri = None,
@@ -73,8 +75,8 @@ def load(
         raise typer.BadParameter("--name must not be empty")
     if name is not None and len(name) > LONGEST_NAME:
         raise typer.BadParameter(f"--name takes at most {LONGEST_NAME} characters")
-    if all_dumps and gc is not None:
-        raise typer.BadParameter("--all-dumps takes all and --gc one; choose")
+    if all_dumps and (gc, dump_index) != (None, None):
+        raise typer.BadParameter("--all-dumps takes all, --gc and --dump-index one")
     from ingest.compiled import mark_warm
     from ingest.pipeline import load as load_one
     from ingest.pipeline import part_of
@@ -88,7 +90,8 @@ def load(
         Bars() as progress,
         open_store(uri, username, password, database, progress) as (opened, server),
     ):
-        wanted = [(dump, ReadOptions(strict, fold, gc), all_dumps) for dump in dumps]
+        chosen = ReadOptions(strict, fold, gc, dump_index)
+        wanted = [(dump, chosen, all_dumps) for dump in dumps]
         while wanted:
             dump, options, others_too = wanted.pop(0)
             receipt = load_one(

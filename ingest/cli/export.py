@@ -13,6 +13,7 @@ from ingest.cli.options import (
     AsJson,
     Collection,
     DumpFile,
+    DumpIndex,
     FoldObjects,
     Strict,
     warn_of_compilation,
@@ -43,6 +44,7 @@ def export(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     gc: Collection = None,
+    dump_index: DumpIndex = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -56,9 +58,10 @@ def export(
     from ingest.store.export import export as write
     from ingest.store.tables import HeapTables
 
+    options = ReadOptions(strict, fold, gc, dump_index)
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold, gc), progress)
+        graph, metrics, sha256 = measure(dump, options, progress)
         mark_warm()
         files = write(
             HeapTables(graph, metrics),

@@ -11,6 +11,7 @@ from ingest.cli.options import (
     AsJson,
     Collection,
     DumpFile,
+    DumpIndex,
     FoldObjects,
     Strict,
     warn_of_compilation,
@@ -23,6 +24,7 @@ def info(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     gc: Collection = None,
+    dump_index: DumpIndex = None,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -36,9 +38,10 @@ def info(
     from ingest.pipeline import measure
     from ingest.reports.summary import facts, write_facts
 
+    options = ReadOptions(strict, fold, gc, dump_index)
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, ReadOptions(strict, fold, gc), progress)
+        graph, metrics, sha256 = measure(dump, options, progress)
     mark_warm()
     found = facts(graph, metrics, dump, sha256, top)
     if as_json:

@@ -106,6 +106,16 @@ AllDumps = Annotated[
         "survives from one to the next can be asked then.",
     ),
 ]
+DumpIndex = Annotated[
+    int | None,
+    typer.Option(
+        "--dump-index",
+        metavar="N",
+        min=0,
+        help="Which heap dump of a CLR Profiler log, 0 for the first; without it the "
+        "last whole one.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Format = Annotated[
     OutputFormat,

@@ -19,11 +19,10 @@ __all__ = ["open_source", "probe", "read", "reader_for", "readers", "timeline"]
 
 def readers() -> tuple[Reader, ...]:
     """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers import dartheap, gcdump, gclog, nettrace
+    from ingest.readers import clrprofiler, dartheap, gcdump, gclog, nettrace
 
-    return tuple(
-        cast("Reader", module) for module in (dartheap, gcdump, nettrace, gclog)
-    )
+    modules = (dartheap, gcdump, nettrace, clrprofiler, gclog)
+    return tuple(cast("Reader", module) for module in modules)
 
 
 def reader_for(source: Source) -> Reader:

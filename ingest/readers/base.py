@@ -34,11 +34,14 @@ class ReadOptions:
         fold: Whether to fold what is no object of the program's.
         gc: Number of the collection whose heap dump to read, in formats that may
             have several; ``None`` for the first.
+        dump_index: Which heap dump to read, 0 for the first, in formats that number
+            them; ``None`` for the last whole one.
     """
 
     strict: bool = False
     fold: Fold = Fold.AUTO
     gc: int | None = None
+    dump_index: int | None = None
 
 
 DEFAULTS = ReadOptions()

@@ -45,7 +45,7 @@ TITLE = ".NET Compact Framework / XNA heap dump"
 _RECORD = re.compile(
     rb"[ \t]*(?:[aA][ \t]+[0-9A-Fa-f]{1,8}(?:[ \t]+\S.*)?"
     rb"|[cC][ \t]+\S.*"
-    rb"|[tT][ \t]+[0-9A-Fa-f]{1,16}(?:[ \t].*)?"
+    rb"|[tT][ \t]+[0-9A-Fa-f]{1,16}(?:[ \t](?![ \t]*[01][ \t]).*)?"
     rb"|[oO](?:[ \t]+[0-9A-Fa-f]+){3,}[ \t]*"
     rb"|[rR][ \t]+[0-9A-Fa-f]+[ \t]+[0-9A-Fa-f][ \t]+[0-9A-Fa-f]{1,2}"
     rb"(?:[ \t]+[0-9A-Fa-f]+)?[ \t]*)"

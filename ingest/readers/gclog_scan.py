@@ -12,6 +12,7 @@ import numpy as np
 
 from ingest.compiled import kernel
 from ingest.readers.columns import MAX_SIZE_BYTES
+from ingest.readers.text_scan import BLANK, CLASS, END, note, skip_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,48 +63,29 @@ _ENDED, _GOOD, _BAD = 0, 1, 2
 LINE, SECTION, STATE, NULLS, OFFSET = range(5)
 OUTSIDE, INSIDE, IMPLICIT = 0, 1, 2
 
-_BLANK, _END, _OTHER = 16, 17, 18
-_CLASS = np.full(256, _OTHER, np.uint8)
-"""What a byte is: a digit below 16, or one of the above."""
-for _i, _c in enumerate(b"0123456789abcdef"):
-    _CLASS[_c] = _i
-for _i, _c in enumerate(b"ABCDEF"):
-    _CLASS[_c] = 10 + _i
-_CLASS[[0x20, 0x09]] = _BLANK
-_CLASS[[0x0A, 0x0D]] = _END
-
 
 @kernel
 def _hex(data: Bytes, p: int, end: int) -> tuple[Number, int, int]:
     """The next token as a number: (value, how it went, where it ended)."""
-    while p < end and _CLASS[data[p]] == _BLANK:
+    while p < end and CLASS[data[p]] == BLANK:
         p += 1
-    if p >= end or _CLASS[data[p]] == _END:
+    if p >= end or CLASS[data[p]] == END:
         return np.uint64(0), _ENDED, p
     while p < end and data[p] == 0x30:
         p += 1
     value = np.uint64(0)
     first = p
     while p < end:
-        digit = _CLASS[data[p]]
-        if digit >= _BLANK:
+        digit = CLASS[data[p]]
+        if digit >= BLANK:
             break
         value = (value << np.uint64(4)) | np.uint64(digit)
         p += 1
     good = _GOOD if p - first <= 16 else _BAD
-    while p < end and _CLASS[data[p]] not in (_BLANK, _END):
+    while p < end and CLASS[data[p]] not in (BLANK, END):
         good = _BAD
         p += 1
     return value, good, p
-
-
-@kernel
-def _note(book: Longs, kind: int, line: int, offset: int) -> None:
-    """Count an irregularity; remember the first one's line and byte."""
-    if book[kind, 0] == 0:
-        book[kind, 1] = line
-        book[kind, 2] = offset
-    book[kind, 0] += 1
 
 
 class Room(NamedTuple):
@@ -179,12 +161,12 @@ def scan(
     while p < end:
         line += 1
         start = p
-        while p < end and _CLASS[data[p]] == _BLANK:
+        while p < end and CLASS[data[p]] == BLANK:
             p += 1
-        if p < end and _CLASS[data[p]] != _END:
+        if p < end and CLASS[data[p]] != END:
             letter = data[p] | 0x20
             p += 1
-            alone = p >= end or _CLASS[data[p]] == _END or _CLASS[data[p]] == _BLANK
+            alone = p >= end or CLASS[data[p]] == END or CLASS[data[p]] == BLANK
             record = alone and (
                 letter == 0x61
                 or letter == 0x63
@@ -193,15 +175,15 @@ def scan(
                 or letter == 0x74
             )
             if not record:
-                _note(book, UNKNOWN_RECORD, line, base + start)
+                note(book, UNKNOWN_RECORD, line, base + start)
             elif letter == 0x61:  # a: a domain opens
                 if state[STATE] == INSIDE:
-                    _note(book, UNCLOSED_DOMAIN, line, base + start)
+                    note(book, UNCLOSED_DOMAIN, line, base + start)
                 state[SECTION] += 1
                 state[STATE] = INSIDE
                 events[v, 0] = OPENED
                 events[v, 1] = p
-                while p < end and _CLASS[data[p]] != _END:
+                while p < end and CLASS[data[p]] != END:
                     p += 1
                 events[v, 2] = p
                 events[v, 3] = line
@@ -209,11 +191,11 @@ def scan(
                 v += 1
             elif letter == 0x63:  # c: it closes
                 if state[STATE] != INSIDE:
-                    _note(book, STRAY_CLOSE, line, base + start)
+                    note(book, STRAY_CLOSE, line, base + start)
                 else:
                     events[v, 0] = CLOSED
                     events[v, 1] = p
-                    while p < end and _CLASS[data[p]] != _END:
+                    while p < end and CLASS[data[p]] != END:
                         p += 1
                     events[v, 2] = p
                     events[v, 3] = line
@@ -231,17 +213,17 @@ def scan(
                     events[v, 4] = state[SECTION]
                     v += 1
                 if state[STATE] == IMPLICIT:
-                    _note(book, OUTSIDE_DOMAIN, line, base + start)
+                    note(book, OUTSIDE_DOMAIN, line, base + start)
                 first, good, p = _hex(data, p, end)
                 if good != _GOOD:
-                    _note(book, MALFORMED_RECORD, line, base + start)
+                    note(book, MALFORMED_RECORD, line, base + start)
                 elif letter == 0x74:  # t: a type; its name is the rest of the line
-                    while p < end and _CLASS[data[p]] == _BLANK:
+                    while p < end and CLASS[data[p]] == BLANK:
                         p += 1
                     types[t, 0] = np.int64(first)
                     types[t, 1] = state[SECTION]
                     types[t, 2] = p
-                    while p < end and _CLASS[data[p]] != _END:
+                    while p < end and CLASS[data[p]] != END:
                         p += 1
                     types[t, 3] = p
                     types[t, 4] = line
@@ -252,12 +234,12 @@ def scan(
                     if good == _GOOD:
                         size, good, p = _hex(data, p, end)
                     if good != _GOOD:
-                        _note(book, MALFORMED_RECORD, line, base + start)
+                        note(book, MALFORMED_RECORD, line, base + start)
                     else:
                         if first == 0:
-                            _note(book, ZERO_OBJECT_ID, line, base + start)
+                            note(book, ZERO_OBJECT_ID, line, base + start)
                         if size > np.uint64(MAX_SIZE_BYTES):
-                            _note(book, SIZE_OUT_OF_RANGE, line, base + start)
+                            note(book, SIZE_OUT_OF_RANGE, line, base + start)
                             size = np.uint64(0)
                         object_id[n] = first
                         object_type_id[n] = kind
@@ -270,7 +252,7 @@ def scan(
                             if good == _ENDED:
                                 break
                             if good == _BAD:
-                                _note(book, MALFORMED_REFERENCE, line, base + p)
+                                note(book, MALFORMED_REFERENCE, line, base + p)
                             elif target == 0:
                                 state[NULLS] += 1
                             else:
@@ -288,19 +270,19 @@ def scan(
                     if good == _GOOD:
                         container, contained, p = _hex(data, p, end)
                     if good != _GOOD or contained == _BAD:
-                        _note(book, MALFORMED_RECORD, line, base + start)
+                        note(book, MALFORMED_RECORD, line, base + start)
                     elif first == 0:
-                        _note(book, NULL_ROOT, line, base + start)
+                        note(book, NULL_ROOT, line, base + start)
                     else:
                         if kind > np.uint64(LAST_KIND):
-                            _note(book, UNKNOWN_ROOT_KIND, line, base + start)
+                            note(book, UNKNOWN_ROOT_KIND, line, base + start)
                             kind = np.uint64(LAST_KIND + 1)
                         if flags > np.uint64(ALL_FLAGS):
-                            _note(book, UNKNOWN_ROOT_FLAGS, line, base + start)
+                            note(book, UNKNOWN_ROOT_FLAGS, line, base + start)
                         if kind == np.uint64(STATIC) and contained == _ENDED:
-                            _note(book, STATIC_WITHOUT_CONTAINER, line, base + start)
+                            note(book, STATIC_WITHOUT_CONTAINER, line, base + start)
                         if kind != np.uint64(STATIC) and contained == _GOOD:
-                            _note(book, CONTAINER_WITHOUT_STATIC, line, base + start)
+                            note(book, CONTAINER_WITHOUT_STATIC, line, base + start)
                         roots[r, 0] = np.int64(first)
                         roots[r, 1] = np.int64(kind)
                         roots[r, 2] = np.int64(flags & np.uint64(ALL_FLAGS))
@@ -312,13 +294,8 @@ def scan(
                         if contained == _GOOD:
                             _, more, p = _hex(data, p, end)
                             if more != _ENDED:
-                                _note(book, EXTRA_ELEMENTS, line, base + start)
-        while p < end and _CLASS[data[p]] != _END:
-            p += 1
-        if p < end:
-            p += 1
-            if data[p - 1] == 0x0D and p < end and data[p] == 0x0A:
-                p += 1
+                                note(book, EXTRA_ELEMENTS, line, base + start)
+        p = skip_line(data, p, end)
     state[LINE] = line
     state[OFFSET] += end
     return n, e, t, r, v
