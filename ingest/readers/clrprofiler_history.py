@@ -233,11 +233,8 @@ class Collections:
     def _survival(self, c: _Collection) -> Survival:
         ranges = self._rows(c) if c.rows else np.empty((0, 3), np.uint64)
         ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
-        if len(ranges) > 1:
-            ends = np.maximum.accumulate(ranges[:, 0] + ranges[:, 2])
-            apart = np.append(True, ranges[1:, 0] >= ends[:-1])
-            self._report.add("overlapping_range", int((~apart).sum()), 0, None)
-            ranges = ranges[apart]
+        if (ranges[1:, 0] < ranges[:-1, 0] + ranges[:-1, 2]).any():
+            ranges = self._apart(ranges)
         return Survival(
             number=c.number,
             generation=min(c.generation, OLDEST),
@@ -248,6 +245,16 @@ class Collections:
             after=self._made(c.after),
             has_ranges=bool(c.rows),
         )
+
+    def _apart(self, ranges: Ids) -> Ids:
+        """Those that do not overlap with one before; a sound log has no others."""
+        kept, upto = [], 0
+        for row, (start, _, length) in enumerate(ranges.tolist()):
+            if start >= upto:
+                kept.append(row)
+                upto = start + length
+        self._report.add("overlapping_range", len(ranges) - len(kept), 0, None)
+        return ranges[kept]
 
     def _made(self, rows: slice | None) -> Bounds | None:
         if rows is None or rows.stop == rows.start:

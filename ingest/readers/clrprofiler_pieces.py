@@ -122,6 +122,7 @@ class Log:
         default_factory=lambda: np.zeros(STATES, np.int64)
     )
     _room: Room | None = None
+    _room_bytes: int = 0
     _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     _bound_count: int = 0
     _allocation_count: int = 0
@@ -196,10 +197,12 @@ class Log:
                 self.named.append((kind, rest, line, max(dumps - 1, 0)))
 
     def _room_for(self, size_bytes: int) -> Room:
+        """Room that is kept: pages that are touched once need not be again."""
         if size_bytes > _KEPT_ROOM_BYTES:
             return room_for(size_bytes)
-        if self._room is None:
-            self._room = room_for(_KEPT_ROOM_BYTES)
+        if self._room is None or size_bytes > self._room_bytes:
+            self._room_bytes = 1 << size_bytes.bit_length()
+            self._room = room_for(self._room_bytes)
         return self._room
 
     def _split(self, room: Room, begun: list[list[int]], upto: Rows) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.example import example_gclog
+from tests.dumps.clrprofiler import Log
 from tests.dumps.nettrace import NetTrace
 from tests.unit.readers.test_gclog import EXCERPT
 
@@ -200,6 +201,30 @@ def test_one_of_several_heap_dumps_of_a_trace(
     code, _, error = ingest("info", str(path), "--gc", "3")
     assert code == 3
     assert "collection 3 is not there; --gc takes one that has a dump: 2 (1" in error
+
+
+def test_one_of_several_heap_dumps_of_a_log(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    log = Log().type(1, "T")
+    for objects in (1, 3):
+        log.begin().root(0x10)
+        for row in range(objects):
+            log.object(0x10 + 16 * row, 1, 16)
+        log.end()
+    path = tmp_path / "app.log"
+    path.write_bytes(log.bytes())
+
+    assert json.loads(ingest("info", str(path), "--json")[1])["objects"] == 3
+    told = ingest("info", str(path), "--dump-index", "0", "--json")[1]
+    assert json.loads(told)["objects"] == 1
+    folder = tmp_path / "tables"
+    export = ("export", str(path), str(folder), "--for", "csv", "--dump-index", "0")
+    assert ingest(*export)[0] == 0
+    assert len((folder / "objects.csv").read_text().splitlines()) == 2
+    code, _, error = ingest("info", str(path), "--dump-index", "2")
+    assert code == 3
+    assert "dump 2 is not there; --dump-index takes one of: 0 (1 objects), 1" in error
 
 
 def test_wrong_usage(ingest: Callable[..., Ran], dump: Path) -> None:
