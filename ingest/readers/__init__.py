@@ -19,9 +19,16 @@ __all__ = ["open_source", "probe", "read", "reader_for", "readers", "timeline"]
 
 def readers() -> tuple[Reader, ...]:
     """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers import clrprofiler, dartheap, gcdump, gclog, nettrace
+    from ingest.readers import (
+        clrprofiler,
+        dartheap,
+        gcdump,
+        gclog,
+        nettrace,
+        traverseheap,
+    )
 
-    modules = (dartheap, gcdump, nettrace, clrprofiler, gclog)
+    modules = (dartheap, gcdump, nettrace, traverseheap, clrprofiler, gclog)
     return tuple(cast("Reader", module) for module in modules)
 
 

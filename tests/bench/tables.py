@@ -59,6 +59,7 @@ FORMATS = (
     ("dartheap", "tests.dumps.dartheap", "large_snapshot", 600_000, 2_000_000, 2.0),
     ("gcdump", "tests.dumps.gcdump", "large_dump", 1_000_000, 2_500_000, 4.0),
     ("nettrace", "tests.dumps.nettrace", "large_trace", 1_000_000, 2_500_000, 4.0),
+    ("clrprofiler", "tests.dumps.clrprofiler", "large_log", 1_000_000, 2_500_000, 6.0),
 )
 """Format, who writes it, objects, references, and seconds that `info` may take."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+QUOTE = {'"': "&quot;"}
 NATIVE = "f 0 NATIVE FUNCTION ( UNKNOWN ARGUMENTS ) 0 0"
 
 
@@ -151,6 +153,46 @@ class Heap:
             ]
         return "".join(line + end for line in lines).encode()
 
+    def sos_xml(self, encoding: str = "utf-8") -> bytes:
+        """As ``!traverseheap -xml`` of .NET writes it."""
+        lines = ["<gcheap>", "  <types>"]
+        lines += [
+            f"    <type id={quoteattr(str(ident))} name={quoteattr(name)} />"
+            for ident, name in self.types.items()
+        ]
+        lines += ["  </types>", "<roots>"]
+        lines += [
+            f'  <root kind="{kind}" address="0x{address:016x}" />'
+            for kind, address in self.roots
+        ]
+        lines += ["</roots>", "<objects>"]
+        for address, kind, size, references in self.objects:
+            head = f'  <object address="0x{address:016x}" typeid="{kind}" size="{size}"'
+            members = [f'    <member address="0x{a:016x}" />' for a in references]
+            lines += (
+                [head + ">", *members, "  </object>"] if members else [head + " />"]
+            )
+        return "\n".join([*lines, "</objects></gcheap>"]).encode(encoding)
+
+    def sos_xml_of_old(self, encoding: str = "cp1252") -> bytes:
+        """As that of the .NET Framework writes it, in the machine's code page."""
+        lines = ["<gcheap>", "<types>"]
+        lines += [
+            f'<type id="{ident}" name="{escape(name, QUOTE)}"/>'
+            for ident, name in self.types.items()
+        ]
+        lines += ["</types>", "<roots>"]
+        lines += [f'<root kind="{k}" address="{pointer(a)}"/>' for k, a in self.roots]
+        lines += ["</roots>", "<objects>"]
+        for address, kind, size, references in self.objects:
+            lines += [
+                f'<object address="{pointer(address)}" typeid="{kind}" size="{size}">',
+                *(f'    <member address="{pointer(a)}"/>' for a in references),
+                "</object>",
+            ]
+        lines += ["</objects>", "</gcheap>", ""]
+        return "\r\n".join(lines).encode(encoding)
+
 
 def program() -> Log:
     """A little of all that a real log has.
@@ -231,3 +273,15 @@ def large_log(objects: int, references: int, seed: int = 1) -> bytes:
     ]
     log.clock(900).end()
     return log.bytes()
+
+
+def large_xml(objects: int, references: int, seed: int = 1) -> bytes:
+    """The same as XML of SOS."""
+    heap = Heap({ident: f"App.Thing{ident}" for ident in range(1, 201)})
+    heap.roots = [("stack", 0x7000_0000_0000)]
+    for line in large_log(objects, references, seed).splitlines():
+        if line.startswith(b"o"):
+            address, kind, size, *held = line.split()[1:]
+            targets = [int(target, 16) for target in held]
+            heap.objects.append((int(address, 16), int(kind), int(size), targets))
+    return heap.sos_xml()
