@@ -39,6 +39,7 @@ from ingest.readers.addressed import Objects, Roots, Told, TypeRows, graph_of
 from ingest.readers.columns import MAX_SIZE_BYTES
 from ingest.readers.lines import decode, to_utf8
 from ingest.readers.report import Report
+from ingest.readers.traverseheap_scan import room_for, skim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
+    from ingest.readers.traverseheap_scan import Room
 
 __all__ = ["NAME", "TITLE", "read", "sniff"]
 
@@ -57,7 +59,7 @@ TITLE = "SOS !traverseheap in XML"
 PRODUCER = "SOS"
 
 LONGEST_TAG_BYTES = 1 << 20
-_STEP_BYTES = 1 << 16
+_STEP_BYTES = 1 << 18
 _LARGEST_ID = (1 << 64) - 1
 
 _START = re.compile(
@@ -139,40 +141,44 @@ def _parse(pieces: Iterable[bytes], elements: _Elements, report: Report) -> None
     Raises:
         MalformedDump: it is no XML, or declares entities.
     """
-    parser = elements.parser
     try:
         for piece in pieces:
-            parser.Parse(piece, False)
+            elements.take(piece)
     except expat.ExpatError as error:
         raise MalformedDump(
             f"it is no XML ({expat.ErrorString(error.code)}); write the file again",
             path=report.name,
             line=error.lineno,
-            offset=parser.ErrorByteIndex,
+            offset=elements.offset,
         ) from error
     try:
-        parser.Parse(b"", True)
+        elements.finish()
     except expat.ExpatError as error:
-        report.add("truncated_document", 1, error.lineno, parser.ErrorByteIndex)
+        report.add("truncated_document", 1, error.lineno, elements.offset)
 
 
 class _Elements:
     """What the elements of a document say.
 
-    Attributes:
-        parser: Tells of the elements.
+    Objects in the spelling of the writers are taken out of the text, and the parser
+    gets as many line ends in their place. Where comments and the like are, which
+    could hold objects that are none, it gets all.
     """
 
     def __init__(self, report: Report) -> None:
-        self.parser = expat.ParserCreate("utf-8")
-        self.parser.StartElementHandler = self._begin
-        self.parser.StartDoctypeDeclHandler = self._refuse
+        self._parser = expat.ParserCreate("utf-8")
+        self._parser.StartElementHandler = self._begin
+        self._parser.StartDoctypeDeclHandler = self._refuse
+        self._is_plain = True
+        self._line_ends = 0
+        self._taken_out = 0
+        self._room, self._room_bytes = room_for(0), 0
         self._report = report
         self._types: dict[int, str] = {}
         self._roots: list[tuple[int, RootKind, int]] = []
         self._address, self._type_id = array("Q"), array("Q")
         self._size = array("q")
-        self._line, self._first = array("L"), array("q")
+        self._line, self._first = array("q"), array("q")
         self._target, self._dependent = array("Q"), array("q")
         self._null_count = 0
         self._is_object = False
@@ -191,17 +197,73 @@ class _Elements:
     @property
     def line(self) -> int:
         """The line that is being read."""
-        return int(self.parser.CurrentLineNumber)
+        return int(self._parser.CurrentLineNumber)
+
+    @property
+    def offset(self) -> int:
+        """The byte that is being read, or that is wrong."""
+        return int(self._parser.CurrentByteIndex) + self._taken_out
+
+    def take(self, piece: bytes) -> None:
+        """Read a piece of the document.
+
+        Raises:
+            ExpatError: it is no XML.
+            MalformedDump: it declares a document type.
+        """
+        if not self._is_plain or b"<!" in piece or b"<?" in piece:
+            self._is_plain = False
+            self._parser.Parse(piece, False)
+            return
+        data = np.frombuffer(piece, np.uint8)
+        if len(piece) > self._room_bytes:
+            self._room_bytes = len(piece)
+            self._room = room_for(len(piece))
+        room = self._room
+        used = np.zeros(6, np.int64)
+        at = 0
+        while at < len(piece):
+            skim(data, at, room, used)
+            begin, end, n, e, nulls, line_ends = used.tolist()
+            self._parser.Parse(piece[at:begin], False)
+            self._line_ends += piece.count(b"\n", at, begin)
+            at = begin
+            if n:
+                self._put(room, n, e, nulls)
+                self._parser.Parse(b"\n" * line_ends, False)
+                self._line_ends += line_ends
+                self._taken_out += end - begin - line_ends
+                at = end
+
+    def _put(self, room: Room, n: int, e: int, nulls: int) -> None:
+        first = room.first[:n] + len(self._target)
+        line = (room.line[:n] + self._line_ends + 1) % 2**32
+        self._address.frombytes(room.address[:n].tobytes())
+        self._type_id.frombytes(room.type_id[:n].tobytes())
+        self._size.frombytes(room.size_bytes[:n].tobytes())
+        self._first.frombytes(first.tobytes())
+        self._line.frombytes(line.tobytes())
+        self._target.frombytes(room.target[:e].tobytes())
+        self._null_count += nulls
+        self._is_object = False
+
+    def finish(self) -> None:
+        """Read the end of the document.
+
+        Raises:
+            ExpatError: it ends too early.
+        """
+        self._parser.Parse(b"", True)
 
     def _odd(self, kind: str) -> None:
-        self._report.add(kind, 1, self.line, self.parser.CurrentByteIndex)
+        self._report.add(kind, 1, self.line, self.offset)
 
     def _refuse(self, *_: object) -> None:
         raise MalformedDump(
             "it declares a document type, which such files do not; write it again",
             path=self._report.name,
             line=self.line,
-            offset=self.parser.CurrentByteIndex,
+            offset=self.offset,
         )
 
     def _begin(self, name: str, told: dict[str, str]) -> None:

@@ -60,6 +60,7 @@ FORMATS = (
     ("gcdump", "tests.dumps.gcdump", "large_dump", 1_000_000, 2_500_000, 4.0),
     ("nettrace", "tests.dumps.nettrace", "large_trace", 1_000_000, 2_500_000, 4.0),
     ("clrprofiler", "tests.dumps.clrprofiler", "large_log", 1_000_000, 2_500_000, 6.0),
+    ("traverseheap", "tests.dumps.clrprofiler", "large_xml", 1_000_000, 2_500_000, 8.0),
 )
 """Format, who writes it, objects, references, and seconds that `info` may take."""
 

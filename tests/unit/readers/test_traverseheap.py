@@ -210,6 +210,70 @@ def test_pieces_may_be_cut_anywhere(reading: Reading, size: int) -> None:
         assert same(graph, reading(data))
 
 
+def parsed(text: str, size: int) -> HeapGraph:
+    return read(Pieces(text.encode(), size), ReadOptions(), silent)  # type: ignore[arg-type]
+
+
+_HEX = st.sampled_from(["0x10", "0x20", "0x0", "0xFfF", "0X30", "16", "zz", "0x", ""])
+_SPACE = st.sampled_from([" ", "  ", "\n", "\r\n", "\t"])
+_MORE = st.sampled_from(["", " ", ' x="1"', "\n"])
+_MEMBERS = st.builds(
+    lambda space, address, more, end: f'<member{space}address="{address}"{more}{end}',
+    _SPACE, _HEX, _MORE,
+    st.sampled_from(["/>", "></member>", ' dependentHandle="1"/>']),
+)  # fmt: skip
+_OBJECTS = st.builds(
+    lambda s, address, kind, size, more, members, between: (
+        f'<object{s}address="{address}"{s}typeid="{kind}" size="{size}"{more}'
+        + (f">{between}{between.join(members)}</object>" if members else "/>")
+        + between
+    ),
+    _SPACE,
+    _HEX,
+    st.sampled_from(["1", "2", "-1", "9" * 19]),
+    st.sampled_from(["8", "-8", "0", "9" * 19, "x"]),
+    _MORE,
+    st.lists(_MEMBERS | st.just("<!-- <member/> -->") | st.just("text"), max_size=4),
+    st.sampled_from(["", "\n", " \r\n", "t", "<loaderallocator address='0x10'/>\n"]),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(_OBJECTS, max_size=12), st.sampled_from([5, 40, 10_000]))
+def test_what_is_skimmed_is_what_a_parser_reads(objects: list[str], size: int) -> None:
+    """A comment in front makes the parser read all."""
+    text = small(objects="".join(objects))
+
+    one = parsed(text, size)
+    two = parsed(text.replace("<types>", "<types><!-- -->"), size)
+
+    def told(graph: HeapGraph) -> list[tuple[str, int, int | None]]:
+        return [(i.kind, i.count, i.line) for i in graph.irregularities]
+
+    assert told(one) == told(two)
+    for name in ("object_id", "type_index", "shallow_bytes", "ref_start", "ref_target"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
+    assert one.null_reference_count == two.null_reference_count
+
+
+def test_objects_in_comments_are_none(reading: Reading) -> None:
+    commented = '<object address="0x20" typeid="1" size="8"/>'
+
+    graph = reading(small(objects=f"<!-- {commented} -->{commented}"))
+
+    assert graph.object_id.tolist() == [0x10, 0x20]
+
+
+def test_a_fault_behind_much_has_its_place() -> None:
+    text = large_xml(5000, 12_000).replace(b"</objects>", b"</object>")
+
+    with pytest.raises(MalformedDump, match="mismatched tag") as refused:
+        read(Pieces(text, 50_000), ReadOptions(), silent)  # type: ignore[arg-type]
+
+    assert refused.value.offset == text.rindex(b"</object>") + 2
+    assert refused.value.line == text.count(b"\n") + 1
+
+
 def test_a_large_dump_needs_little_besides_its_columns(reading: Reading) -> None:
     data = large_xml(20_000, 50_000)
     reading(NEW)
