@@ -41,9 +41,9 @@ from ingest.errors import DumpError
 from ingest.graph import NO_FIELD, NO_TYPE, RootFlag, RootKind
 from ingest.readers.addressed import Objects, Roots, Told, TypeRows, graph_of
 from ingest.readers.clrprofiler_history import Collections, allocations_of
-from ingest.readers.clrprofiler_names import local_of, static_of, types_of
+from ingest.readers.clrprofiler_names import type_name
 from ingest.readers.clrprofiler_pieces import Log
-from ingest.readers.clrprofiler_scan import KINDS, STATIC
+from ingest.readers.clrprofiler_scan import KINDS
 from ingest.readers.lines import to_utf8, whole_lines
 from ingest.readers.report import Report
 
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
-    from ingest.readers.clrprofiler_names import NamedRoot
     from ingest.readers.clrprofiler_pieces import Dump
     from ingest.readers.source import Source
 
@@ -171,10 +170,11 @@ def _assembled(
         dump.column("object_line"),
         dump.column("reference_id"),
     )
-    types = TypeRows(types_of(log.types, report))
-    log.types.clear()
+    types = TypeRows(
+        {ident: type_name(ident, told) for ident, told in log.types.items()}
+    )
     types.need(objects.type_id, objects.line, report)
-    roots, fields, owners = _roots(log, dump, types, report)
+    roots, fields, owners = _roots(log, dump, types)
     return graph_of(
         objects,
         roots,
@@ -203,7 +203,7 @@ class _Rows(dict[str, int]):
 
 
 def _roots(
-    log: Log, dump: Dump, types: TypeRows, report: Report
+    log: Log, dump: Dump, types: TypeRows
 ) -> tuple[Roots, tuple[str, ...], tuple[str, ...]]:
     """The roots, names of fields, and what has roots of its own."""
     told = {
@@ -216,7 +216,7 @@ def _roots(
     plain = dump.column("plain_root_id")
     if len(told["root_id"]):
         plain = plain[:0]
-    named = [root for root in _named(log, dump, report) if root.address]
+    named = [root for at, root in log.named if at == dump.index and root.address]
     fields, owners = _Rows(), _Rows()
     r, q, s = len(told["root_id"]), len(plain), len(named)
     field = np.full(r + q + s, NO_FIELD, np.int32)
@@ -269,16 +269,3 @@ def _joined(
     one: NDArray[T], two: NDArray[T], three: list[int], dtype: type[T]
 ) -> NDArray[T]:
     return np.concatenate([one, two, np.array(three, dtype)]).astype(dtype, copy=False)
-
-
-def _named(log: Log, dump: Dump, report: Report) -> list[NamedRoot]:
-    """Roots with names: static fields and variables."""
-    found = []
-    for kind, rest, line, index in log.named:
-        if index == dump.index:
-            root = (static_of if kind == STATIC else local_of)(rest, line)
-            if root is None:
-                report.add("malformed_record", 1, line, None)
-            else:
-                found.append(root)
-    return found

@@ -35,7 +35,6 @@ MOST_FRAMES = 64
 _MOST_STACKS = 1000
 """Stacks that begin like one another, followed for one site."""
 
-_MOST_EVENTS = 1 << 20
 _MOST_BYTES = 2.0**62
 
 
@@ -81,10 +80,6 @@ class Collections:
         self._report = report
         self.all: list[_Collection] = []
         event = log.column("event")
-        if len(event) > _MOST_EVENTS:
-            line = int(event[_MOST_EVENTS, 1])
-            report.add("too_many_collections", len(event) - _MOST_EVENTS, line, None)
-            event = event[:_MOST_EVENTS]
         epochs = log.column("range_epoch")
         paired = bool((event[:, 0] == BOUNDS).any())
         self._owners: dict[int, _Collection] = {}

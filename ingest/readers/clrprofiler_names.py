@@ -11,12 +11,9 @@ name microsoft/perfview, src/PerfView/memory/ClrProfilerParser.cs.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ingest.readers.lines import decode
-
-if TYPE_CHECKING:
-    from ingest.readers.report import Report
 
 LONGEST_FUNCTION_NAME = 255
 NATIVE = "NATIVE FUNCTION"
@@ -168,20 +165,9 @@ def _named(rest: bytes, names: int) -> tuple[int, list[str], str, int] | None:
     return None
 
 
-def types_of(lines: list[tuple[bytes, int]], report: Report) -> dict[int, str]:
-    """Names of types by id; of two for one id the first counts."""
-    types: dict[int, str] = {}
-    for rest, line in lines:
-        found = ident_of(rest)
-        if found is None:
-            report.add("malformed_record", 1, line, None)
-            continue
-        ident, told = found
-        # An old form of the record lacks the flag.
-        if flag := _FINALIZABLE.match(told):
-            told = told[flag.end() :]
-        name = plain(told)
-        name = name or f"<unnamed {ident}>"
-        if types.setdefault(ident, name) != name:
-            report.add("conflicting_type", 1, line, None)
-    return types
+def type_name(ident: int, told: bytes) -> str:
+    """The name of a type, of what stands behind its id."""
+    # An old form of the record lacks the flag.
+    if flag := _FINALIZABLE.match(told):
+        told = told[flag.end() :]
+    return plain(told) or f"<unnamed {ident}>"

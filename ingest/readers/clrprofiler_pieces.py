@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ingest.readers.clrprofiler_names import Functions, ident_of
+from ingest.readers.clrprofiler_names import (
+    Functions,
+    ident_of,
+    local_of,
+    static_of,
+)
 from ingest.readers.clrprofiler_scan import (
     CLOCK,
     DUMPS,
@@ -21,9 +26,10 @@ from ingest.readers.clrprofiler_scan import (
     KINDS,
     LAST_EPOCH,
     LINE,
+    LOCAL,
     OFFSET,
     STATES,
-    TYPE,
+    STATIC,
     Room,
     room_for,
     scan,
@@ -32,10 +38,14 @@ from ingest.readers.clrprofiler_scan import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.readers.clrprofiler_names import NamedRoot
     from ingest.readers.report import Report
 
 _KEPT_ROOM_BYTES = 4 << 20
 _MOST_LISTED = 10
+
+MOST_EVENTS = 1 << 20
+"""Collections begun and ended that are kept; an hour with 100 a second has fewer."""
 
 _OBJECT = (
     "object_id",
@@ -103,17 +113,17 @@ class Log:
     Attributes:
         wanted: Index of the dump to keep; ``None`` for the last whole one.
         dumps: All dumps of the log.
-        types: What stands behind the letter of each ``t`` line, and its line.
+        types: Of the ``t`` lines, what stands behind the id; the first one counts.
         functions: Of the ``f`` lines.
-        named: Lines of roots with names: kind, rest, line, dump.
+        named: Roots with names, and which dump each belongs to.
         book: int64 (kinds, 3): count, first line and byte of each of `KINDS`.
     """
 
     wanted: int | None
     dumps: list[Dump] = field(default_factory=list)
-    types: list[tuple[bytes, int]] = field(default_factory=list)
+    types: dict[int, bytes] = field(default_factory=dict)
     functions: Functions = field(default_factory=Functions)
-    named: list[tuple[int, bytes, int, int]] = field(default_factory=list)
+    named: list[tuple[int, NamedRoot]] = field(default_factory=list)
     book: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((len(KINDS), 3), np.int64)
     )
@@ -125,6 +135,7 @@ class Log:
     _room_bytes: int = 0
     _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     _bound_count: int = 0
+    _event_count: int = 0
     _allocation_count: int = 0
 
     @property
@@ -167,6 +178,13 @@ class Log:
         self._split(room, room.dump[:d].tolist(), Rows(n, e, r, q, nulls))
         room.event[:g, 6] += self._bound_count
         self._bound_count += b
+        if self._event_count + g > MOST_EVENTS:
+            over = max(self._event_count, MOST_EVENTS) - self._event_count
+            line = int(room.event[over, 1])
+            report.add("too_many_collections", g - over, line, None)
+            self._event_count += g - over
+            g, b = over, b if over else 0
+        self._event_count += g
         self._allocation_count += a
         for name, rows in (
             ("range", v),
@@ -184,17 +202,26 @@ class Log:
                     getattr(room, name)[:rows].copy()
                 )
         for kind, start, end, line, dumps in room.text[:t].tolist():
-            rest = text[start:end]
-            if kind == TYPE:
-                self.types.append((rest, line))
-            elif kind == FUNCTION:
-                found = ident_of(rest)
-                if found is None:
-                    report.add("malformed_record", 1, line, None)
-                else:
-                    self.functions.add(*found)
-            else:
-                self.named.append((kind, rest, line, max(dumps - 1, 0)))
+            if not self._name(kind, text[start:end], line, max(dumps - 1, 0), report):
+                report.add("malformed_record", 1, line, None)
+
+    def _name(
+        self, kind: int, rest: bytes, line: int, index: int, report: Report
+    ) -> bool:
+        """Take a line with names; false if it is none."""
+        if kind in (STATIC, LOCAL):
+            root = static_of(rest, line) if kind == STATIC else local_of(rest, line)
+            if root is not None:
+                self.named.append((index, root))
+            return root is not None
+        found = ident_of(rest)
+        if found is None:
+            return False
+        if kind == FUNCTION:
+            self.functions.add(*found)
+        elif self.types.setdefault(*found) != found[1]:
+            report.add("conflicting_type", 1, line, None)
+        return True
 
     def _room_for(self, size_bytes: int) -> Room:
         """Room that is kept: pages that are touched once need not be again."""

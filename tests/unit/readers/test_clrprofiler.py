@@ -14,11 +14,12 @@ from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
 from ingest.graph import SegmentKind
 from ingest.progress import silent
-from ingest.readers import gclog
+from ingest.readers import clrprofiler_pieces, gclog
 from ingest.readers.base import ReadOptions
 from ingest.readers.clrprofiler import read, sniff
 from tests.dumps.clrprofiler import NATIVE, Log, large_log, program, sos_heap
 from tests.dumps.gclog import Gclog
+from tests.unit.readers import clrprofiler_twin
 from tests.unit.readers.shared import (
     Pieces,
     alive,
@@ -550,3 +551,73 @@ def test_any_records_make_a_graph(lines: list[str]) -> None:
 
     analyse(graph)
     assert len(np.unique(graph.object_id)) == len(graph.object_id)
+
+
+_TWIN_NUMBERS = st.sampled_from(
+    ["0", "1", "2", "3", "0x10", "0X20", "0x1f", "-1", "-0x5", "-7", "zz", "0x", "1f",
+     "4294967296", "140737488355328", "18446744073709551615", "18446744073709551616"]
+)  # fmt: skip
+_TWIN_LINES = st.one_of(
+    st.builds(
+        lambda letter, blank, numbers: blank.join([letter, *numbers]),
+        st.sampled_from(["o", "O", "o", "e", "E", "r", "b", "g", "xo", "i"]),
+        st.sampled_from([" ", "  ", "\t "]),
+        st.lists(_TWIN_NUMBERS, max_size=6),
+    ),
+    st.sampled_from(["t 1 0 A", "t 2 1 B []", "t 0x3 Old", "t x", "", " "]),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    st.lists(_TWIN_LINES, max_size=25),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.integers(1, 60),
+)
+def test_the_reader_agrees_with_its_twin(lines: list[str], end: str, size: int) -> None:
+    """Whatever the records, and wherever the pieces of the file are cut."""
+    text = "".join(line + end for line in [*lines, "o 0xf0 1 8"])
+    expected = clrprofiler_twin.read(text)
+    assert expected.dumps
+
+    for index, dump in enumerate(expected.dumps):
+        if not dump.objects:
+            continue
+        options = ReadOptions(dump_index=index)
+        pieces = Pieces(text.encode(), size)
+        graph = read(pieces, options, silent)  # type: ignore[arg-type]
+        told = list(dump.objects.items())
+        n = graph.object_count
+        assert graph.object_id[:n].tolist() == [address for address, _ in told]
+        assert graph.null_reference_count == dump.nulls
+        for row, (_, (kind, shallow, held)) in enumerate(told):
+            name = expected.types.get(kind, f"<type {kind}>" if kind else "Free Space")
+            assert graph.type_name(row) == name
+            assert graph.shallow_bytes[row] == shallow
+            assert targets(graph, row) == held
+        wanted = []
+        for address, kind_, flags in dump.held():
+            inside = [a for a, (_, b, _) in told if a <= address < a + b]
+            if address in dump.objects or (not inside and dump.roots):
+                wanted.append((address, kind_, flags))
+            elif inside:
+                wanted.append((max(inside), kind_, flags | 4))
+        labels = [(address, words.split()[0]) for address, words, _ in roots(graph)]
+        assert labels == [(address, kind_) for address, kind_, _ in wanted]
+        assert graph.root_flags.tolist() == [flags for *_, flags in wanted]
+        found = warnings(graph)
+        for kind_ in expected.odd:
+            if kind_ != "malformed_record":
+                assert found.get(kind_, 0) == expected.odd[kind_], kind_
+
+
+def test_collections_are_kept_up_to_a_number(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clrprofiler_pieces, "MOST_EVENTS", 5)
+    data = three_dumps().bytes()
+
+    for size in (30, 100_000):
+        graph = read(Pieces(data, size), ReadOptions(), silent)  # type: ignore[arg-type]
+        assert len(graph.collections) == 3
+        assert warnings(graph)["too_many_collections"] == 1
