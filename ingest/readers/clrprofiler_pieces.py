@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ingest.readers.clrprofiler_names import NamedRoot
     from ingest.readers.report import Report
 
-_KEPT_ROOM_BYTES = 4 << 20
+_SMALL_BYTES, _STEP_BYTES = 1 << 14, 1 << 18
 _MOST_LISTED = 10
 
 MOST_EVENTS = 1 << 20
@@ -171,6 +171,16 @@ class Log:
 
     def take(self, text: bytes, report: Report) -> None:
         """Scan whole lines."""
+        at = 0
+        while at < len(text):
+            cut = len(text)
+            if cut - at > _STEP_BYTES:
+                cut = text.rfind(b"\n", at, at + _STEP_BYTES) + 1
+                cut = cut or text.find(b"\n", at + _STEP_BYTES) + 1 or len(text)
+            self._take(text[at:cut], report)
+            at = cut
+
+    def _take(self, text: bytes, report: Report) -> None:
         room = self._room_for(len(text))
         used = np.zeros(13, np.int64)
         scan(np.frombuffer(text, np.uint8), self._state, room, self.book, used)
@@ -225,10 +235,12 @@ class Log:
 
     def _room_for(self, size_bytes: int) -> Room:
         """Room that is kept: pages that are touched once need not be again."""
-        if size_bytes > _KEPT_ROOM_BYTES:
+        if size_bytes > _STEP_BYTES:
             return room_for(size_bytes)
         if self._room is None or size_bytes > self._room_bytes:
-            self._room_bytes = 1 << size_bytes.bit_length()
+            small = size_bytes <= _SMALL_BYTES
+            self._room_bytes = _SMALL_BYTES if small else _STEP_BYTES
+            self._room = None
             self._room = room_for(self._room_bytes)
         return self._room
 

@@ -172,8 +172,8 @@ def room_for(size_bytes: int) -> Room:
         frame=np.empty(halves, np.uint64),
         event=np.empty((quarters, 8), np.int64),  # "g 1"
         bound=np.empty((eighths, 4), np.uint64),
-        text=np.empty((halves, 5), np.int64),  # "t"
-        dump=np.empty((halves, 10), np.int64),  # "r"
+        text=np.empty((quarters, 5), np.int64),  # "t 1"
+        dump=np.empty((sixths, 10), np.int64),  # "g 1" and "r"
     )
 
 
@@ -433,15 +433,20 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                 kind_of = STATIC
             elif upper == 0x4C:
                 kind_of = LOCAL
-            texts = room.text
-            texts[t, 0] = kind_of
-            texts[t, 1] = p
-            while p < end and CLASS[data[p]] != END:
+            while p < end and CLASS[data[p]] == BLANK:
                 p += 1
-            texts[t, 2] = p
-            texts[t, 3] = line
-            texts[t, 4] = state[DUMPS]
-            t += 1
+            if p >= end or CLASS[data[p]] == END:
+                note(book, MALFORMED_RECORD, line, base + start)
+            else:
+                texts = room.text
+                texts[t, 0] = kind_of
+                texts[t, 1] = p
+                while p < end and CLASS[data[p]] != END:
+                    p += 1
+                texts[t, 2] = p
+                texts[t, 3] = line
+                texts[t, 4] = state[DUMPS]
+                t += 1
         elif not (
             letter == 0x63  # c: a call
             or letter == 0x7A  # z: a remark
