@@ -216,7 +216,7 @@ class Part:
     number: int
 
     def __str__(self) -> str:
-        return f"{self.option}{self.number}"
+        return f"{self.option.removesuffix('_index')}{self.number}"
 
 
 @dataclass(frozen=True, slots=True)

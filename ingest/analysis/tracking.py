@@ -274,6 +274,7 @@ def _uncollect(
     bound_generation: Generations,
     youngest: int,
     condemned: int,
+    has_ranges: bool,
     collection: int,
     origin: tuple[Ints, Ids, Flags, Ints],
     block: Longs,
@@ -291,6 +292,8 @@ def _uncollect(
         bound_generation: Of each.
         youngest: The lowest generation that was collected.
         condemned: The highest.
+        has_ranges: Whether all ranges are told. If not, what it collected is not
+            followed any further; the rest did not move.
         collection: Its row.
         origin: Columns of `Origins`, by row; written for those that are younger.
         block: int64. Filled with the places where blocks begin that moved by the
@@ -321,15 +324,18 @@ def _uncollect(
             of = UNKNOWN
             if b < len(bound_start) and bound_start[b] <= at:
                 of = bound_generation[b]
-            is_told = condemned >= OLDEST or (condemned >= 0 and len(bound_start) > 0)
+            bounded = len(bound_start) > 0
             if youngest > 0:
                 gone = of >= youngest and condemned >= OLDEST
             else:
-                gone = not is_told or of <= condemned or condemned >= OLDEST
+                gone = of <= condemned or condemned < 0 or not bounded
+                gone = gone or condemned >= OLDEST
             if gone:
                 since[row[i]] = collection + 1
                 at_first[row[i]] = at
-                is_born[row[i]] = is_told
+                is_born[row[i]] = has_ranges and (
+                    condemned >= OLDEST or (bounded and condemned >= 0)
+                )
                 continue
         if there == 0 or moved_by != distance:
             block[blocks] = there
@@ -363,10 +369,8 @@ def trace_back(
     for index in range(last - 1, -1, -1):
         progress("trace back", last - 1 - index, last)
         one = collections[index]
-        if not one.has_ranges:
-            since[row] = index + 1
-            break
         order = np.argsort(one.new_start, kind="stable")
+        order = order if one.has_ranges else order[:0]
         there, blocks = _uncollect(
             table,
             row,
@@ -376,6 +380,7 @@ def trace_back(
             *_bounds_before(collections, index),
             one.youngest,
             one.generation,
+            one.has_ranges,
             index,
             (since, at_first, is_born, survived),
             block,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Bools, Bytes, Ids, Ints, Longs
-    from ingest.graph import GarbageCollection
+    from ingest.graph import GarbageCollection, Part
     from ingest.history import History
     from ingest.readers.report import Lines, Report
 
@@ -124,7 +124,8 @@ class Told:
     null_reference_count: int = 0
     collections: tuple[GarbageCollection, ...] = ()
     history: History | None = None
-    part: str = ""
+    part: Part | None = None
+    other_parts: tuple[Part, ...] = ()
 
 
 class TypeRows:
@@ -230,6 +231,7 @@ def graph_of(
         collections=told.collections,
         history=told.history,
         part=told.part,
+        other_parts=told.other_parts,
         irregularities=report.finish(),
     )
 

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from ingest.errors import DumpError
-from ingest.graph import NO_FIELD, NO_TYPE, RootFlag, RootKind
+from ingest.graph import NO_FIELD, NO_TYPE, Part, RootFlag, RootKind
 from ingest.readers.addressed import Objects, Roots, Told, TypeRows, graph_of
 from ingest.readers.clrprofiler_history import Collections, allocations_of
 from ingest.readers.clrprofiler_names import type_name
@@ -50,7 +50,7 @@ from ingest.readers.report import Report
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.graph import HeapGraph
+    from ingest.graph import GarbageCollection, HeapGraph
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
     from ingest.readers.clrprofiler_pieces import Dump
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=np.generic)
 
-__all__ = ["NAME", "TITLE", "read", "sniff"]
+__all__ = ["NAME", "TITLE", "read", "sniff", "timeline"]
 
 NAME = "clrprofiler"
 TITLE = "CLR Profiler log, or SOS !traverseheap"
@@ -135,11 +135,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """
     report = Report(strict=options.strict, name=source.name)
     log = Log(options.dump_index)
-    rest = b""
-    for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
-        whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
-        log.take(text[:whole], report)
-        rest = text[whole:]
+    rest = _take(log, source, report, progress)
     # Every line that a writer writes has an end; half a number is worse than none.
     if rest:
         report.add("truncated_line", 1, log.line + 1, log.offset)
@@ -153,11 +149,40 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     if dump is None:
         raise DumpError(log.explained(), path=source.name)
     if options.dump_index is None:
-        others = sum(other.object_count > 0 for other in log.dumps) - 1
-        report.add("other_heap_dump", others, 0, None)
+        report.add("other_heap_dump", len(_others(log, dump)), 0, None)
     if is_cut and log.is_cut(dump):
         report.add("truncated_heap_dump", 1, dump.line, dump.offset)
     return _assembled(log, dump, collections, report)
+
+
+def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
+    """The collections of a log; no heap dump of it is kept."""
+    report, log = Report(strict=False, name=source.name), Log(_NO_DUMP)
+    _take(log, source, report, progress)
+    return list(Collections(log, report).timeline(*log.dumps))
+
+
+_NO_DUMP = 1 << 62
+"""No dump of a log has this index."""
+
+
+def _take(log: Log, source: Source, report: Report, progress: Progress) -> bytes:
+    """Read all records; returns what stands behind the last whole line."""
+    rest = b""
+    for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
+        whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        log.take(text[:whole], report)
+        rest = text[whole:]
+    return rest
+
+
+def _others(log: Log, dump: Dump) -> list[Dump]:
+    """More dumps that have objects."""
+    return [one for one in log.dumps if one.object_count and one is not dump]
+
+
+def _part(dump: Dump) -> Part:
+    return Part("dump_index", dump.index)
 
 
 def _assembled(
@@ -189,7 +214,8 @@ def _assembled(
             null_reference_count=dump.null_count,
             collections=collections.timeline(dump),
             history=collections.history(dump, allocations_of(log, dump, collections)),
-            part=f"+dump{dump.index}",
+            part=_part(dump),
+            other_parts=tuple(map(_part, _others(log, dump))),
         ),
         report,
     )

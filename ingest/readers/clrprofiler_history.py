@@ -177,10 +177,12 @@ class Collections:
             for start, used, reserved, generation in self._bounds[rows].tolist()
         ]
 
-    def timeline(self, dump: Dump) -> tuple[GarbageCollection, ...]:
-        """All collections; one may be the one that the dump was taken in."""
-        own = self.at(dump)
-        return tuple(self._told(c, is_dump=c is own) for c in self.all)
+    def timeline(self, *dumps: Dump) -> tuple[GarbageCollection, ...]:
+        """All collections, and which of them have one of those dumps."""
+        own = [self.at(dump) for dump in dumps]
+        return tuple(
+            self._told(c, is_dump=any(c is one for one in own)) for c in self.all
+        )
 
     def _told(self, c: _Collection, *, is_dump: bool) -> GarbageCollection:
         moved = kept = None

@@ -8,8 +8,13 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from tests.dumps.trace import SITES, TYPES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from ingest.history import Bounds
+    from tests.dumps.trace import Heap as Traced
 
 QUOTE = {'"': "&quot;"}
 NATIVE = "f 0 NATIVE FUNCTION ( UNKNOWN ARGUMENTS ) 0 0"
@@ -192,6 +197,44 @@ class Heap:
             ]
         lines += ["</objects>", "</gcheap>", ""]
         return "\r\n".join(lines).encode(encoding)
+
+
+def traced(heap: Traced) -> Log:
+    """The whole life of a heap: allocations, collections, dumps."""
+    log = Log()
+    for ident, name in enumerate(TYPES):
+        log.type(ident + 1, name)
+    functions = sorted({name for stack in SITES for name in stack})
+    for ident, name in enumerate(functions, 1):
+        log.function(ident, name)
+    sites = sorted({(thing.type, thing.size, thing.site) for thing in heap.made})
+    for ident, (kind, size, site) in enumerate(sites, 1):
+        frames = [functions.index(name) + 1 for name in reversed(SITES[site])]
+        log.site(ident, frames, type=(kind + 1, size))
+    dumps = {dump.upto: dump for dump in heap.dumps}
+    for row, one in enumerate(heap.collections):
+        log.clock(1000 * row)
+        for thing in heap.made:
+            if thing.born == row:
+                site = sites.index((thing.type, thing.size, thing.site)) + 1
+                log.allocation(thing.born_at, site)
+        log.begin(one.generation, _bounds(one.before))
+        for columns in zip(one.old_start, one.new_start, one.length, strict=True):
+            log.moved(*map(int, columns))
+        if dump := dumps.get(row + 1):
+            log.root(dump.objects[0].at)
+            for seen in dump.objects:
+                log.object(seen.at, seen.thing.type + 1, seen.thing.size)
+        log.end(one.generation, _bounds(one.after))
+    return log
+
+
+def _bounds(told: Bounds | None) -> list[tuple[int, int, int, int]]:
+    assert told is not None
+    columns = zip(
+        told.start.tolist(), told.end.tolist(), told.generation.tolist(), strict=True
+    )
+    return [(start, end - start, end - start, age) for start, end, age in columns]
 
 
 def program() -> Log:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, cast
 
@@ -18,13 +20,16 @@ from ingest.store.embedded import EmbeddedServer, target_of
 from ingest.store.tables import HeapTables
 from ingest.store.ways import Via
 from tests.conftest import embedded_only
-from tests.dumps.trace import Heap, graphs, live
+from tests.dumps.clrprofiler import traced
+from tests.dumps.trace import SITES, Heap, graphs, live
 from tests.integration.content import content, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from ingest.store.connection import Database
+    from ingest.store.connection import Database, Target
+    from tests.conftest import Ran
 
 pytestmark = pytest.mark.server
 
@@ -136,6 +141,44 @@ def test_what_is_told_of_each_object(empty_database: Database) -> None:
     assert sorted(map(tuple, sites)) == [
         (name, sum(seen.thing.site == site for seen in heap.dumps[2].objects))
         for name, site in (("App.Fill", 1), ("App.Make", 0))
+    ]
+
+
+def test_a_log_of_the_whole_life(
+    empty_database: Database,
+    ingest: Callable[..., Ran],
+    neo4j_target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    heap = live(11, [step for step in STEPS if step != 4])
+    path = tmp_path / "life.log"
+    path.write_bytes(traced(heap).bytes())
+
+    code, out, err = ingest("load", str(path), "--all-dumps")
+
+    assert code == 0, err
+    names = [line.partition(":")[0] for line in out.splitlines()]
+    assert names == ["life-dump2", "life-dump0", "life-dump1"]
+    assert links(empty_database) == {
+        (f"life-{older.replace(' ', '')}", then, f"life-{newer.replace(' ', '')}", now)
+        for older, then, newer, now in true_links(heap, {0, 1, 2})
+    }
+    found = rows(
+        empty_database,
+        "MATCH (:Dump {name: 'life-dump2'})-[:HAS_ALLOCATION_SITE]->(s) "
+        "RETURN s.name, s.object_count",
+    )
+    made = Counter(SITES[seen.thing.site][0] for seen in heap.dumps[2].objects)
+    assert {(str(site).split(" ")[0], many) for site, many in found} == set(
+        made.items()
+    )
+    told = json.loads(ingest("timeline", str(path), "--json")[1])
+    assert [one["number"] for one in told if one["is_dump"]] == [
+        dump.upto for dump in heap.dumps
     ]
 
 

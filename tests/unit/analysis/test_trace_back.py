@@ -103,6 +103,20 @@ def test_what_told_nothing_is_a_wall() -> None:
     assert origins.survived.tolist() == [1, 0]
 
 
+def test_what_a_silent_collection_did_not_collect_is_followed_all_the_same() -> None:
+    none = np.empty(0, np.uint64)
+    both = np.array([100, 300], np.uint64)
+    bounds = Bounds(both, both + np.uint64(50), np.array([2, 0], np.int8))
+    silent = Survival(1, 0, none, none, none, bounds, has_ranges=False)
+    full = Survival(2, OLDEST, both, both, np.array([50, 50], np.uint64))
+
+    origins = trace_back(np.array([110, 310], np.uint64), [full, silent, full])
+
+    assert origins.known_since.tolist() == [0, 2]
+    assert origins.is_born.tolist() == [False, False]
+    assert origins.survived.tolist() == [2, 1]
+
+
 YOUNG = Bounds(
     np.array([90], np.uint64), np.array([400], np.uint64), np.array([0], np.int8)
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
-from ingest.graph import SegmentKind
+from ingest.graph import Part, SegmentKind
 from ingest.progress import silent
 from ingest.readers import clrprofiler_pieces, gclog
 from ingest.readers.base import ReadOptions
@@ -53,7 +53,7 @@ def test_a_program(reading: Reading) -> None:
 
     assert graph.format_name == "clrprofiler"
     assert graph.producer == "CLR Profiler"
-    assert graph.part == "+dump0"
+    assert graph.part == Part("dump_index", 0)
     assert graph.object_id.tolist() == [
         0x2000, 0x2020, 0x2050, 0x2070, 0x9000, 0x7FFF0000,
     ]  # fmt: skip
@@ -233,7 +233,7 @@ def test_the_last_of_several_dumps_is_read(reading: Reading) -> None:
     graph = reading(three_dumps().bytes())
 
     assert graph.object_count == 3
-    assert graph.part == "+dump2"
+    assert graph.part == Part("dump_index", 2)
     assert warnings(graph) == {"other_heap_dump": 2}
     assert [c.is_dump for c in graph.collections] == [False, False, True]
 
@@ -243,7 +243,7 @@ def test_another_dump_can_be_asked_for(reading: Reading, index: int) -> None:
     graph = reading(three_dumps().bytes(), dump_index=index)
 
     assert graph.object_count == index + 1
-    assert graph.part == f"+dump{index}"
+    assert graph.part == Part("dump_index", index)
     assert len(graph.root_object) == 2
     assert not graph.irregularities
     assert [c.is_dump for c in graph.collections].index(True) == index
@@ -271,7 +271,7 @@ def test_a_dump_that_is_cut_gives_way_to_a_whole_one(reading: Reading) -> None:
 
     graph = reading(cut)
 
-    assert graph.part == "+dump1"
+    assert graph.part == Part("dump_index", 1)
     assert warnings(graph) == {"truncated_line": 1, "other_heap_dump": 2}
     graph = reading(cut, dump_index=2)
     assert graph.object_count == 2

@@ -47,7 +47,7 @@ def test_what_sos_writes(reading: Reading, data: bytes) -> None:
 
     assert graph.format_name == "traverseheap"
     assert graph.producer == "SOS"
-    assert graph.part == ""
+    assert graph.part is None
     assert graph.object_id.tolist() == [0x2000, 0x2020, 0x2050, 0x2070, 0x7FFF0000]
     assert graph.shallow_bytes.tolist() == [32, 48, 20, 16, 0]
     assert [graph.type_name(row) for row in range(4)] == [
