@@ -13,6 +13,7 @@ from ingest.pipeline import write
 from ingest.store.dumps import delete, unpublish
 from ingest.store.tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
+from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, two_domains
 from tests.cypher.twin import Heap, Trace
 from tests.dumps.trace import Heap as TracedHeap
@@ -81,6 +82,7 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
         "domains": load_heap(database, two_domains(), "domains"),
         "dart": load_heap(database, dart_heap(), "dart"),
         "trace": traced,
+        "dotnet": load_heap(database, dotnet_heap(), "dotnet"),
     }
     yield heaps
     for loaded in (*heaps.values(), *earlier):

@@ -454,6 +454,9 @@ def dump(heap: Heap, limit: int) -> Rows:
 
 def warnings(heap: Heap, limit: int) -> Rows:
     return [
-        (position, f"{i.kind}: {i.count}, first in line {i.line}")
+        (
+            position,
+            f"{i.kind}: {i.count}" + (f", first in line {i.line}" if i.line else ""),
+        )
         for position, i in enumerate(heap.graph.irregularities, 1)
     ][:limit]

@@ -11,6 +11,7 @@ from ingest.store.ask import ask
 from tests.cypher import (
     answers,
     dart_answers,
+    dotnet_answers,
     more_answers,
     place_answers,
     trace_answers,
@@ -37,6 +38,15 @@ CACHE_ = hex(CACHE)
 TRACED = traced_heap()
 
 CASES: dict[str, list[Given]] = {
+    "async-state-machines": [{}, {"limit": "1"}],
+    "dependent-handles": [{}, {"limit": "1"}],
+    "event-handlers": [{}, {"limit": "2"}, {"pattern": "App[.].*|System.EventHandler"}],
+    "finalizable-unreachable": [{}, {"limit": "1"}],
+    "free-space": [{}, {"limit": "1"}],
+    "pinned-fragmentation": [{}, {"limit": "1"}],
+    "string-duplicates": [{}, {"min_count": "3"}, {"type": "App.UI.Extra"}],
+    "thread-statics": [{}, {"limit": "1"}],
+    "timers": [{}, {"limit": "1"}, {"pattern": ".*Timer", "skip": "-"}],
     "accumulation-points": [
         {},
         {"share": "0.0", "limit": "1000"},
@@ -183,6 +193,8 @@ CASES: dict[str, list[Given]] = {
     "weakly-held": [{}, {"limit": "2"}],
 }
 
+HEAPS = ("main", "domains", "dart", "dotnet", "trace")
+
 
 class Case(NamedTuple):
     query: str
@@ -198,7 +210,7 @@ ALL = [
     Case(query, heap, given)
     for query in library()
     for given in CASES.get(query, [])
-    for heap in ("main", "domains", "dart", "trace")
+    for heap in HEAPS
 ]
 FITS: dict[str, Callable[[object], bool]] = {
     "STRING": lambda value: isinstance(value, str),
@@ -230,7 +242,14 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
     values = library()[query].bind(given, loaded.number)
     del values["dump"]
     name = query.replace("-", "_")
-    rooms = (answers, more_answers, dart_answers, place_answers, trace_answers)
+    rooms = (
+        answers,
+        more_answers,
+        dart_answers,
+        place_answers,
+        dotnet_answers,
+        trace_answers,
+    )
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return list(twin(loaded.heap, **values))
 

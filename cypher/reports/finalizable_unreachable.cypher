@@ -1,0 +1,68 @@
+// name: finalizable-unreachable
+// title: Objects that only the finalizer queue keeps, by type
+// mode: read
+// param: dump   INTEGER       number of the dump
+// param: limit  INTEGER = 20  most rows to return
+// column: type             STRING   full name of their type
+// column: object_count     INTEGER  objects in the queue that nothing else keeps
+// column: shallow_bytes    INTEGER  their own bytes
+// column: retained_bytes   INTEGER  what goes once their finalizers have run, bytes
+// column: largest_address  STRING   of those objects the one that retains most
+//
+// The program has let go of these, and of all that they retain, but their finalizers
+// have not run yet: garbage that costs one more collection. A Dispose that is called in
+// time and suppresses the finalizer spares it; where they pile up, finalizers are slow
+// or one of them is stuck. An object counts if all its strong roots are of the queue,
+// and each live object that refers to it goes with itself or with another such object.
+// What is held by something that two of them keep together is left out, and so are
+// those that other objects of the queue hold, but for the 500 that retain most: it
+// is at least so much. No two of them retain the same bytes. Chains of more than 30
+// that end in something live count too. finalizer-queue lists all that are in the
+// queue, one by one.
+MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
+WHERE r.kind = 'finalizer_queue'
+WITH DISTINCT o
+WHERE NOT EXISTS {
+  MATCH (o)<-[:REFERENCES]-(other:Root)
+  WHERE other.kind <> 'finalizer_queue'
+}
+CALL (o) {
+  OPTIONAL MATCH (o)<-[:REFERENCES]-(h:Object)<-[:DOMINATES*0..100000]-(top:Object)
+  WHERE h.root_distance IS NOT NULL AND top <> o AND EXISTS { (top)<-[:DOMINATES]-(:Dump) }
+  RETURN collect(DISTINCT top) AS holders
+}
+WITH o, holders
+ORDER BY size(holders) > 0, o.retained_bytes DESC, o.key
+WITH collect({object: o, holders: holders}) AS queued
+WITH [q IN queued WHERE size(q.holders) = 0 | q.object] AS alone,
+  [q IN queued WHERE size(q.holders) > 0][..500] AS held
+CALL (held) {
+  UNWIND held AS q
+  UNWIND q.holders AS top
+  WITH q.object AS o, top, EXISTS {
+      MATCH (top)<-[:REFERENCES]-(other:Root)
+      WHERE other.kind <> 'finalizer_queue'
+    } OR EXISTS {
+      MATCH (top)<-[:REFERENCES]-(h:Object)<-[:DOMINATES*0..100000]-(above:Object)
+      WHERE h.root_distance IS NOT NULL AND above <> top
+        AND EXISTS { (above)<-[:DOMINATES]-(:Dump) }
+    } AS waits
+  WITH o, collect(CASE WHEN waits THEN top.key END) AS waits
+  RETURN collect({object: o, key: o.key, waits: waits}) AS asked
+}
+WITH alone, asked, reduce(
+    left = [a IN asked | a.key], round IN range(1, 30) |
+    [a IN asked WHERE all(key IN a.waits + a.key WHERE key IN left) | a.key]
+  ) AS left
+UNWIND alone + [a IN asked WHERE a.key IN left | a.object] AS o
+OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
+WITH coalesce(t.name, o.type_name) AS type, o
+ORDER BY o.retained_bytes DESC, o.key
+RETURN
+  type,
+  count(o) AS object_count,
+  sum(o.shallow_bytes) AS shallow_bytes,
+  sum(o.retained_bytes) AS retained_bytes,
+  collect(o.address)[0] AS largest_address
+ORDER BY retained_bytes DESC, object_count DESC, type
+LIMIT $limit
