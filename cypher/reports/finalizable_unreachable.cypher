@@ -14,11 +14,10 @@
 // time and suppresses the finalizer spares it; where they pile up, finalizers are slow
 // or one of them is stuck. An object counts if all its strong roots are of the queue,
 // and each live object that refers to it goes with itself or with another such object.
-// What is held by something that two of them keep together is left out, and so are
-// those that other objects of the queue hold, but for the 500 that retain most: it
-// is at least so much. No two of them retain the same bytes. Chains of more than 30
-// that end in something live count too. finalizer-queue lists all that are in the
-// queue, one by one.
+// It is at least so much: what is held by something that two of them keep together is
+// left out, and of longer chains and of circles only the 500 that retain most are
+// looked at (a chain of more than 30 counts even if its end is alive). No two of them
+// retain the same bytes. finalizer-queue lists all that are in the queue, one by one.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.kind = 'finalizer_queue'
 WITH DISTINCT o
@@ -35,7 +34,7 @@ WITH o, holders
 ORDER BY size(holders) > 0, o.retained_bytes DESC, o.key
 WITH collect({object: o, holders: holders}) AS queued
 WITH [q IN queued WHERE size(q.holders) = 0 | q.object] AS alone,
-  [q IN queued WHERE size(q.holders) > 0][..500] AS held
+  [q IN queued WHERE size(q.holders) > 0] AS held
 CALL (held) {
   UNWIND held AS q
   UNWIND q.holders AS top
@@ -48,8 +47,15 @@ CALL (held) {
         AND EXISTS { (above)<-[:DOMINATES]-(:Dump) }
     } AS waits
   WITH o, collect(CASE WHEN waits THEN top.key END) AS waits
-  RETURN collect({object: o, key: o.key, waits: waits}) AS asked
+  ORDER BY o.retained_bytes DESC, o.key
+  RETURN collect(CASE WHEN waits = [] THEN o END) AS next,
+    collect(CASE WHEN waits <> [] THEN {object: o, key: o.key, waits: waits} END)[..500]
+      AS asked
 }
+WITH alone + next AS alone, asked, [o IN next | o.key] AS known
+WITH alone, [
+    a IN asked | {object: a.object, key: a.key, waits: [k IN a.waits WHERE NOT k IN known]}
+  ] AS asked
 WITH alone, asked, reduce(
     left = [a IN asked | a.key], round IN range(1, 30) |
     [a IN asked WHERE all(key IN a.waits + a.key WHERE key IN left) | a.key]

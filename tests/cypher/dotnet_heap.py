@@ -201,6 +201,9 @@ def _finalizers(p: Program) -> None:
     for _ in range(3):
         chain.append(p.add("App.Link", 31, chain[-1]))
     p.root(p.add("App.Owner", 50, chain[1]))
+    steps = [p.add("App.Step", 30)]
+    for _ in range(4):
+        steps.append(p.add("App.Step", 32, p.add("App.Between", 20, steps[-1])))
     # What two of the queue hold together holds a third.
     third = p.add(handle, 41)
     between = p.add("App.Between", 35, third)
@@ -211,7 +214,7 @@ def _finalizers(p: Program) -> None:
     weak = p.add(file, 106)
     p.root(weak, HANDLE, WEAK)
     p.add("App.Dead", 20, weak)
-    for address in (*queued, *pair, *chain, held, weak, 0x7FFF0010):
+    for address in (*queued, *pair, *chain, *steps, held, weak, 0x7FFF0010):
         p.root(address, FINALIZER)
 
 
