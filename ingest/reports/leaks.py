@@ -87,6 +87,31 @@ PARTS: tuple[Part, ...] = (
         ("type", "root_count", "retained_bytes", "largest_type"),
     ),
     Part(
+        "event-handlers",
+        "Event handlers",
+        10,
+        (
+            "holder",
+            "delegate_type",
+            "target_type",
+            "handler_count",
+            "retained_bytes",
+            "target_bytes",
+        ),
+    ),
+    Part(
+        "timers",
+        "Timers",
+        10,
+        ("timer_type", "held_type", "timer_count", "held_count", "retained_bytes"),
+    ),
+    Part(
+        "async-state-machines",
+        "Async methods",
+        10,
+        ("method", "kind", "live_count", "live_bytes", "retained_bytes"),
+    ),
+    Part(
         "unreachable-types",
         "Garbage",
         10,
@@ -104,6 +129,12 @@ PARTS: tuple[Part, ...] = (
         "Segments",
         10,
         ("segment", "kind", "start", "used_bytes", "object_count", "other_bytes"),
+    ),
+    Part(
+        "free-space",
+        "Free space",
+        10,
+        ("segment", "kind", "live_bytes", "dead_bytes", "free_bytes", "other_bytes"),
     ),
     Part(
         "isolates",

@@ -7,7 +7,6 @@ security policy runs no script but the ones whose digests it names.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -20,7 +19,10 @@ from ingest.reports.hierarchy import (
 )
 from ingest.reports.html import Source, render
 from ingest.reports.leaks import POLICY, origin, sentence
-from ingest.reports.panels import Panel, filled, short_of
+from ingest.reports.page_panels import PANELS
+from ingest.reports.panels import filled, short_of
+from ingest.reports.script import script_json
+from ingest.reports.timeline import timeline
 from ingest.reports.why import path_tree
 from ingest.text import caption_of, namespace_of, printable
 
@@ -34,175 +36,6 @@ TILES_SHOWN_FIRST = 12
 """Rows of a chart's table before a script fills it."""
 
 
-PANELS: tuple[Panel, ...] = (
-    Panel(
-        "type-histogram",
-        "Types",
-        500,
-        (
-            "type",
-            "instance_count",
-            "shallow_bytes",
-            "reachable_bytes",
-            "retained_bytes",
-        ),
-        "shallow_bytes",
-        "Shallow bytes are those of the instances alone; retained bytes are what goes "
-        "if all of them go, so they overlap and do not add up.",
-        "the dump has no objects",
-        is_long=True,
-    ),
-    Panel(
-        "namespace-histogram",
-        "Namespaces",
-        200,
-        (
-            "namespace",
-            "type_count",
-            "instance_count",
-            "shallow_bytes",
-            "reachable_bytes",
-        ),
-        "shallow_bytes",
-        "",
-        "the dump has no objects",
-        is_long=True,
-    ),
-    Panel(
-        "retained-objects",
-        "Objects that retain most",
-        50,
-        (
-            "type",
-            "address",
-            "value",
-            "shallow_bytes",
-            "retained_bytes",
-            "root_distance",
-        ),
-        "retained_bytes",
-        "Retained sizes nest: two rows may count the same bytes.",
-        "nothing is reachable",
-        is_long=True,
-    ),
-    Panel(
-        "roots-by-kind",
-        "Roots by kind",
-        20,
-        ("kind", "root_count", "weak_count", "pinned_count", "retained_bytes"),
-        "retained_bytes",
-        "",
-        "the dump has no roots: all of it is garbage, or the file is cut",
-    ),
-    Panel(
-        "static-roots",
-        "Statics",
-        50,
-        ("type", "root_count", "retained_bytes", "largest_type"),
-        "retained_bytes",
-    ),
-    Panel(
-        "unreachable-types",
-        "Garbage",
-        50,
-        ("type", "unreachable_count", "unreachable_bytes"),
-        "unreachable_bytes",
-        "What no strong root reaches: it goes at the next collection that looks at it.",
-        "none: strong roots reach every object",
-    ),
-    Panel(
-        "generation-histogram",
-        "Generations",
-        10,
-        ("name", "object_count", "shallow_bytes", "reachable_count", "reachable_bytes"),
-        "shallow_bytes",
-    ),
-    Panel(
-        "segments",
-        "Segments",
-        100,
-        (
-            "segment",
-            "kind",
-            "logical_heap",
-            "start",
-            "end",
-            "used_bytes",
-            "object_count",
-            "other_bytes",
-        ),
-        "used_bytes",
-        "Other bytes are those of no object in the dump: free space, garbage, padding.",
-    ),
-    Panel(
-        "gc-timeline",
-        "Collections",
-        1000,
-        (
-            "number",
-            "generation",
-            "reason",
-            "mode",
-            "started_us",
-            "duration_us",
-            "heap_bytes",
-            "promoted_bytes",
-            "moved_bytes",
-            "is_dump",
-        ),
-        "heap_bytes",
-        "The collections of the trace that the dump was in.",
-        is_long=True,
-    ),
-    Panel(
-        "isolates",
-        "Isolates",
-        20,
-        ("owner", "root_count", "static_count", "retained_bytes", "largest_type"),
-        "retained_bytes",
-        "What two isolates hold counts for both.",
-    ),
-    Panel(
-        "closures",
-        "Closures",
-        50,
-        (
-            "function",
-            "declared_in",
-            "closure_count",
-            "context_count",
-            "context_bytes",
-            "largest_address",
-        ),
-        "context_bytes",
-        "A closure keeps its context, and so all variables of its scope.",
-        is_long=True,
-    ),
-    Panel(
-        "strings",
-        "Strings alike",
-        50,
-        ("value", "length", "string_count", "wasted_bytes", "sample_address"),
-        "wasted_bytes",
-        "Wasted are the bytes of all of them but one.",
-        is_long=True,
-    ),
-    Panel(
-        "external-bytes",
-        "Memory outside the heap",
-        50,
-        ("type", "address", "external_name", "external_bytes", "owner_type"),
-        "external_bytes",
-    ),
-    Panel(
-        "domains",
-        "Domains",
-        20,
-        ("name", "object_count", "shallow_bytes"),
-        "shallow_bytes",
-    ),
-    Panel("warnings", "What was irregular in the dump", 20, ("warning",)),
-)
 QUERIES: dict[str, dict[str, str]] = {
     "dump": {},
     "leak-suspects": {"limit": "10"},
@@ -336,6 +169,7 @@ def report_page(
         suspects=suspects,
         charts=[chart for chart in charts if len(chart.tiles) > 1],
         panels=panels,
+        timeline=timeline(answers["gc-timeline"]),
         sources=sources,
     )
 
@@ -428,11 +262,3 @@ class Chart:
                 ],
             }
         )
-
-
-def script_json(value: object) -> str:
-    """``value`` as JSON that no HTML parser reads as a tag, an entity or an end."""
-    text = json.dumps(value, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

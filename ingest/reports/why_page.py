@@ -141,6 +141,7 @@ def object_page(
         panels=[filled(panel, mine[panel.query]) for panel in OBJECT_PANELS],
         sources=sources,
         charts=[],
+        timeline="",
     )
 
 
@@ -182,4 +183,5 @@ def type_page(
         panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,
         charts=[],
+        timeline="",
     )

@@ -85,7 +85,7 @@ def opened(
     page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
     page.on("request", asked)
     page.goto(file.as_uri())
-    if page.locator("section.chart").count():
+    if page.locator("section.chart, section.timeline").count():
         page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
     yield seen
     assert seen.complaints == []

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from ingest.cli import main
 from ingest.example import example_gclog
 from tests.dumps.gclog import Gclog
+from tests.dumps.nettrace import NetTrace
 from tests.integration.browser import chromium, opened
 
 if TYPE_CHECKING:
@@ -51,6 +52,25 @@ def hostile_gclog() -> str:
     return log.close(HOSTILE[0]).text()
 
 
+def collecting_trace() -> bytes:
+    """Nine collections; the last but one is the dump, one does not tell the heap."""
+    trace = NetTrace()
+    trace.types({1: HOSTILE[0]})
+    for number in range(1, 10):
+        trace.ticks += 40_000_000
+        is_dump = number == 8
+        trace.start(number, generation=2 if is_dump else number % 3, reason=is_dump)
+        if is_dump:
+            trace.roots([(0x10000, 0, 0)])
+            trace.nodes([(0x10000, 640, 1, 0)])
+        trace.ticks += 3_000_000
+        if number != 4:
+            trace.heap_stats()
+        trace.end(number)
+    trace.point()
+    return trace.file()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as found:
@@ -70,14 +90,17 @@ def pages(
     database.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
     (folder / "example.gclog").write_text(example_gclog(), encoding="utf-8")
     (folder / "hostile.gclog").write_text(hostile_gclog(), encoding="utf-8")
+    (folder / "trace.nettrace").write_bytes(collecting_trace())
+    dumps = ("example.gclog", "hostile.gclog", "trace.nettrace")
     made = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(folder / "home"))
         patch.setenv("NEO4J_URI", neo4j_target.uri)
         patch.setenv("NEO4J_USERNAME", neo4j_target.username)
         patch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
-        for name in ("example", "hostile"):
-            run("load", str(folder / f"{name}.gclog"))
+        for file in dumps:
+            name = file.partition(".")[0]
+            run("load", str(folder / file), "--name", name)
             made[name] = folder / f"{name}.html"
             run("report", "--dump", name, "--html", str(made[name]))
         for name, dump, subject in (
@@ -137,7 +160,7 @@ def test_why_is_a_picture(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["example", "hostile"])
+@pytest.mark.parametrize("name", ["example", "hostile", "trace"])
 def test_a_page_opens_without_a_complaint(
     browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:
@@ -145,7 +168,11 @@ def test_a_page_opens_without_a_complaint(
     with opened(browser, pages[name], width=width, scheme=scheme) as seen:
         page = seen.page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("section.chart .plot .main-svg").count() >= len(CHARTS)
+        charts = page.locator("section.chart").count()
+        assert charts == (len(CHARTS) if name != "trace" else charts)
+        assert page.locator("section.chart .plot .main-svg").count() >= charts
+        figures = page.locator("section.timeline .plot .main-svg").count()
+        assert (figures > 0) is (name == "trace")
         assert page.locator("h1").inner_text() == f"Leak report of {name}"
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(20, 23, 26)") is (scheme == "dark")
@@ -211,6 +238,45 @@ def test_names_in_charts_are_text(browser: Browser, pages: dict[str, Path]) -> N
             for at in range(min(plot.locator("g.slice").count(), 12)):
                 plot.locator("g.slice").nth(at).hover(force=True)
             assert plot.locator(".hoverlayer a, .hoverlayer b").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_collections_are_a_figure(
+    browser: Browser, pages: dict[str, Path], width: int, scheme: str
+) -> None:
+    with opened(browser, pages["trace"], width=width, scheme=scheme) as seen:
+        page = seen.page
+        figure = page.locator("#gc-timeline")
+        legend = figure.locator(".legend li").all_inner_texts()
+        assert legend == [
+            "heap after a collection",
+            "generation 0",
+            "generation 1",
+            "generation 2",
+            "the dump",
+            "at 0: its heap is not told",
+        ]
+        marks = page.evaluate(
+            """document.querySelector("#gc-timeline .plot")._fullData.slice(1)
+              .map((trace) => [trace.marker.symbol, trace.x.length])"""
+        )
+        assert marks == [
+            ["circle-open", 1],
+            ["circle", 3],
+            ["square", 3],
+            ["diamond", 3],
+        ]
+        figure.locator(".plot").scroll_into_view_if_needed()
+        page.evaluate("scrollBy(0, -200)")
+        figure.locator("path.point").last.hover(force=True)
+        said = figure.locator(".hoverlayer text").text_content() or ""
+        assert "Collection 8: the dump" in said
+        assert "generation 2, blocking" in said
+        assert figure.locator("tbody tr").count() == 9
+        button = page.locator("#theme")
+        button.click()
+        assert figure.locator(".legend li").count() == len(legend)
 
 
 def column(page: Page, table: str, number: int) -> list[str]:

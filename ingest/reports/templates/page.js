@@ -455,6 +455,134 @@
     }
   }
 
+  // ------------------------------------------------------------ collections
+
+  // A shape for each generation as well: colours alone do not tell them apart for all.
+  const OLD_AGES = [
+    { title: "generation 0", colour: "#77aadd", symbol: "circle", swatch: "round" },
+    { title: "generation 1", colour: "#eedd88", symbol: "square", swatch: "" },
+    { title: "generation 2", colour: "#ee8866", symbol: "diamond", swatch: "turned" },
+    { title: "generation not told", colour: OTHER, symbol: "circle", swatch: "round" },
+  ];
+  const NO_AGE = OLD_AGES.length - 1;
+  const MOST_TICKS = 6;
+
+  /** Round steps in bytes from 0 to at least `most`. */
+  const byteTicks = (most) => {
+    const least = Math.max(most, 1) / MOST_TICKS;
+    const unit = 1024 ** Math.max(0, Math.floor(Math.log2(least) / 10));
+    const step = unit * [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024].find((one) => one * unit >= least);
+    return Array.from({ length: Math.ceil(most / step) + 1 }, (_, at) => at * step);
+  };
+  const time = (us) => (us < 1e3 ? `${us} µs` : us < 1e6 ? `${(us / 1e3).toFixed(1)} ms` : `${(us / 1e6).toFixed(2)} s`);
+
+  class Timeline {
+    constructor(section) {
+      this.section = section;
+      this.data = JSON.parse(section.querySelector("script").textContent);
+      this.plot = section.querySelector(".plot");
+      this.seconds = this.data.started_us.map((start, at) =>
+        (start + (this.data.duration_us[at] ?? 0)) / 1e6);
+      this.ages = this.data.generation.map((age) => (OLD_AGES[age] && age !== null ? Math.min(age, NO_AGE) : NO_AGE));
+    }
+
+    hover(at) {
+      const { data } = this;
+      const lines = [`Collection ${data.number[at]}` + (data.is_dump[at] ? ": the dump" : "")];
+      lines.push(OLD_AGES[this.ages[at]].title + (data.mode[at] ? `, ${data.mode[at]}` : ""));
+      if (data.reason[at]) lines.push(clip(data.reason[at], 60));
+      if (data.duration_us[at] !== null) lines.push(`took ${time(data.duration_us[at])}`);
+      if (data.promoted_bytes[at] !== null) lines.push(`${bytes(data.promoted_bytes[at])} promoted`);
+      lines.push(data.heap_bytes[at] === null ? "heap not told" : `${bytes(data.heap_bytes[at])} after it`);
+      return lines.map(literal).join("<br>");
+    }
+
+    traces() {
+      const { data } = this;
+      const told = data.heap_bytes.flatMap((size, at) => (size === null ? [] : [at]));
+      const marks = (places, marker) => ({
+        type: "scatter", mode: "markers", cliponaxis: false, marker,
+        x: places.map((at) => this.seconds[at]),
+        y: places.map((at) => data.heap_bytes[at] ?? 0),
+      });
+      const traces = [{
+        type: "scatter", mode: "lines", hoverinfo: "skip", cliponaxis: false,
+        line: { shape: "hv", width: 1.5, color: css("--accent") },
+        fill: "tozeroy", fillcolor: css("--level"), opacity: 0.8,
+        x: told.map((at) => this.seconds[at]), y: told.map((at) => data.heap_bytes[at]),
+      }];
+      const dumps = data.is_dump.flatMap((is, at) => (is ? [at] : []));
+      traces.push({
+        ...marks(dumps, { size: 19, symbol: "circle-open", color: css("--dominator"), line: { width: 2.5 } }),
+        hoverinfo: "skip",
+      });
+      OLD_AGES.forEach((age, number) => {
+        const places = this.ages.flatMap((one, at) => (one === number ? [at] : []));
+        if (!places.length) return;
+        traces.push({
+          ...marks(places, {
+            size: places.length > 200 ? 6 : 10, symbol: age.symbol, color: shade(age.colour),
+            line: { width: 1, color: css("--ink") },
+          }),
+          hoverinfo: "text", hovertext: places.map((at) => this.hover(at)),
+          hoverlabel: { align: "left", font: { size: 12 } },
+        });
+      });
+      return traces;
+    }
+
+    layout() {
+      const ticks = byteTicks(Math.max(...this.data.heap_bytes.map((size) => size ?? 0)));
+      const [first, last] = [Math.min(...this.seconds), Math.max(...this.seconds)];
+      const room = (last - first || 1) * 0.03;
+      const axis = {
+        gridcolor: css("--rule"), zeroline: false, automargin: true, fixedrange: true,
+        tickfont: { size: 12, color: css("--quiet") },
+      };
+      return {
+        margin: { t: 14, l: 8, r: 14, b: 8 },
+        paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+        showlegend: false, hovermode: "closest", dragmode: false,
+        font: { family: getComputedStyle(document.body).fontFamily, color: css("--ink") },
+        xaxis: {
+          ...axis, range: [first - room, last + room], showgrid: false, nticks: 8,
+          title: { text: "seconds since the trace began", font: { size: 12, color: css("--quiet") } },
+        },
+        yaxis: {
+          ...axis, range: [0, ticks.at(-1)], tickmode: "array", tickvals: ticks, ticktext: ticks.map(bytes),
+        },
+      };
+    }
+
+    showLegend() {
+      const used = OLD_AGES.filter((_, number) => this.ages.includes(number))
+        .map((age) => [age.title, age.swatch, shade(age.colour)]);
+      const items = [["heap after a collection", "line", css("--accent")], ...used];
+      if (this.data.is_dump.includes(true)) items.push(["the dump", "ring", css("--dominator")]);
+      const untold = this.data.heap_bytes.includes(null) ? [make("li", "at 0: its heap is not told")] : [];
+      this.section.querySelector(".legend").replaceChildren(...items.map(([title, swatch, colour]) => {
+        const item = make("li");
+        const mark = make("span", "", { class: swatch });
+        if (swatch === "ring") mark.style.borderColor = colour;
+        else mark.style.background = colour;
+        item.append(mark, title);
+        return item;
+      }), ...untold);
+    }
+
+    draw() {
+      this.plot.hidden = false;
+      this.showLegend();
+      const options = { displayModeBar: false, responsive: true };
+      return Plotly.newPlot(this.plot, this.traces(), this.layout(), options).then(() => {
+        repaints.push(() => {
+          this.showLegend();
+          Plotly.react(this.plot, this.traces(), this.layout());
+        });
+      });
+    }
+  }
+
   const unpacked = async (packed) => {
     const text = atob(packed);
     const raw = new Uint8Array(text.length);
@@ -465,6 +593,7 @@
 
   const startCharts = async () => {
     const charts = all("section.chart").map((section) => new Chart(section));
+    charts.push(...all("section.timeline").map((section) => new Timeline(section)));
     const library = document.getElementById("library");
     if (!charts.length || !library) return;
     const code = await unpacked(library.textContent);

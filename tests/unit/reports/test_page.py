@@ -8,6 +8,8 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,8 +17,12 @@ from ingest.queries.answer import Answer
 from ingest.queries.library import find
 from ingest.reports import html
 from ingest.reports.html import Source, chart_library
-from ingest.reports.page import QUERIES, report_page, script_json
+from ingest.reports.page import QUERIES, report_page
+from ingest.reports.script import script_json
 from ingest.reports.why_page import object_page
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HOSTILE = "N.</script><script>x</script><img src=x onerror=y>\u202e\"'&lt;{{7*7}}"
 
@@ -36,8 +42,9 @@ def row_for(query: str, **known: object) -> Answer:
     return Answer(tuple(column.name for column in columns), (row,))
 
 
-def page() -> str:
-    answers = {name: row_for(name) for name in QUERIES}
+def page(known: Mapping[str, Answer] = MappingProxyType({})) -> str:
+    """A page of one row each, but for the answers that are known."""
+    answers = {name: row_for(name) for name in QUERIES} | dict(known)
     answers["dump"] = row_for("dump", reachable_bytes=1000)
     answers["dominator-treemap"] = row_for(
         "dominator-treemap", object=0, dominator=None, retained_bytes=900
@@ -116,6 +123,26 @@ def test_every_part_has_its_query(made: str) -> None:
     assert {name for name in copied if name} <= set(ids)
     links = [(names.get("href") or "") for _, names in Tags(made).found]
     assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+
+
+def test_a_figure_of_collections_is_where_there_are_several(made: str) -> None:
+    assert 'class="timeline"' not in made
+    one = row_for("gc-timeline")
+
+    drawn = page({"gc-timeline": Answer(one.columns, one.rows * 2)})
+
+    tags = Tags(drawn).found
+    assert sum(tag == "script" for tag, _ in tags) == 6
+    assert "img" not in {tag for tag, _ in tags}
+    assert drawn.count('<section class="timeline" id="gc-timeline"') == 1
+
+
+def test_a_part_without_rows_is_not_there() -> None:
+    queries = ("event-handlers", "timers", "async-state-machines", "free-space")
+    bare = page({name: Answer(row_for(name).columns, ()) for name in queries})
+
+    for name in (*queries, "gc-timeline"):
+        assert (f'id="{name}"' in bare) is (name == "gc-timeline")
 
 
 def test_a_page_is_the_same_each_time(made: str) -> None:
