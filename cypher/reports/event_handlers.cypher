@@ -42,12 +42,12 @@ WHERE held_by IS NULL OR NOT held_by =~ 'System[.](Object|Delegate)\\[].*'
   }
 WITH DISTINCT kinds, s, g, coalesce(held_by, h.name) AS holder
 CALL (g, kinds) {
-  RETURN g AS d
-  UNION
-  MATCH (g)-[:REFERENCES]->(list:Object)-[:INSTANCE_OF]->(lt:Type)
+  OPTIONAL MATCH (g)-[:REFERENCES]->(list:Object)-[:INSTANCE_OF]->(lt:Type)
   WHERE lt.name =~ 'System[.](Object|Delegate)\\[].*'
-  MATCH (list)-[:REFERENCES]->(d:Object)-[:INSTANCE_OF]->(dt:Type)
+  OPTIONAL MATCH (list)-[:REFERENCES]->(d:Object)-[:INSTANCE_OF]->(dt:Type)
   WHERE dt.key IN kinds
+  WITH collect(d) AS listed
+  UNWIND CASE WHEN listed = [] THEN [g] ELSE listed END AS d
   RETURN d
 }
 WITH DISTINCT kinds, s.name AS delegate_type, holder, d

@@ -21,7 +21,8 @@
 // holds it: two that keep one another are summed twice. Whether a timer is armed, and
 // when it is due, is not in a dump; one that is in no queue lives as long as its
 // holder. Timers refer to the next one in their queue, so what a timer itself
-// retains says nothing and is not told. Go on with shortest-root-path for the address.
+// retains says nothing and is not told. Of an event with several handlers they are
+// not told either: see event-handlers. Go on with shortest-root-path for the address.
 MATCH (s:Type)
 WHERE s.dump = $dump AND s.name =~ $callback
 WITH collect(s.key) AS kinds

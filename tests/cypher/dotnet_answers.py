@@ -59,14 +59,14 @@ def event_handlers(heap: Heap, pattern: str, limit: int) -> Rows:
     for g in delegates & heap.live:
         names = {heap.name_of(h) for h in heap.holders(g) if h not in lists}
         names |= {heap.root_name(r) for r in heap.roots_of(g)}
-        called = {g} | {
+        called = {
             d
             for i in heap.objects[g].strong
             if i in lists
             for d in heap.objects[i].strong
             if d in delegates
         }
-        for d in called:
+        for d in called or {g}:
             if (x := target(d)) is not None:
                 for name in names:
                     key = (name, heap.name_of(g), heap.name_of(x))

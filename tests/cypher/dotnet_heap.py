@@ -57,10 +57,10 @@ class Program:
         return self.add(kind, 64, target)
 
     def multicast(self, kind: str, *handlers: int) -> int:
-        """A delegate of several: it refers to itself and to a list with room."""
+        """A delegate of several: to itself, a list with room, the last one's target."""
         handlers_list = self.add(HANDLER_LIST, 16 + 8 * len(handlers), *handlers, 0)
         made = self.add(kind, 64, handlers_list)
-        self.refer(made, made)
+        self.refer(made, made, self.objects[handlers[-1]][2][0])
         return made
 
     def static(self, address: int, name: str, *, of_thread: bool = False) -> None:
