@@ -21,6 +21,8 @@
 // column: weak_only_bytes  INTEGER  bytes of those
 // column: external_bytes   INTEGER  memory outside the heap of all objects
 // column: folded_count     INTEGER  objects left out: the runtime's own
+// column: estimated_count  INTEGER  objects of the heap, if the dump is a sample; else null
+// column: estimated_bytes  INTEGER  bytes of those; else null
 //
 // Bytes less reachable bytes is garbage (ask: unreachable-types). Weak roots keep
 // nothing alive, all others do, the finalizer queue included. Go on with
@@ -45,6 +47,8 @@ RETURN
   d.weak_only_count AS weak_only_count,
   d.weak_only_bytes AS weak_only_bytes,
   d.external_bytes AS external_bytes,
-  d.folded_count AS folded_count
+  d.folded_count AS folded_count,
+  d.estimated_count AS estimated_count,
+  d.estimated_bytes AS estimated_bytes
 ORDER BY d.number
 LIMIT $limit

@@ -37,13 +37,24 @@ def info(
     from ingest.compiled import mark_warm
     from ingest.pipeline import measure
     from ingest.reports.summary import facts, write_facts
+    from ingest.store.estimates import of_heap, of_types
 
     options = ReadOptions(strict, fold, gc, dump_index)
     warn_of_compilation()
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)
     mark_warm()
-    found = facts(graph, metrics, dump, sha256, top)
+    found = facts(
+        graph,
+        metrics,
+        dump,
+        sha256,
+        top,
+        estimated=of_heap(graph),
+        estimated_types={
+            name: column.tolist() for name, column in of_types(graph, metrics).items()
+        },
+    )
     if as_json:
         import json
 

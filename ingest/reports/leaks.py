@@ -70,7 +70,14 @@ PARTS: tuple[Part, ...] = (
         "type-histogram",
         "Histogram",
         15,
-        ("type", "instance_count", "shallow_bytes", "reachable_bytes"),
+        (
+            "type",
+            "instance_count",
+            "shallow_bytes",
+            "reachable_bytes",
+            "estimated_count",
+            "estimated_bytes",
+        ),
         "the dump has no objects",
     ),
     Part(
@@ -191,9 +198,11 @@ _IF_ANY = (
     ("weak only", "weak_only_count"),
     ("folded", "folded_count"),
     ("outside", "external_bytes"),
+    ("in the heap", "estimated_count"),
+    ("their bytes", "estimated_bytes"),
 )
 """What only some formats tell: objects that weak references alone see, objects that
-are the runtime's own, bytes outside the heap."""
+are the runtime's own, bytes outside the heap, what a sample stands for."""
 
 
 def origin(dump: dict[str, object]) -> list[str]:

@@ -59,8 +59,14 @@ _FIGURES = (
     ("seen only weakly", "weak_only_count", "weak_only_bytes"),
     ("folded", "folded_count", None),
     ("bytes outside the heap", "external_bytes", None),
+    ("in the heap, estimated", "estimated_count", "estimated_bytes"),
 )
-_IF_ANY = {"seen only weakly", "folded", "bytes outside the heap"}
+_IF_ANY = {
+    "seen only weakly",
+    "folded",
+    "bytes outside the heap",
+    "in the heap, estimated",
+}
 
 
 def suspect_paths(suspects: Answer) -> list[dict[str, str]]:

@@ -15,6 +15,8 @@ PANELS: tuple[Panel, ...] = (
             "shallow_bytes",
             "reachable_bytes",
             "retained_bytes",
+            "estimated_count",
+            "estimated_bytes",
         ),
         "shallow_bytes",
         "Shallow bytes are those of the instances alone; retained bytes are what goes "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -16,6 +17,8 @@ from ingest.reports.render import cell, folded, write_table
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
@@ -25,7 +28,14 @@ POLICY = "Weak references keep nothing alive; every other root does."
 
 
 def facts(
-    graph: HeapGraph, metrics: HeapMetrics, source: str, sha256: str, top: int
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    source: str,
+    sha256: str,
+    top: int,
+    *,
+    estimated: Mapping[str, int] = MappingProxyType({}),
+    estimated_types: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> dict[str, object]:
     """What ``info`` tells, as JSON can have it.
 
@@ -35,6 +45,8 @@ def facts(
         source: The file.
         sha256: Its digest, decompressed.
         top: How many objects and types to list.
+        estimated: What the heap has, where the dump is a sample; by name.
+        estimated_types: The same of each type.
     """
     kinds = Counter(RootKind(kind).label for kind in graph.root_kind.tolist())
     weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
@@ -56,6 +68,8 @@ def facts(
         "weak_only_objects": metrics.weak_only_count,
         "weak_only_bytes": metrics.weak_only_bytes,
         "external_bytes": graph.external_bytes,
+        "estimated_objects": estimated.get("estimated_count"),
+        "estimated_bytes": estimated.get("estimated_bytes"),
         "folded_objects": graph.folded.object_count,
         "folded_bytes": graph.folded.shallow_bytes,
         "folded_references": graph.folded.reference_count,
@@ -81,7 +95,7 @@ def facts(
             }
             for index in _largest(metrics.retained_bytes, graph, top)
         ],
-        "top_types": _top_types(graph, metrics, top),
+        "top_types": _top_types(graph, metrics, top, estimated_types),
         "suspects": [
             {
                 "kind": suspect.kind,
@@ -114,7 +128,10 @@ def _largest(values: NDArray[np.int64], graph: HeapGraph, top: int) -> list[int]
 
 
 def _top_types(
-    graph: HeapGraph, metrics: HeapMetrics, top: int
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    top: int,
+    estimated: Mapping[str, Sequence[int]],
 ) -> list[dict[str, object]]:
     order = np.argsort(-metrics.type_retained_bytes, kind="stable")[:top]
     return [
@@ -123,6 +140,7 @@ def _top_types(
             "instances": int(metrics.instance_count[t]),
             "shallow_bytes": int(metrics.type_shallow_bytes[t]),
             "retained_bytes": int(metrics.type_retained_bytes[t]),
+            **{name: column[t] for name, column in estimated.items()},
         }
         for t in order
         if metrics.instance_count[t]
@@ -150,6 +168,8 @@ def write_facts(found: dict[str, object]) -> None:
         "external_bytes",
         "weak_only_objects",
         "weak_only_bytes",
+        "estimated_objects",
+        "estimated_bytes",
         "folded_objects",
         "folded_references",
     ):

@@ -88,6 +88,10 @@ LABELS: tuple[Label, ...] = (
             Property(
                 "external_bytes", INT, "memory outside the heap that goes with it"
             ),
+            Property(
+                "estimated_count", INT, "objects of the heap, if this is a sample", True
+            ),
+            Property("estimated_bytes", INT, "bytes of those", True),
             Property("folded_count", INT, "objects left out: the runtime's own"),
             Property("folded_bytes", INT, "bytes of those"),
             Property("folded_reference_count", INT, "references from or to them"),
@@ -147,6 +151,13 @@ LABELS: tuple[Label, ...] = (
             ),
             Property("top_retained_bytes", INT, "retained bytes of those, summed"),
             Property("top_address", STR, "address of the largest of those", True),
+            Property(
+                "estimated_count",
+                INT,
+                "objects of it in the heap, if the dump is a sample",
+                True,
+            ),
+            Property("estimated_bytes", INT, "bytes of those", True),
             Property(
                 "fields",
                 STR,

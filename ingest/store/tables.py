@@ -21,6 +21,7 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.merged import NOTHING, merged
 from ingest.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.progress import silent
+from ingest.store import estimates
 from ingest.store.columns import table
 from ingest.store.origins import OriginColumns
 from ingest.store.regions import Regions
@@ -148,6 +149,9 @@ class HeapTables:
                 "segment": graph.segment_index,
             },
             "references": {"field": graph.ref_field},
+            "types": dict.fromkeys(
+                ("estimated_count", "estimated_bytes"), graph.sampling
+            ),
             "roots": {"field": graph.root_field, "owner": graph.root_owner},
         }
         absent = {c for c, what in told.get(name, {}).items() if what is None}
@@ -293,6 +297,7 @@ class HeapTables:
             "top_address": self._top_addresses[begin:end],
             "fields": self._type_fields[begin:end],
             "value_kind": self._value_kinds[begin:end],
+            **estimates.columns(graph, metrics, begin, end),
         }
 
     def _roots(self, begin: int, end: int) -> Columns:
@@ -443,6 +448,7 @@ class HeapTables:
             "weak_only_count": metrics.weak_only_count,
             "weak_only_bytes": metrics.weak_only_bytes,
             "external_bytes": graph.external_bytes,
+            **estimates.of_heap(graph),
             "folded_count": graph.folded.object_count,
             "folded_bytes": graph.folded.shallow_bytes,
             "folded_reference_count": graph.folded.reference_count,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ingest.graph import Sampling
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.base import ReadOptions
@@ -111,7 +114,11 @@ def dotnet_heap() -> HeapGraph:
     _young(program)
     program.at = LARGE
     _large(program)
-    return program.graph()
+    graph = program.graph()
+    # No trace is a sample: this one is made one after reading.
+    kinds = np.arange(len(graph.type_names))
+    sampling = Sampling(1 + kinds / 4, 1 + kinds / 8, 2.25, 1.375)
+    return replace(graph, sampling=sampling)
 
 
 def _events(p: Program) -> list[int]:

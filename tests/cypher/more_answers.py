@@ -222,6 +222,13 @@ def _of_all(heap: Heap, members: list[int]) -> int:
     return heap.bytes(heap.live - heap.alive(members))
 
 
+def estimates(heap: Heap, t: int, members: list[int]) -> Row:
+    if (told := heap.graph.sampling) is None:
+        return (None, None)
+    counts = len(members) * float(told.count[t])
+    return (round(counts), round(heap.bytes(members) * float(told.size[t])))
+
+
 def type_histogram(heap: Heap, limit: int) -> Rows:
     rows = []
     for t, members, live in _types(heap):
@@ -233,8 +240,9 @@ def type_histogram(heap: Heap, limit: int) -> Rows:
             len(live),
             heap.bytes(live),
             _of_all(heap, members),
+            *estimates(heap, t, members),
         )
-        rows.append((-row[3], -row[2], t, row))
+        rows.append((-heap.bytes(members), -len(members), t, row))
     return [row for *_, row in sorted(rows)][:limit]
 
 
@@ -429,6 +437,7 @@ def dump(heap: Heap, limit: int) -> Rows:
     present = {o.index for o in heap.objects if o.type is not None}
     weak = sum(r.weak for r in heap.roots)
     seen = heap.seen - heap.live
+    told = heap.graph.sampling
     row = (
         heap.name,
         heap.graph.format_name,
@@ -448,6 +457,8 @@ def dump(heap: Heap, limit: int) -> Rows:
         heap.bytes(seen),
         sum(o.external[1] or 0 for o in heap.objects),
         heap.graph.folded.object_count,
+        None if told is None else round(len(present) * told.average_count),
+        None if told is None else round(heap.bytes(present) * told.average_size),
     )
     return [row][:limit]
 
