@@ -17,7 +17,9 @@
 // still calls. Each row is an object whose immediate dominator is an instance of a
 // type that matches the regular expression pattern; unsubscribe, and its retained
 // bytes go. The referrer is who holds the delegate, mostly the list of an event's
-// subscribers; follow it with shortest-root-path for the delegate's address.
+// subscribers; follow it with shortest-root-path for the delegate's address. An object
+// that several events call is held by none of them alone and is not here: event-handlers
+// adds up all handlers by who holds them and whom they call.
 MATCH (s:Type)
 WHERE s.dump = $dump AND s.name =~ $pattern
 MATCH (s)<-[:INSTANCE_OF]-(g:Object)-[:DOMINATES]->(o:Object)

@@ -13,7 +13,8 @@
 // The queue keeps these objects, and all that they retain, until their finalizer has
 // run. A long queue of objects that nothing else holds (both counts 0) means that
 // finalizers are slow or stuck, or that something is not disposed of in time: look
-// for the type and call its Dispose.
+// for the type and call its Dispose. finalizable-unreachable adds those up by type,
+// with those that only other objects of the queue hold.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.kind = 'finalizer_queue'
 WITH DISTINCT o

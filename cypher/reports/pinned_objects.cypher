@@ -13,7 +13,8 @@
 // A pinned object cannot be moved by a compacting collection: many small ones
 // scattered over the heap fragment it, and buffers pinned for good are the usual
 // cause. Sorted by their own size, for that is what stays in place. Go on with
-// gc-handles for who pins by handle, or referrers-of for an address.
+// gc-handles for who pins by handle, pinned-fragmentation for what lies between them
+// in each segment, or referrers-of for an address.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
 WHERE r.pinned
 MATCH (r)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)

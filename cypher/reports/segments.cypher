@@ -18,7 +18,7 @@
 // New objects are made in ephemeral segments, large ones (85,000 bytes and more) in
 // loh, where nothing is moved. Other bytes are free space between objects, garbage
 // that a dump of live objects leaves out, or padding: many of them in a segment that
-// is never given back is fragmentation.
+// is never given back is fragmentation: see free-space.
 MATCH (:Dump {number: $dump})-[:HAS_SEGMENT]->(s:Segment)
 RETURN
   s.ordinal AS segment,
