@@ -279,8 +279,9 @@ class Snapshots:
             found = f"1 collection, {numbers[0]}"
         elif numbers:
             found = f"{len(numbers):,} collections, {min(numbers)} to {max(numbers)}"
+        hint = ": ingest timeline shows them" if numbers else ""
         return (
-            f"the trace has no heap dump (it has {found}: ingest timeline shows them); "
+            f"the trace has no heap dump (it has {found}{hint}); "
             "record one with ingest capture dotnet, dotnet-gcdump, or the runtime's "
             "keywords 0x1980001"
         )

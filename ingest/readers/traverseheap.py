@@ -168,6 +168,7 @@ class _Elements:
     def __init__(self, report: Report) -> None:
         self._parser = expat.ParserCreate("utf-8")
         self._parser.StartElementHandler = self._begin
+        self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._refuse
         self._is_plain = True
         self._line_ends = 0
@@ -276,6 +277,10 @@ class _Elements:
                 self._odd("malformed_element")
         elif name not in _PARTS:
             self._odd("unknown_element")
+
+    def _end(self, name: str) -> None:
+        if name == "object":
+            self._is_object = False
 
     def _member(self, told: dict[str, str]) -> None:
         if not self._is_object:

@@ -257,7 +257,7 @@ def test_a_collection_without_a_dump_is_refused_with_those_that_have_one(
 def test_a_trace_without_a_dump_says_what_it_has(reading: Reading) -> None:
     trace = NetTrace()
     with pytest.raises(
-        DumpError, match=r"no heap dump .it has no collection.; record one"
+        DumpError, match=r"no heap dump \(it has no collection\); record one"
     ):
         reading(trace.file())
     for number in range(3, 8):
