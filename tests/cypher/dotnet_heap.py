@@ -118,7 +118,8 @@ def dotnet_heap() -> HeapGraph:
     # No trace is a sample: this one is made one after reading.
     kinds = np.arange(len(graph.type_names))
     sampling = Sampling(1 + kinds / 4, 1 + kinds / 8, 2.25, 1.375)
-    return replace(graph, sampling=sampling)
+    # What a trace tells of the time before has a heap of its own.
+    return replace(graph, sampling=sampling, history=None)
 
 
 def _events(p: Program) -> list[int]:

@@ -58,7 +58,8 @@ class Text:
     @cached_property
     def columns(self) -> list[str]:
         """Names of what the last RETURN gives; only its line begins with it."""
-        answer = re.split(r"(?m)^RETURN\b", self.text)[-1].partition("ORDER BY")[0]
+        answer = re.split(r"(?m)^RETURN\b", self.text)[-1]
+        answer = re.split(r"(?m)^ORDER BY\b", answer)[0]
         items, depth = [""], 0
         for character in answer:
             depth += (character in "([{") - (character in ")]}")

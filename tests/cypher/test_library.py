@@ -173,7 +173,8 @@ def test_the_linter_lets_pass() -> None:
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES*1..9]->(o:Object)
 WITH collect({type: o, bytes: r.kind + ':Nothing'}) AS maps // SET
 UNWIND maps AS map
-RETURN map.bytes AS bytes, [m IN maps | m.type] AS types ORDER BY bytes
+RETURN map.bytes AS bytes, [m IN maps | m.type] AS types
+ORDER BY bytes
 """
     assert Text(text).faults() == []
     assert Text(text).columns == ["bytes", "types"]
