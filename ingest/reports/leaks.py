@@ -119,6 +119,25 @@ PARTS: tuple[Part, ...] = (
         ("method", "kind", "live_count", "live_bytes", "retained_bytes"),
     ),
     Part(
+        "born-between",
+        "New since the earlier dump",
+        10,
+        (
+            "type",
+            "object_count",
+            "shallow_bytes",
+            "survived_count",
+            "largest_address",
+            "largest_retained_bytes",
+        ),
+    ),
+    Part(
+        "allocation-sites",
+        "Where it was allocated",
+        10,
+        ("site", "type", "reachable_count", "reachable_bytes"),
+    ),
+    Part(
         "unreachable-types",
         "Garbage",
         10,

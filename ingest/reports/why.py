@@ -103,14 +103,30 @@ def _facts_of(address: str, row: dict[str, object]) -> str:
     return text + "\n" + _details_of(row) + source("object")
 
 
+_DETAILS = (
+    "length",
+    "external_bytes",
+    "identity_hash",
+    "generation",
+    "segment",
+    "born_in_gc",
+    "collections_survived",
+    "allocated_ms",
+)
+
+
 def _details_of(row: dict[str, object]) -> str:
     """What only some formats tell of an object; a line each."""
     text = ""
     if row["value"] is not None:
         text += folded(f"value: {printable(str(row['value']))}")
-    for name in ("length", "external_bytes", "identity_hash"):
+    for name in _DETAILS:
         if row[name] is not None:
             text += f"  {name.replace('_', ' ')}: {cell(row[name])}\n"
+    if row["allocation_stack"] is not None:
+        text += folded(f"allocated by: {printable(str(row['allocation_stack']))}")
+    for place in cast("list[str]", row["earlier_addresses"]):
+        text += f"  earlier: {printable(place)}\n"
     return text
 
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ingest.reports.html import Source
 
 _PATHS, _CHAIN = "k-shortest-root-paths", "dominator-chain"
+_IF_TOLD = {
+    "generation": "generation",
+    "collections_survived": "collections that it outlived",
+}
+"""Of an object, what only some formats tell."""
 _MOST = 1000
 
 OBJECT_PANELS: tuple[Panel, ...] = (
@@ -111,6 +116,11 @@ def object_page(
         (
             "steps from a root",
             "none" if row["root_distance"] is None else f"{row['root_distance']:,}",
+        ),
+        *(
+            (words, f"{row[name]:,}")
+            for name, words in _IF_TOLD.items()
+            if row[name] is not None
         ),
     ]
     about = str(row["type"])
