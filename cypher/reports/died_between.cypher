@@ -8,7 +8,7 @@
 // column: object_count   INTEGER  objects that this dump does not have any more
 // column: shallow_bytes  INTEGER  bytes of those
 // column: earlier_count  INTEGER  objects of the type in the earlier dump
-// column: share_percent  FLOAT    of those, the ones that went
+// column: share          FLOAT    of those, the ones that went, 0 to 1
 // column: earlier        STRING   name of the earlier dump
 //
 // What the program let go of. A cache whose entries never stand here does not evict; a
@@ -39,7 +39,7 @@ RETURN
   object_count,
   shallow_bytes,
   earlier_count,
-  round(100.0 * object_count / earlier_count, 1) AS share_percent,
+  1.0 * object_count / earlier_count AS share,
   earlier
 ORDER BY shallow_bytes DESC, object_count DESC, type
 LIMIT $limit

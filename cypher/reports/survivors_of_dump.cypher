@@ -9,7 +9,7 @@
 // column: shallow_bytes   INTEGER  bytes of those
 // column: moved_count     INTEGER  of those, objects with another address now
 // column: earlier_count   INTEGER  objects of the type in the earlier dump
-// column: share_percent   FLOAT    of those, the ones that survived
+// column: share           FLOAT    of those, the ones that survived, 0 to 1
 // column: earlier         STRING   name of the earlier dump
 //
 // Which objects these are is known, not guessed: the trace tells what each collection
@@ -44,7 +44,7 @@ RETURN
   shallow_bytes,
   moved_count,
   earlier_count,
-  round(100.0 * object_count / earlier_count, 1) AS share_percent,
+  1.0 * object_count / earlier_count AS share,
   earlier
 ORDER BY shallow_bytes DESC, object_count DESC, type
 LIMIT $limit

@@ -75,6 +75,16 @@ REASONS = (
     "no space for small objects",
     "no space for large objects",
     "induced, not forced",
+    "stress test",
+    "low memory, blocking",
+    "induced, compacting",
+    "low memory of the host",
+    "provisional mode",
+    "low memory of the host, blocking",
+    "background tuning",
+    "background tuning of large objects",
+    "background step",
+    "induced, aggressive",
 )
 MODES = ("blocking", "background", "foreground")
 

@@ -85,7 +85,8 @@ def _cell(panel: Panel, column: str, value: object, largest: int) -> Cell:
         return Cell(None, "yes" if value else "no")
     if isinstance(value, int | float):
         share = value / largest if column == panel.bar and largest else None
-        return Cell(value, f"{value:,}", share=share)
+        text = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}"
+        return Cell(value, text, share=share)
     if column == "namespace" and not value:
         return Cell(None, "(none)")
     return Cell(None, "" if value is None else short_of(str(value)))

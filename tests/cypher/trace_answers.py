@@ -75,7 +75,7 @@ def survivors_of_dump(heap: Heap, earlier: str | None, limit: int) -> Rows:
                 sum(now[who].thing.size for who in both),
                 sum(now[who].at != then[who].at for who in both),
                 before,
-                round(100 * len(both) / before, 1),
+                len(both) / before,
                 name,
             )
         )
@@ -120,7 +120,7 @@ def died_between(heap: Heap, earlier: str | None, limit: int) -> Rows:
             if then[who].thing.type == kind
         )
         before = sum(seen.thing.type == kind for seen in then.values())
-        share = round(100 * many / before, 1)
+        share = many / before
         rows.append((TYPES[kind], many, size, before, share, name))
     return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
 
