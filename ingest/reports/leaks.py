@@ -6,7 +6,6 @@ again, changed, and followed in Neo4j Browser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
@@ -18,12 +17,15 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
+from ingest.reports.report_panels import PANELS
 from ingest.reports.tree import tree_text
 from ingest.reports.why import path_tree, source
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ingest.reports.panels import Brief
 
 POLICY = (
     "Weak references keep nothing alive; every other root does, the finalizer queue "
@@ -32,168 +34,12 @@ POLICY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A table of the report.
-
-    Attributes:
-        query: Name of the query.
-        title: Heading.
-        limit: Rows to ask for.
-        columns: Columns to show.
-        empty: What to say where there are no rows; nothing leaves the part out.
-    """
-
-    query: str
-    title: str
-    limit: int
-    columns: tuple[str, ...]
-    empty: str = ""
-
-
-PARTS: tuple[Part, ...] = (
-    Part(
-        "retained-objects",
-        "Objects that retain most",
-        10,
-        ("type", "address", "retained_bytes", "retained_count", "root_distance"),
-        "nothing is reachable",
-    ),
-    Part(
-        "retained-types",
-        "Types whose instances together retain most",
-        10,
-        ("type", "reachable_count", "reachable_bytes", "retained_bytes"),
-        "nothing is reachable",
-    ),
-    Part(
-        "type-histogram",
-        "Histogram",
-        15,
-        (
-            "type",
-            "instance_count",
-            "shallow_bytes",
-            "reachable_bytes",
-            "estimated_count",
-            "estimated_bytes",
-        ),
-        "the dump has no objects",
-    ),
-    Part(
-        "roots-by-kind",
-        "Roots by kind",
-        20,
-        ("kind", "root_count", "weak_count", "pinned_count", "retained_bytes"),
-        "the dump has no roots: all of it is garbage, or the file is cut",
-    ),
-    Part(
-        "static-roots",
-        "Statics",
-        10,
-        ("type", "root_count", "retained_bytes", "largest_type"),
-    ),
-    Part(
-        "event-handlers",
-        "Event handlers",
-        10,
-        (
-            "holder",
-            "delegate_type",
-            "target_type",
-            "handler_count",
-            "retained_bytes",
-            "target_bytes",
-        ),
-    ),
-    Part(
-        "timers",
-        "Timers",
-        10,
-        ("timer_type", "held_type", "timer_count", "held_count", "retained_bytes"),
-    ),
-    Part(
-        "async-state-machines",
-        "Async methods",
-        10,
-        ("method", "kind", "live_count", "live_bytes", "retained_bytes"),
-    ),
-    Part(
-        "born-between",
-        "New since the earlier dump",
-        10,
-        (
-            "type",
-            "object_count",
-            "shallow_bytes",
-            "survived_count",
-            "largest_address",
-            "largest_retained_bytes",
-        ),
-    ),
-    Part(
-        "allocation-sites",
-        "Where it was allocated",
-        10,
-        ("site", "type", "reachable_count", "reachable_bytes"),
-    ),
-    Part(
-        "unreachable-types",
-        "Garbage",
-        10,
-        ("type", "unreachable_count", "unreachable_bytes"),
-        "none: strong roots reach every object",
-    ),
-    Part(
-        "generation-histogram",
-        "Generations",
-        10,
-        ("name", "object_count", "shallow_bytes", "reachable_bytes"),
-    ),
-    Part(
-        "segments",
-        "Segments",
-        10,
-        ("segment", "kind", "start", "used_bytes", "object_count", "other_bytes"),
-    ),
-    Part(
-        "free-space",
-        "Free space",
-        10,
-        ("segment", "kind", "live_bytes", "dead_bytes", "free_bytes", "other_bytes"),
-    ),
-    Part(
-        "isolates",
-        "Isolates",
-        10,
-        ("owner", "root_count", "static_count", "retained_bytes", "largest_type"),
-    ),
-    Part(
-        "closures",
-        "Closures by function",
-        10,
-        ("function", "declared_in", "closure_count", "context_bytes"),
-    ),
-    Part(
-        "strings",
-        "Strings alike",
-        10,
-        ("value", "string_count", "wasted_bytes", "sample_address"),
-    ),
-    Part(
-        "external-bytes",
-        "Memory outside the heap",
-        10,
-        ("type", "address", "external_name", "external_bytes"),
-    ),
-    Part("domains", "Domains", 20, ("name", "object_count", "shallow_bytes")),
-    Part("warnings", "What was irregular in the dump", 20, ("warning",)),
-)
+_BRIEFS = tuple((panel, panel.brief) for panel in PANELS if panel.brief is not None)
 QUERIES: dict[str, dict[str, str]] = {
     "dump": {},
     "leak-suspects": {"limit": "10"},
     "dominator-treemap": {"limit": "500"},
-    **{part.query: {"limit": str(part.limit)} for part in PARTS},
+    **{panel.query: {"limit": str(brief.limit)} for panel, brief in _BRIEFS},
 }
 """Every query of the report, with its parameters."""
 
@@ -236,13 +82,13 @@ def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
     return rows + [(name, dump[column]) for name, column in _IF_ANY if dump[column]]
 
 
-def _shown(part: Part, answer: Answer) -> Answer:
-    """The part's columns, those with a value; types by their short names."""
+def _shown(brief: Brief, answer: Answer) -> Answer:
+    """The columns with a value; types by their short names."""
     rows = tuple(
-        tuple(_short(column, row[column]) for column in part.columns)
+        tuple(_short(column, row[column]) for column in brief.columns)
         for row in answer.dicts()
     )
-    return Answer(part.columns, rows).told()
+    return Answer(brief.columns, rows).told()
 
 
 def _short(column: str, value: object) -> object:
@@ -275,8 +121,8 @@ def as_text(answers: Mapping[str, Answer]) -> str:
         text += path_tree(cast("list[str]", suspect["path"] or []))
     if tree := _tree(answers):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
-    for part in PARTS:
-        shown = _shown(part, answers[part.query])
+    for part, brief in _BRIEFS:
+        shown = _shown(brief, answers[part.query])
         if shown.rows or part.empty:
             text += "\n" + _heading(part.title) + source(part.query)
             table = table_text(shown.columns, shown.rows)
@@ -325,8 +171,8 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     if tree := _tree(answers):
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())
-    for part in PARTS:
-        shown = _shown(part, answers[part.query])
+    for part, brief in _BRIEFS:
+        shown = _shown(brief, answers[part.query])
         if shown.rows or part.empty:
             text += f"\n## {part.title}\n\nQuery: `{part.query}`.\n\n"
             text += markdown_table(shown) if shown.rows else f"{part.empty}\n"

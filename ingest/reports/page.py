@@ -19,8 +19,8 @@ from ingest.reports.hierarchy import (
 )
 from ingest.reports.html import Source, render
 from ingest.reports.leaks import POLICY, origin, sentence
-from ingest.reports.page_panels import PANELS
 from ingest.reports.panels import filled, short_of
+from ingest.reports.report_panels import PANELS
 from ingest.reports.script import script_json
 from ingest.reports.timeline import timeline
 from ingest.reports.why import path_tree
@@ -43,7 +43,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "dominator-treemap": {"limit": "10000"},
     "type-tree": {},
     "root-path-tree": {},
-    **{panel.query: {"limit": str(panel.limit)} for panel in PANELS},
+    **{panel.query: {"limit": str(panel.limit)} for panel in PANELS if panel.limit},
 }
 """Queries of the page with their parameters; `suspect_queries` tells more of them."""
 
@@ -158,7 +158,7 @@ def report_page(
     panels = [
         filled(panel, answers[panel.query])
         for panel in PANELS
-        if answers[panel.query].rows or panel.empty
+        if panel.limit and (answers[panel.query].rows or panel.empty)
     ]
     return render(
         "report.html",

@@ -14,28 +14,43 @@ _LONGEST_NAME = 400
 
 
 @dataclass(frozen=True, slots=True)
+class Brief:
+    """The same table where there is little room, as text.
+
+    Attributes:
+        limit: Rows to ask for.
+        columns: Columns to show.
+    """
+
+    limit: int
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
-    """A table of the page.
+    """A table of a report.
 
     Attributes:
         query: Name of the query.
         title: Heading.
-        limit: Rows to ask for.
+        limit: Rows to ask for; 0 where it is no table of the page.
         columns: Columns to show; a type also shows its namespace, if that is there.
         bar: The column whose values are drawn as bars.
         note: How to read it.
         empty: What to say where there are no rows; nothing leaves the panel out.
         is_long: Whether it can be sorted and filtered.
+        brief: The table as text; ``None`` where it is only on the page.
     """
 
     query: str
     title: str
-    limit: int
-    columns: tuple[str, ...]
+    limit: int = 0
+    columns: tuple[str, ...] = ()
     bar: str = ""
     note: str = ""
     empty: str = ""
     is_long: bool = False
+    brief: Brief | None = None
 
 
 @dataclass(frozen=True, slots=True)
