@@ -30,11 +30,12 @@ from ingest.store.dumps import (
     this_process,
     unpublish,
 )
-from ingest.store.schema import KEY_BITS, LABELS, RELATIONSHIPS, SIZES
+from ingest.store.schema import KEY_BITS, LABELS, LINKS, RELATIONSHIPS, SIZES
 from ingest.store.tables import HeapTables
 from tests.bench.heaps import write_heap
 from tests.cypher.heap import main_heap
 from tests.dumps.nettrace import NetTrace
+from tests.dumps.trace import graphs, live
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -171,9 +172,14 @@ def test_what_is_written_is_what_the_schema_says(
     empty_database: Database, example: Path
 ) -> None:
     load(str(example), empty_database)
-    heap = main_heap()  # has what the example has not: segments, collections
-    told = HeapTables(heap, analyse(heap))
-    write(told, empty_database, name="main", source="main", sha256="0" * 64)
+    # They have what the example has not: segments, collections, a trace.
+    for name, heap in (
+        ("main", main_heap()),
+        *((f"trace {i}", graph) for i, graph in enumerate(graphs(live(3, [0, 3, 0])))),
+    ):
+        told = HeapTables(heap, analyse(heap))
+        digest = heap.digest("0" * 64)
+        write(told, empty_database, name=name, source=name, sha256=digest)
 
     for label in LABELS:
         declared = {column.name: column for column in label.properties}
@@ -198,7 +204,9 @@ def test_what_is_written_is_what_the_schema_says(
         "RETURN DISTINCT starts[0], type(r), ends[0]",
         known=[label.name for label in LABELS],
     )
-    assert set(found_kinds) <= kinds
+    links = {(link.label, link.name, link.label) for link in LINKS}
+    assert set(found_kinds) <= kinds | links
+    assert set(found_kinds) & links == links
 
 
 def test_each_dump_of_a_trace_is_one(empty_database: Database, tmp_path: Path) -> None:
