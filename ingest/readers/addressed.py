@@ -1,4 +1,4 @@
-"""From a heap told by addresses to a graph, whatever text tells it.
+"""From a heap told by addresses to a graph, whatever tells it.
 
 A root may point into the middle of an object: it is a root of that object. Some
 writers tell where a root stands, not what it holds: what no object has is then of no
@@ -14,6 +14,7 @@ import numpy as np
 
 from ingest.graph import (
     GENERATIONS,
+    NO_FIELD,
     NO_TYPE,
     Domain,
     HeapGraph,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ingest.readers.report import Lines, Report
 
 FREE = "Free Space"
-"""What type 0 is where nobody declares it: gaps between objects."""
+"""What type 0 may be where nobody declares it: gaps between objects."""
 
 _SEGMENT_KINDS = (
     SegmentKind.EPHEMERAL,
@@ -56,7 +57,7 @@ class Objects:
         type_id: uint64 (N,).
         size_bytes: int64 (N,).
         ref_count: int32 (N,).
-        line: uint32 (N,). Where each stands.
+        line: uint32 (N,). Where each stands; ``None`` in a dump without lines.
         target: uint64 (E,). Addresses.
         field: int32 (E,), or ``None``. As in the graph.
     """
@@ -65,7 +66,7 @@ class Objects:
     type_id: Ids
     size_bytes: Longs
     ref_count: Ints
-    line: NDArray[np.uint32]
+    line: NDArray[np.uint32] | None
     target: Ids
     field: Ints | None = None
 
@@ -75,8 +76,21 @@ class Objects:
         self.target = self.target[references]
         if self.field is not None:
             self.field = self.field[references]
-        for name in ("address", "type_id", "size_bytes", "ref_count", "line"):
+        if self.line is not None:
+            self.line = self.line[kept]
+        for name in ("address", "type_id", "size_bytes", "ref_count"):
             setattr(self, name, getattr(self, name)[kept])
+
+    def refer(self, rows: Ints, targets: Ids, field: int) -> None:
+        """Let the objects ``rows`` refer to ``targets`` too, behind all others."""
+        order = np.argsort(rows, kind="stable")
+        place = np.cumsum(self.ref_count, dtype=np.int64)[rows[order]]
+        if self.field is None:
+            self.field = np.full(len(self.target), NO_FIELD, np.int32)
+        self.target = np.insert(self.target, place, targets[order])
+        self.field = np.insert(self.field, place, field)
+        more = np.bincount(rows, minlength=len(self.ref_count))
+        self.ref_count = self.ref_count + more.astype(np.int32)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,25 +100,29 @@ class Roots:
     Attributes:
         address: uint64 (R,).
         kind, flags: uint8 (R,). As in the graph.
-        line: uint32 (R,). Where each stands.
-        is_place: bool (R,). Whether the address may be where the root stands.
+        line: uint32 (R,). Where each stands; ``None`` in a dump without lines.
+        is_place: bool (R,). Whether the address may be where the root stands;
+            ``None`` for nowhere.
         type, field, owner: int32 (R,). As in the graph; ``None`` for none.
+        tells_interior: Whether the flags tell of all that point into the middle of
+            an object.
     """
 
     address: Ids
     kind: Bytes
     flags: Bytes
-    line: NDArray[np.uint32]
-    is_place: Bools
+    line: NDArray[np.uint32] | None
+    is_place: Bools | None
     type: Ints | None = None
     field: Ints | None = None
     owner: Ints | None = None
+    tells_interior: bool = False
 
     def keep(self, kept: Bools) -> None:
         """Drop the others."""
         for name in self.__slots__:
             column = getattr(self, name)
-            if column is not None:
+            if isinstance(column, np.ndarray):
                 setattr(self, name, column[kept])
 
 
@@ -113,11 +131,13 @@ class Told:
     """What else is told of a dump; see `ingest.graph.HeapGraph`.
 
     Attributes:
+        domain: What the heap is of.
         ranges: Rows of start, used and reserved bytes, generation.
     """
 
     format_name: str
     producer: str
+    domain: str = "process"
     ranges: Iterable[tuple[int, int, int, int]] = ()
     field_names: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
@@ -131,14 +151,26 @@ class Told:
 class TypeRows:
     """Rows of types, those that the dump does not declare made when they are needed.
 
+    Args:
+        declared: Names by id.
+        nameless: How to name what is not declared.
+        free: What type 0 is; ``None`` for a type like all others.
+
     Attributes:
         names: Of each row.
     """
 
-    def __init__(self, declared: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        declared: Mapping[int, str],
+        *,
+        nameless: str = "<type {}>",
+        free: str | None = FREE,
+    ) -> None:
         self.names = list(declared.values())
         self._ids = list(declared)
         self._rows: dict[str, int] = {}
+        self._nameless, self._free = nameless, free
 
     def named(self, name: str) -> int:
         """The row of the first type of that name; a new one if there is none."""
@@ -150,14 +182,20 @@ class TypeRows:
             self.names.append(name)
         return self._rows[name]
 
-    def need(self, ids: Ids, lines: Lines, report: Report) -> None:
-        """Make what is missing of ``ids``; call it before `named`."""
+    def need(self, ids: Ids, lines: Lines | None, report: Report) -> int:
+        """Make what is missing of ``ids``; call it before `named`.
+
+        Returns how many of them are not declared, as the report is told.
+        """
         rows, _ = self._table().find(ids)
         absent = np.flatnonzero(rows < 0)
-        report.add_lines("undeclared_type", lines[absent[ids[absent] != 0]])
+        undeclared = absent if self._free is None else absent[ids[absent] != 0]
+        _count(report, "undeclared_type", lines, undeclared)
         for number in np.unique(ids[absent]).tolist():
+            free = None if number else self._free
             self._ids.append(number)
-            self.names.append(f"<type {number}>" if number else FREE)
+            self.names.append(free or self._nameless.format(number))
+        return len(undeclared)
 
     def of(self, ids: Ids) -> Ints:
         """int32: the row of each id, all of which are there."""
@@ -167,21 +205,45 @@ class TypeRows:
         return IdTable(np.array(self._ids, np.uint64))
 
 
-def graph_of(
-    objects: Objects, roots: Roots, types: TypeRows, told: Told, report: Report
-) -> HeapGraph:
-    """Resolve all addresses and make the graph.
+def rows_of(objects: Objects, report: Report) -> IdTable:
+    """The row of each address; drops objects whose address another has before.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``,
-            anything irregular.
+        MalformedDump: the sizes overflow any memory.
     """
     check_sum(objects.size_bytes, report.name)
     table = IdTable(objects.address)
-    if len(table.twin):
-        report.add_lines("repeated_object", objects.line[table.twin >= 0])
-        objects.keep(table.twin < 0)
-        table = IdTable(objects.address)
+    if not len(table.twin):
+        return table
+    _count(report, "repeated_object", objects.line, np.flatnonzero(table.twin >= 0))
+    objects.keep(table.twin < 0)
+    return IdTable(objects.address)
+
+
+def graph_of(
+    objects: Objects,
+    table: IdTable,
+    roots: Roots,
+    types: TypeRows,
+    told: Told,
+    report: Report,
+) -> HeapGraph:
+    """Resolve all addresses and make the graph.
+
+    A missing object counts as often as it is referred to where lines tell of that,
+    else once.
+
+    Args:
+        objects: What the dump has.
+        table: Of `rows_of` them.
+        roots: What holds them.
+        types: Has the types of all of them.
+        told: What else there is.
+        report: Told of what is irregular.
+
+    Raises:
+        MalformedDump: with ``--strict``, anything irregular.
+    """
     root_object = _held(objects, roots, table, report)
     type_index = types.of(objects.type_id)
     n = len(objects.address)
@@ -189,8 +251,6 @@ def graph_of(
     absent = np.flatnonzero(ref_target < 0)
     ref_start = np.zeros(n + 1, np.int64)
     np.cumsum(objects.ref_count, out=ref_start[1:])
-    owner = np.searchsorted(ref_start, absent, "right") - 1
-    report.add_lines("missing_object", objects.line[owner])
     rootless = np.flatnonzero(root_object < 0)
     missing, rank = np.unique(
         np.concatenate([objects.target[absent], roots.address[rootless]]),
@@ -199,6 +259,12 @@ def graph_of(
     ref_target[absent] = n + rank[: len(absent)]
     root_object[rootless] = n + rank[len(absent) :]
     m = len(missing)
+    if objects.line is None or roots.line is None:
+        report.add("missing_object", m, 0, None)
+    else:
+        owner = np.searchsorted(ref_start, absent, "right") - 1
+        report.add_lines("missing_object", objects.line[owner])
+        report.add_lines("missing_object", roots.line[rootless])
     object_id = np.concatenate([objects.address, missing]) if m else objects.address
     segments, segment_index, generation = _places(told.ranges, object_id)
     r = len(root_object)
@@ -223,7 +289,7 @@ def graph_of(
         field_names=told.field_names,
         type_names=named,
         type_domain=np.zeros(len(named), np.int32),
-        domains=(Domain("process"),),
+        domains=(Domain(told.domain),),
         generation=generation,
         segment_index=segment_index,
         segments=segments,
@@ -236,27 +302,40 @@ def graph_of(
     )
 
 
+def _count(
+    report: Report, kind: str, lines: Lines | None, rows: NDArray[np.intp]
+) -> None:
+    """Count one for each of ``rows``, in their lines if there are any."""
+    if lines is None:
+        report.add(kind, len(rows), 0, None)
+    else:
+        report.add_lines(kind, lines[rows])
+
+
 def _held(objects: Objects, roots: Roots, table: IdTable, report: Report) -> Ints:
     """int32: the object of each root, -1 for a missing one; drops those of none."""
     rows, _ = table.find(roots.address)
     absent = np.flatnonzero(rows < 0)
     if not len(absent):
         return rows
-    if len(objects.address):
+    inner = absent
+    if roots.tells_interior:
+        inner = absent[roots.flags[absent] & RootFlag.INTERIOR > 0]
+    if len(inner) and len(objects.address):
         order = np.argsort(objects.address, kind="stable")
         starts = objects.address[order]
-        wanted = roots.address[absent]
+        wanted = roots.address[inner]
         before = np.maximum(np.searchsorted(starts, wanted, "right") - 1, 0)
         held = order[before]
         inside = (starts[before] <= wanted) & (
             wanted - starts[before] < objects.size_bytes[held].astype(np.uint64)
         )
-        rows[absent[inside]] = held[inside]
-        roots.flags[absent[inside]] |= np.uint8(RootFlag.INTERIOR)
-        absent = absent[~inside]
-    useless = absent[roots.is_place[absent]]
-    report.add_lines("root_without_object", roots.line[useless])
-    report.add_lines("missing_object", roots.line[absent[~roots.is_place[absent]]])
+        rows[inner[inside]] = held[inside]
+        roots.flags[inner[inside]] |= np.uint8(RootFlag.INTERIOR)
+    if roots.is_place is None:
+        return rows
+    useless = np.flatnonzero(roots.is_place & (rows < 0))
+    _count(report, "root_without_object", roots.line, useless)
     kept = np.ones(len(rows), np.bool_)
     kept[useless] = False
     roots.keep(kept)

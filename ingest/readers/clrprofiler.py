@@ -39,7 +39,14 @@ import numpy as np
 
 from ingest.errors import DumpError
 from ingest.graph import NO_FIELD, NO_TYPE, Part, RootFlag, RootKind
-from ingest.readers.addressed import Objects, Roots, Told, TypeRows, graph_of
+from ingest.readers.addressed import (
+    Objects,
+    Roots,
+    Told,
+    TypeRows,
+    graph_of,
+    rows_of,
+)
 from ingest.readers.clrprofiler_history import Collections, allocations_of
 from ingest.readers.clrprofiler_names import type_name
 from ingest.readers.clrprofiler_pieces import Log
@@ -203,6 +210,7 @@ def _assembled(
     roots, fields, owners = _roots(log, dump, types)
     return graph_of(
         objects,
+        rows_of(objects, report),
         roots,
         types,
         Told(

@@ -35,7 +35,14 @@ import numpy as np
 
 from ingest.errors import DumpError, MalformedDump
 from ingest.graph import EPHEMERON, NO_FIELD, RootKind
-from ingest.readers.addressed import Objects, Roots, Told, TypeRows, graph_of
+from ingest.readers.addressed import (
+    Objects,
+    Roots,
+    Told,
+    TypeRows,
+    graph_of,
+    rows_of,
+)
 from ingest.readers.columns import MAX_SIZE_BYTES
 from ingest.readers.lines import decode, to_utf8
 from ingest.readers.report import Report
@@ -368,4 +375,5 @@ class _Elements:
             field_names=() if field is None else (EPHEMERON,),
             null_reference_count=self._null_count,
         )
-        return graph_of(objects, roots, types, told, self._report)
+        table = rows_of(objects, self._report)
+        return graph_of(objects, table, roots, types, told, self._report)
