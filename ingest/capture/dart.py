@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from ingest.capture import TIMEOUT_S
 from ingest.capture.vm_service import connected, short
-from ingest.capture.whole import check_free, whole_file
 from ingest.errors import CaptureError
 from ingest.progress import silent
+from ingest.whole import check_writable, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,13 +79,13 @@ def capture(
     """
     place = websocket_address(address)
     if output is not None:
-        check_free(output, force=force)
+        check_writable(output, force=force)
     with connected(place, timeout_s) as service:
         protocol = service.protocol()
         program = service.program()
         chosen = choose(program.isolates, isolate)
         path = output or Path(file_name(chosen[0].name))
-        with whole_file(path, force=force) as file:
+        with whole_file(path, force=force, private=True) as file:
             for piece in service.snapshot(chosen[0]):
                 file.write(piece)
                 progress("capture", file.byte_count, None)

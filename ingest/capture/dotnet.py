@@ -26,10 +26,10 @@ from ingest.capture import TIMEOUT_S
 from ingest.capture.dotnet_ipc import Provider, session
 from ingest.capture.dotnet_processes import find, is_stopped
 from ingest.capture.gc_events import GcEvents
-from ingest.capture.whole import check_free, whole_file
 from ingest.errors import CaptureError
 from ingest.progress import silent
 from ingest.readers.gc_events import PROVIDER
+from ingest.whole import check_writable, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ingest.capture.dotnet_ipc import Session
     from ingest.capture.dotnet_processes import Target
-    from ingest.capture.whole import WholeFile
     from ingest.progress import Progress
+    from ingest.whole import WholeFile
 
 SUFFIX = ".nettrace"
 BUFFER_MIB = 1024
@@ -114,7 +114,7 @@ def capture(
         IngestError: the file cannot be written.
     """
     if output is not None:
-        check_free(output, force=force)
+        check_writable(output, force=force)
     target = find(wanted)
     if not target.is_ours:
         raise CaptureError(
@@ -127,7 +127,7 @@ def capture(
             f"debugger, and cannot answer; let it go on: kill -CONT {target.pid}"
         )
     path = output or Path(file_name(target.name))
-    with whole_file(path, force=force) as file:
+    with whole_file(path, force=force, private=True) as file:
         forget_types(target, timeout_s)
         taking = _Taking(target, file, timeout_s, buffer_mib, progress)
         events = taking.track(track_s) if track_s else taking.heap()

@@ -1,15 +1,13 @@
-"""Files that commands write: never over another one unasked, never half of one."""
+"""Pages that commands write: never over another one unasked, never half of one."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.errors import IngestError
+from ingest.whole import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,49 +22,15 @@ HtmlFile = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
 
 
-def check_writable(path: Path, *, force: bool) -> None:
-    """Refuse early what `write_file` could not do.
-
-    Raises:
-        IngestError: there is a file already, or no folder for it.
-    """
-    if path.exists() and not force:
-        raise IngestError(f"{path} is there already; --force overwrites it")
-    if not path.parent.is_dir():
-        raise IngestError(f"{path} cannot be written (no folder {path.parent})")
-
-
 def write_file(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` as a whole, and say so.
+    """Put ``text`` into ``path`` as a whole, whatever is there, and say so.
 
     Raises:
         IngestError: it cannot be written.
     """
-    # What a link leads to, not the link; a device takes no file in its place.
-    target = path.resolve()
-    try:
-        if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
-        else:
-            _replace(target, text)
-    except OSError as error:
-        raise IngestError(f"{path} cannot be written ({error.strerror})") from error
+    with whole_file(path, force=True, private=False) as file:
+        file.write(text.encode())
     typer.echo(f"wrote {path}")
-
-
-def _replace(path: Path, text: str) -> None:
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        part.chmod(path.stat().st_mode if path.exists() else 0o666 & ~mask)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def source_of(

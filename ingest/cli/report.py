@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.files import Force, HtmlFile, check_writable, write_file
+from ingest.cli.files import Force, HtmlFile, write_file
 from ingest.cli.options import (
     AsJson,
     DatabaseName,
@@ -21,6 +21,7 @@ from ingest.cli.options import (
     open_database,
 )
 from ingest.errors import UnknownDump
+from ingest.whole import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

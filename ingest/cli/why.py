@@ -11,7 +11,6 @@ from ingest.cli.bars import Bars
 from ingest.cli.files import (
     Force,
     HtmlFile,
-    check_writable,
     source_of,
     write_file,
 )
@@ -24,6 +23,7 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
+from ingest.whole import check_writable
 
 
 def why(

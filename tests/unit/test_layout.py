@@ -12,7 +12,7 @@ FLOORS = {
     "errors": 1, "progress": 1, "places": 1, "text": 1, "values": 1,
     "history": 1,
     "settings": 2, "compiled": 2, "graph": 2, "queries": 2, "example": 2,
-    "serve": 2,
+    "serve": 2, "whole": 2,
     "readers": 3, "analysis": 3,
     "capture": 4, "store": 4, "reports": 4,
     "pipeline": 5,
@@ -25,6 +25,7 @@ FORBIDDEN = {
     "capture": {"typer", "rich", "neo4j", "tqdm"},
     "queries": {"typer", "rich", "neo4j", "tqdm"},
     "serve": {"typer", "rich", "neo4j", "tqdm"},
+    "whole": {"typer", "rich", "neo4j", "tqdm"},
     "store": {"typer", "rich", "tqdm"},
     "reports": {"typer", "neo4j", "tqdm"},
 }

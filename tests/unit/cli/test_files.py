@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import main
-from ingest.cli.files import check_writable, write_file
+from ingest.cli.files import write_file
 from ingest.errors import IngestError
+from ingest.whole import check_writable
 
 
 def test_a_file_is_written_and_named(
