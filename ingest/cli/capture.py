@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -216,3 +217,6 @@ def dotnet(
     typer.echo(f"types        {taken.type_count:,}, {taken.nameless_count:,} nameless")
     typer.echo(f"collections  {taken.gc_count:,}, those of heap dumps too")
     typer.echo(f"sha256       {taken.sha256}")
+    if len(taken.object_counts) > 1:
+        path = quote(printable(str(taken.path)))
+        typer.echo(f"next         ingest load {path} --all-dumps")

@@ -144,6 +144,20 @@ def test_tracking_stops_the_written_session_before_the_other(
     ]  # fmt: skip
 
 
+def test_a_tracked_program_is_told_how_to_be_loaded(
+    ingest: Callable[..., Ran], use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    one, two = stream(*dump(1)), stream(*dump(1), *dump(3))
+    with serving(FakeDotnet([one, 0.6, two[len(one) :]])) as path:
+        use(path)
+        code, out, _ = ingest(
+            "capture", "dotnet", PID, "--track", "0.2", "-o", str(tmp_path / "a b")
+        )
+
+    assert (code, out.count("heap dump    2 objects")) == (0, 2)
+    assert out.endswith(f"ingest load '{tmp_path / 'a b'}' --all-dumps\n")
+
+
 def test_a_runtime_that_knows_only_the_first_command(
     use: Callable[[Path], None], tmp_path: Path
 ) -> None:
