@@ -12,7 +12,7 @@ import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import psutil
 
@@ -137,27 +137,31 @@ def dump(count: int, *, is_named: bool = True) -> list[tuple[int, bytes]]:
     ]
 
 
+Piece: TypeAlias = "bytes | float | threading.Event | None"
+
+
 class FakeDotnet:
     """Answers as a runtime does.
 
     Attributes:
         pieces: What a heap session sends before it is stopped; a number is a pause
-            in seconds, ``None`` ends the connection.
+            in seconds, an event is waited for, ``None`` ends the connection.
         answers: Replies that differ, by command, as pieces; empty is silence.
         asked: Commands that came, each with its keywords or its session.
+        third: Set when a session is the third one: that which calls another dump.
     """
 
     def __init__(
         self,
-        pieces: Sequence[bytes | float | None] | None = None,
-        answers: dict[int, Sequence[bytes | float | None]] | None = None,
+        pieces: Sequence[Piece] | None = None,
+        answers: dict[int, Sequence[Piece]] | None = None,
         tail: bytes = END,
     ) -> None:
         self.pieces = [stream(*dump(1))] if pieces is None else pieces
         self.answers = answers or {}
         self.tail = tail
         self.asked: list[tuple[int, int]] = []
-        self.hurry = threading.Event()
+        self.hurry, self.third = threading.Event(), threading.Event()
         self.stopped: dict[int, threading.Event] = {}
 
     def handle(self, peer: socket.socket) -> None:
@@ -190,6 +194,8 @@ class FakeDotnet:
         else:
             id_ = len(self.stopped) + 1
             self.stopped[id_] = threading.Event()
+            if id_ == 3:
+                self.third.set()
             self.send(peer, [reply(struct.pack("<Q", id_))])
             if number == 1:
                 self.send(peer, [stream()])
@@ -199,12 +205,14 @@ class FakeDotnet:
                 pass
             self.send(peer, [END if number == 1 else self.tail])
 
-    def send(self, peer: socket.socket, pieces: Sequence[bytes | float | None]) -> None:
+    def send(self, peer: socket.socket, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
             if piece is None:
                 peer.shutdown(socket.SHUT_RDWR)
             elif isinstance(piece, bytes):
                 peer.sendall(piece)
+            elif isinstance(piece, threading.Event):
+                piece.wait(20)
             else:
                 self.hurry.wait(piece)
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.conftest import Ran
+    from tests.unit.capture.fake_dotnet import Piece
 
 PID = str(os.getpid())
 WHOLE = stream(*dump(1)) + END
@@ -134,7 +135,8 @@ def test_tracking_stops_the_written_session_before_the_other(
     assert list(tmp_path.iterdir()) == []
 
     one, two = stream(*dump(1)), stream(*dump(1), *dump(3))
-    fake = FakeDotnet([one, 0.6, two[len(one) :]])
+    fake = FakeDotnet()
+    fake.pieces = [one, fake.third, two[len(one) :]]
     with serving(fake) as path:
         use(path)
         taken = capture(PID, tmp_path / "x", track_s=0.2, timeout_s=5)
@@ -148,7 +150,9 @@ def test_a_tracked_program_is_told_how_to_be_loaded(
     ingest: Callable[..., Ran], use: Callable[[Path], None], tmp_path: Path
 ) -> None:
     one, two = stream(*dump(1)), stream(*dump(1), *dump(3))
-    with serving(FakeDotnet([one, 0.6, two[len(one) :]])) as path:
+    fake = FakeDotnet()
+    fake.pieces = [one, fake.third, two[len(one) :]]
+    with serving(fake) as path:
         use(path)
         code, out, _ = ingest(
             "capture", "dotnet", PID, "--track", "0.2", "-o", str(tmp_path / "a b")
@@ -193,7 +197,7 @@ def test_a_runtime_that_knows_only_the_first_command(
 def test_answers_that_are_none(
     use: Callable[[Path], None],
     tmp_path: Path,
-    answers: dict[int, Sequence[bytes | float | None]],
+    answers: dict[int, Sequence[Piece]],
     message: str,
 ) -> None:
     said = refused(FakeDotnet(answers=answers), use, tmp_path)
@@ -253,7 +257,7 @@ GAP = [
 def test_streams_that_are_none(
     use: Callable[[Path], None],
     tmp_path: Path,
-    pieces: Sequence[bytes | float | None],
+    pieces: Sequence[Piece],
     tail: bytes,
     message: str,
 ) -> None:
@@ -312,9 +316,7 @@ def test_ctrl_c_stops_the_session(
     class Slow(FakeDotnet):
         """Takes its time to answer; hanging up before would kill it."""
 
-        def send(
-            self, peer: socket.socket, pieces: Sequence[bytes | float | None]
-        ) -> None:
+        def send(self, peer: socket.socket, pieces: Sequence[Piece]) -> None:
             if is_slow and self.asked[-1] == (COLLECT_2, TRACK):
                 self.hurry.wait(0.8)
             super().send(peer, pieces)
