@@ -307,7 +307,8 @@ class HeapGraph:
         history: What outlived the collections up to the dump; ``None`` if not told.
         part: Which dump of the file it is; ``None`` where files of the format have
             one.
-        other_parts: The file's other dumps, in their order.
+        other_parts: The file's other dumps of the same process, in their order.
+        trace: Which process of the file it is of; empty where it has one.
         irregularities: What the reader put up with, in the order of first sight.
 
     Raises:
@@ -354,6 +355,7 @@ class HeapGraph:
     history: History | None = None
     part: Part | None = None
     other_parts: tuple[Part, ...] = ()
+    trace: str = ""
     irregularities: tuple[Irregularity, ...] = ()
 
     def __post_init__(self) -> None:
@@ -431,10 +433,13 @@ class HeapGraph:
     def digest(self, sha256: str) -> str:
         """What tells this dump from every other, of any file.
 
+        Dumps of one trace have the same in front of ``+``.
+
         Args:
             sha256: Of the file.
         """
-        return sha256 if self.part is None else f"{sha256}+{self.part}"
+        trace = f"{sha256}-{self.trace}" if self.trace else sha256
+        return trace if self.part is None else f"{trace}+{self.part}"
 
     @property
     def missing_count(self) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph, Part
+    from ingest.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.store.connection import Database
     from ingest.store.dumps import DumpInfo
@@ -44,7 +44,6 @@ class Receipt:
         object_count, reference_count: Of the dump.
         node_count, relationship_count: Written; 0 where nothing was.
         warnings: Irregularities by kind.
-        other_parts: The file's other dumps.
     """
 
     name: str
@@ -55,7 +54,6 @@ class Receipt:
     node_count: int
     relationship_count: int
     warnings: dict[str, int]
-    other_parts: tuple[Part, ...] = ()
 
 
 def measure(
@@ -114,7 +112,7 @@ def load(
     with open_source(dump) as source:
         graph = read(source, options, progress)
     warnings = {i.kind: i.count for i in graph.irregularities}
-    digest, others = graph.digest(source.sha256), graph.other_parts
+    digest = graph.digest(source.sha256)
     stem = name or free_name(dump)
     if tell_part and graph.part is not None:
         stem = f"{stem}-{graph.part}"
@@ -122,7 +120,7 @@ def load(
     present = dumps.list_dumps(database)
     same = [entry for entry in present if entry.sha256 == digest]
     if same and not replace:
-        return _present(same[0], warnings, others)
+        return _present(same[0], warnings)
     named = [entry for entry in present if name is not None and entry.name == name]
     if named and not replace:
         raise StoreError(
@@ -150,7 +148,7 @@ def load(
         same = [d for d in dumps.list_dumps(database) if d.sha256 == digest]
         if not same:
             raise
-        return _present(same[0], warnings, others)
+        return _present(same[0], warnings)
     return Receipt(
         written.name,
         written.number,
@@ -160,14 +158,26 @@ def load(
         node_count=sum(written.counts.nodes.values()),
         relationship_count=sum(written.counts.relationships.values()),
         warnings=warnings,
-        other_parts=others,
     )
 
 
-def part_of(options: ReadOptions, part: Part) -> ReadOptions:
-    """The options that choose another dump of the same file."""
-    chosen: dict[str, Any] = {part.option: part.number}
-    return dataclasses.replace(options, **chosen)
+def every_part(
+    dump: str, options: ReadOptions, progress: Progress = silent
+) -> list[ReadOptions]:
+    """Options that choose each dump of a file, in the order of their numbers.
+
+    Raises:
+        DumpError: the one that ``options`` choose cannot be read.
+    """
+    with open_source(dump) as source:
+        graph = read(source, options, progress)
+    if graph.part is None:
+        return [options]
+    found: list[ReadOptions] = []
+    for part in sorted({graph.part, *graph.other_parts}, key=lambda p: p.number):
+        chosen: dict[str, Any] = {part.option: part.number}
+        found.append(dataclasses.replace(options, **chosen))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +226,8 @@ def write(
         AlreadyLoaded: another process has loaded the same file meanwhile.
         StoreError, EmbeddedError: see `load`.
     """
-    from ingest.store import bolt, bulk, dumps, mapping
-    from ingest.store.statements import link_statements, size_statements
+    from ingest.store import bolt, bulk, dumps, links, mapping
+    from ingest.store.statements import size_statements
 
     dumps.clean_up(database, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces)
@@ -249,11 +259,14 @@ def write(
             bolt.write(database, tables, number, node, counts, progress)
             for text in size_statements(number):
                 database.write(text, {})
-            for text in link_statements():
-                database.run(text, {"number": number})
+            linked = links.siblings(database, number)
+            links.link(database, number, linked, progress)
             name = dumps.publish_as(
                 database, number, name, list(replaces), exact=exact_name
             )
+            # Whoever has loaded another dump of the trace meanwhile did not see ours.
+            late = links.siblings(database, number) - linked
+            links.link(database, number, late, progress)
             for old in replaces:
                 dumps.delete(database, old, progress)
             if server is not None:
@@ -317,9 +330,7 @@ def drop(
     return found
 
 
-def _present(
-    dump: DumpInfo, warnings: dict[str, int], others: tuple[Part, ...]
-) -> Receipt:
+def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
     """The receipt of a file that is loaded already."""
     return Receipt(
         dump.name,
@@ -330,7 +341,6 @@ def _present(
         node_count=0,
         relationship_count=0,
         warnings=warnings,
-        other_parts=others,
     )
 
 

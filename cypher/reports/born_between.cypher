@@ -12,19 +12,20 @@
 // column: largest_retained_bytes  INTEGER  what would be freed if that one went, bytes
 // column: earlier                 STRING   name of the earlier dump
 //
-// What a stretch of work has left behind: of one operation, done once between two
-// dumps, nothing of its own should be here. Go on with why for largest_address. No
-// row: nothing is new, or the file has no other dump (see survivors-of-dump).
+// Known to be new: allocated behind the collection that the earlier dump is of. What a
+// stretch of work has left behind: of one operation, done once between two dumps,
+// nothing of its own should be here. Go on with why for largest_address. What went
+// through a collection that did not tell what it kept may be new or old, and is left
+// out. No row: nothing is new, or the file has no other dump (see survivors-of-dump).
 MATCH (d:Dump {number: $dump}), (e:Dump)
 WHERE e.state = 'ready' AND e.collection_number < d.collection_number
   AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
   AND ($earlier IS NULL OR e.name = $earlier)
-WITH d.number AS now, e.number AS then, e.name AS earlier
-ORDER BY e.collection_number DESC
+WITH d.number AS now, e.collection_number AS gc, e.name AS earlier
+ORDER BY gc DESC
 LIMIT 1
 MATCH (b:Object)
-WHERE b.dump = now AND b.known_at IS NOT NULL
-  AND NOT EXISTS { MATCH (b)<-[:SURVIVED_AS]-(a:Object) WHERE a.dump = then }
+WHERE b.dump = now AND b.born_in_gc > gc
 MATCH (b)-[:INSTANCE_OF]->(t:Type)
 WITH t.name AS type, earlier, count(*) AS object_count,
   sum(b.shallow_bytes) AS shallow_bytes,

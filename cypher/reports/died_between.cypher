@@ -13,14 +13,20 @@
 //
 // What the program let go of. A cache whose entries never stand here does not evict; a
 // type of which as many go as come (see born-between) is no leak, however many there
-// are. No row: nothing died, or the file has no other dump (see survivors-of-dump).
+// are. No row: nothing died, the file has no other dump (see survivors-of-dump), or a
+// collection between did not tell what it kept, so that nobody knows.
 MATCH (d:Dump {number: $dump}), (e:Dump)
 WHERE e.state = 'ready' AND e.collection_number < d.collection_number
   AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
   AND ($earlier IS NULL OR e.name = $earlier)
-WITH d.number AS now, e.number AS then, e.name AS earlier
+WITH d, e
 ORDER BY e.collection_number DESC
 LIMIT 1
+WHERE NOT EXISTS {
+  MATCH (d)-[:HAS_COLLECTION]->(c:GarbageCollection)
+  WHERE e.collection_number < c.number <= d.collection_number AND NOT c.tells_survivors
+}
+WITH d.number AS now, e.number AS then, e.name AS earlier
 MATCH (a:Object)
 WHERE a.dump = then AND a.known_at IS NOT NULL
   AND NOT EXISTS { MATCH (a)-[:SURVIVED_AS]->(b:Object) WHERE b.dump = now }

@@ -389,6 +389,12 @@ def trace_back(
         table, row = table[:there][place], row[:there][place]
     at_first[row] = table
     since[since >= last] = UNTOLD
+    # Ranges that lie over one another lead two objects to one place.
+    order = np.lexsort((at_first, since))
+    same = since[order][1:] == since[order][:-1]
+    same &= at_first[order][1:] == at_first[order][:-1]
+    since[order[1:][same]] = UNTOLD
+    since[order[:-1][same]] = UNTOLD
     progress("trace back", last, last)
     return Origins(since, at_first, is_born, survived)
 

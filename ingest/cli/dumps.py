@@ -26,7 +26,9 @@ from ingest.cli.options import (
     open_store,
     warn_of_compilation,
 )
+from ingest.errors import DumpError
 from ingest.readers.base import Fold, ReadOptions
+from ingest.readers.source import STDIN
 from ingest.store.ways import Via
 from ingest.text import printable
 
@@ -77,47 +79,64 @@ def load(
         raise typer.BadParameter(f"--name takes at most {LONGEST_NAME} characters")
     if all_dumps and (gc, dump_index) != (None, None):
         raise typer.BadParameter("--all-dumps takes all, --gc and --dump-index one")
+    if all_dumps and STDIN in dumps:
+        raise typer.BadParameter("--all-dumps reads a file more than once; not from -")
     from ingest.compiled import mark_warm
+    from ingest.pipeline import every_part
     from ingest.pipeline import load as load_one
-    from ingest.pipeline import part_of
     from ingest.readers import probe
 
     for dump in dumps:
         probe(dump)  # before a server is started for something that is no dump
     warn_of_compilation()
-    receipts = []
+    receipts: list[Receipt] = []
+    failed: list[DumpError] = []
     with (
         Bars() as progress,
         open_store(uri, username, password, database, progress) as (opened, server),
     ):
         chosen = ReadOptions(strict, fold, gc, dump_index)
-        wanted = [(dump, chosen, all_dumps) for dump in dumps]
-        while wanted:
-            dump, options, others_too = wanted.pop(0)
-            receipt = load_one(
-                dump,
-                opened,
-                server=server,
-                via=via,
-                name=name,
-                tell_part=all_dumps,
-                replace=replace,
-                options=options,
-                progress=progress,
+        is_part = all_dumps or (gc, dump_index) != (None, None)
+        wanted = [
+            (dump, options)
+            for dump in dumps
+            for options in (
+                every_part(dump, chosen, progress) if all_dumps else [chosen]
             )
-            progress.close()
+        ]
+        for dump, options in wanted:
+            try:
+                receipt = load_one(
+                    dump,
+                    opened,
+                    server=server,
+                    via=via,
+                    name=name,
+                    tell_part=is_part,
+                    replace=replace,
+                    options=options,
+                    progress=progress,
+                )
+            except DumpError as error:
+                if not all_dumps:
+                    raise
+                failed.append(error)
+                continue
+            finally:
+                progress.close()
             mark_warm()
             receipts.append(receipt)
-            if others_too:
-                others = [part_of(options, part) for part in receipt.other_parts]
-                wanted = [*((dump, other, False) for other in others), *wanted]
             if not as_json:
-                _tell(dump, receipt, all_dumps=all_dumps)
+                _tell(dump, receipt)
     if as_json:
         typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
+    if failed:
+        for early in failed[:-1]:
+            typer.echo(f"error: {printable(str(early))}", err=True)
+        raise failed[-1]
 
 
-def _tell(dump: str, receipt: Receipt, *, all_dumps: bool) -> None:
+def _tell(dump: str, receipt: Receipt) -> None:
     if not receipt.loaded:
         typer.echo(
             f"{printable(dump)} is loaded already, as {printable(receipt.name)}; "
@@ -129,8 +148,6 @@ def _tell(dump: str, receipt: Receipt, *, all_dumps: bool) -> None:
         f"{receipt.reference_count:,} references"
     )
     for kind, count in receipt.warnings.items():
-        if kind == "other_heap_dump" and all_dumps:
-            continue
         hint = "; --all-dumps loads each" if kind == "other_heap_dump" else ""
         typer.echo(f"  warning: {kind.replace('_', ' ')}: {count:,}{hint}", err=True)
 

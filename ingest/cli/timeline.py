@@ -28,6 +28,7 @@ _COLUMNS = (
 _SHORT = {
     "number": "gc",
     "generation": "gen",
+    "reason": "reason",
     "started_us": "at ms",
     "duration_us": "took ms",
     "heap_bytes": "heap KiB",
@@ -65,9 +66,9 @@ def _short(found: list[GarbageCollection]) -> Answer:
         if isinstance(value, bool):
             return "yes" if value else ""
         if isinstance(value, int) and name.endswith("_us"):
-            return round(value / 1000, 1)
+            return value / 1000
         if isinstance(value, int) and name.endswith("_bytes"):
-            return value >> 10
+            return -(-value // 1024)
         return value
 
     rows = (tuple(shown(name, getattr(one, name)) for name in _SHORT) for one in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ingest.errors import UnknownFormat
+from ingest.errors import DumpError, UnknownFormat
 from ingest.readers.base import TimelineReader
 from ingest.readers.source import STDIN, open_source
 
@@ -41,13 +41,32 @@ def reader_for(source: Source) -> Reader:
     for reader in readers():
         if reader.sniff(source.head):
             return reader
+    if source.head.startswith(b"PK\3\4"):
+        raise UnknownFormat("a zip archive; unpack it first", path=source.name)
     known = ", ".join(f"{reader.NAME} ({reader.TITLE})" for reader in readers())
     raise UnknownFormat(f"not a dump that we read; known: {known}", path=source.name)
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read ``source`` with the reader that claims it."""
-    return reader_for(source).read(source, options, progress)
+    """Read ``source`` with the reader that claims it.
+
+    Raises:
+        DumpError: it cannot be read, or ``options`` choose a dump in a way that
+            another format has.
+    """
+    reader = reader_for(source)
+    for option, name in _CHOICES.items():
+        if getattr(options, option) is not None and name != reader.NAME:
+            shown = "--" + option.replace("_", "-")
+            raise DumpError(
+                f"{shown} is for files of format {name}, and this is {reader.NAME}",
+                path=source.name,
+            )
+    return reader.read(source, options, progress)
+
+
+_CHOICES = {"gc": "nettrace", "dump_index": "clrprofiler"}
+"""Options that choose one dump of a file, and the format that has them."""
 
 
 def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:

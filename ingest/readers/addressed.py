@@ -146,6 +146,7 @@ class Told:
     history: History | None = None
     part: Part | None = None
     other_parts: tuple[Part, ...] = ()
+    trace: str = ""
 
 
 class TypeRows:
@@ -298,6 +299,7 @@ def graph_of(
         history=told.history,
         part=told.part,
         other_parts=told.other_parts,
+        trace=told.trace,
         irregularities=report.finish(),
     )
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MOST_FRAMES = 64
 """Of a site's functions the innermost are kept."""
 
+_MOST_NESTED = 16
+"""Collections that may go on at once; runtimes have two."""
+
 _MOST_STACKS = 1000
 """Stacks that begin like one another, followed for one site."""
 
@@ -106,6 +109,9 @@ class Collections:
                 begun.before = slice(start, start + many)
                 going_on.append(begun)
                 self.all.append(begun)
+                if len(going_on) > _MOST_NESTED:
+                    self._report.add("collection_without_end", 1, line, None)
+                    del going_on[0]
             elif going_on:
                 same = [c for c in going_on if c.generation == generation]
                 ended = same[-1] if same else going_on[-1]

@@ -65,7 +65,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     if chosen is None or chosen.told is None:
         raise DumpError(snapshots.explained(), path=source.name)
     if options.gc is None:
-        report.add("other_heap_dump", len(snapshots.others()), 0, None)
+        report.add("other_heap_dump", snapshots.dump_count - 1, 0, None)
     report.add("event_outside_collection", snapshots.outside, 0, None)
     gaps = stream.gaps
     _check(gaps, chosen, chosen.told.threads, source.name)
@@ -79,6 +79,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         lossy=len(gaps.lost) > 0,
         timeline=_timeline(snapshots, stream, chosen.process),
         others=snapshots.others(),
+        is_shared=snapshots.has_processes,
         before=history(snapshots.collections, chosen, gaps),
         report=report,
     )

@@ -68,6 +68,7 @@ def assemble(
     timeline: Sequence[GarbageCollection],
     before: History | None,
     others: Sequence[int],
+    is_shared: bool,
     report: Report,
 ) -> HeapGraph:
     """Make the graph.
@@ -79,7 +80,8 @@ def assemble(
         lossy: Whether anything of the stream was lost.
         timeline: All collections of the process.
         before: What outlived them, up to this one.
-        others: Numbers of more collections with a heap dump.
+        others: Numbers of more collections of the process with a heap dump.
+        is_shared: Whether the stream has other processes too.
         report: Told of what is irregular.
 
     Raises:
@@ -123,6 +125,7 @@ def assemble(
             history=before,
             part=Part("gc", collection.start.number),
             other_parts=tuple(Part("gc", number) for number in others),
+            trace=str(collection.process) if is_shared else "",
         ),
         report,
     )

@@ -254,9 +254,25 @@ class Snapshots:
             collection.forget()
 
     def others(self) -> list[int]:
-        """Numbers of more collections that tell of nodes."""
-        have = (c for c in self.collections if c.node_count and c is not self.chosen)
-        return [c.start.number for c in have]
+        """Numbers of more collections of the process that tell of nodes."""
+        assert self.chosen is not None
+        return [
+            c.start.number
+            for c in self.collections
+            if c.node_count
+            and c is not self.chosen
+            and c.process == self.chosen.process
+        ]
+
+    @property
+    def dump_count(self) -> int:
+        """Collections that tell of nodes, of all processes."""
+        return sum(c.node_count > 0 for c in self.collections)
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether collections of several processes are in the stream."""
+        return len({c.process for c in self.collections}) > 1
 
     def explained(self) -> str:
         """What to say where nothing is chosen."""

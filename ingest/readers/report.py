@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Lines = NDArray[np.integer[Any]]
 
 
+_NO_FAULTS = frozenset({"other_heap_dump"})
+"""What is worth a word, but wrong with no file."""
+
+
 class Report:
     """Irregularities by kind; with ``strict``, `finish` refuses the first.
 
@@ -70,8 +74,9 @@ class Report:
                 item[0],
             ),
         )
-        if self._strict and found:
-            kind, (_, line, offset) = found[0]
+        faults = [entry for entry in found if entry[0] not in _NO_FAULTS]
+        if self._strict and faults:
+            kind, (_, line, offset) = faults[0]
             cut = kind.startswith(("truncated_", "unclosed_"))
             error = TruncatedDump if cut else MalformedDump
             raise error(

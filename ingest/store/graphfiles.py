@@ -178,13 +178,14 @@ class _Writer:
             return str(dump.properties.get("sha256")).partition("+")[0], number
 
         trace, number = place(self._dumps[at])
-        return [
-            other
-            for other, dump in enumerate(self._dumps)
-            if number is not None
-            and place(dump)[0] == trace
-            and (place(dump)[1] or number) < number
-        ]
+        if number is None:
+            return []
+        found = []
+        for other, dump in enumerate(self._dumps):
+            its_trace, its_number = place(dump)
+            if its_trace == trace and its_number is not None and its_number < number:
+                found.append(other)
+        return found
 
     def _add(
         self,

@@ -263,8 +263,8 @@ LABELS: tuple[Label, ...] = (
             Property(
                 "known_at",
                 STR,
-                "its address when that one began; with its number the same in all "
-                "dumps of one trace",
+                "its address when that one began; the same in every dump of the "
+                "trace to which it could be followed",
                 True,
             ),
             Property(
@@ -362,6 +362,12 @@ LABELS: tuple[Label, ...] = (
             Property("moved_bytes", INT, "what it moved", True),
             Property("kept_bytes", INT, "what it left in place", True),
             Property("is_dump", BOOL, "whether the dump is what it found"),
+            Property(
+                "tells_survivors",
+                BOOL,
+                "whether it told all that outlived it; absent behind the dump",
+                True,
+            ),
         ),
     ),
     Label(
@@ -372,7 +378,9 @@ LABELS: tuple[Label, ...] = (
             _KEY,
             _DUMP,
             Property("name", STR, "the innermost function, for captions"),
-            Property("stack", STR, "functions, the innermost first, ` < ` between two"),
+            Property(
+                "stack", STR, "the 32 innermost functions, ` < ` between two of them"
+            ),
             Property("object_count", INT, "objects of the dump from it"),
             Property("shallow_bytes", INT, "bytes of those"),
             Property("reachable_count", INT, "of those, reached by a strong root"),

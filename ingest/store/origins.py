@@ -28,6 +28,8 @@ _AGES: dict[str, type[pl.DataType]] = {
 }
 _SITES: dict[str, type[pl.DataType]] = {"allocated_ms": pl.Int64, "site": pl.Int32}
 _BETWEEN = " < "
+_MOST_FRAMES, _LONGEST_NAME = 32, 200
+"""Of a stack what is kept, frames and characters of each: logs say anything."""
 
 
 class OriginColumns:
@@ -88,11 +90,12 @@ class OriginColumns:
         where, size = self._site_of, self._graph.shallow_bytes[:n]
         live = np.where(self._metrics.root_distance[:n] > 0, where, -1)
         live = live.astype(np.int32)
-        names = [stack[0] if stack else "unknown" for stack in stacks]
+        shown = [[_short(name) for name in stack[:_MOST_FRAMES]] for stack in stacks]
+        names = [stack[0] if stack else "unknown" for stack in shown]
         return {
             "site": np.arange(begin, end, dtype=np.int32),
             "name": pl.Series(names, dtype=pl.String),
-            "stack": pl.Series([_BETWEEN.join(s) for s in stacks], dtype=pl.String),
+            "stack": pl.Series([_BETWEEN.join(s) for s in shown], dtype=pl.String),
             "object_count": count_by(where, many)[begin:end],
             "shallow_bytes": sum_by(where, size, many)[begin:end],
             "reachable_count": count_by(live, many)[begin:end],
@@ -145,3 +148,7 @@ def _lengthened(column: pl.Series, rows: int) -> pl.Series:
     """The column with nulls at its end."""
     missing = rows - len(column)
     return column.append(nulls(missing, column.dtype)) if missing else column
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

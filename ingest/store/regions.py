@@ -121,7 +121,19 @@ class Regions:
             "reason": pl.Series([one.reason for one in found], dtype=pl.String),
             "mode": pl.Series([one.mode for one in found], dtype=pl.String),
             "is_dump": np.array([one.is_dump for one in found], np.bool_),
+            "tells_survivors": pl.Series(
+                [self._told.get(one.number) for one in found], dtype=pl.Boolean
+            ),
             **told,
+        }
+
+    @cached_property
+    def _told(self) -> dict[int, bool]:
+        """By number, whether a collection told all that outlived it."""
+        history = self.graph.history
+        return {
+            one.number: one.has_ranges
+            for one in (() if history is None else history.collections)
         }
 
     # A table is made for each place that it is written to, its sums only once.

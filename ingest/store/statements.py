@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.store.schema import LABELS, LINKS, MOST_OF_A_SIZE, SIZES
+from ingest.store.schema import LABELS, MOST_OF_A_SIZE, SIZES
 
 
 def index_statements() -> tuple[str, ...]:
@@ -40,32 +40,4 @@ def size_statements(number: int | None = None) -> tuple[str, ...]:
         f"{percent} * d.reachable_bytes WITH o ORDER BY o.dump DESC, "
         f"o.retained_bytes DESC, o.key LIMIT {MOST_OF_A_SIZE} SET o:{name} }}"
         for name, percent in SIZES
-    )
-
-
-_LINKED_AT_ONCE = 10_000
-
-
-def link_statements() -> tuple[str, ...]:
-    """Cypher that links dump ``$number`` to the ready dumps of its trace.
-
-    Which comes first their collections tell. To be run once, with the indexes
-    online, and by itself: it commits as it goes.
-    """
-    return tuple(
-        "MATCH (d:Dump {number: $number}), (e:Dump) "
-        "WHERE e.state = 'ready' AND e.number <> d.number "
-        "AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0] "
-        "AND e.collection_number <> d.collection_number "
-        "WITH d.number AS new, e.number AS other, "
-        "e.collection_number < d.collection_number AS follows "
-        f"MATCH (a:{link.label}) WHERE a.dump = new AND a.{link.equal[0]} IS NOT NULL "
-        "CALL (a, other, follows) { "
-        f"MATCH (b:{link.label}) WHERE b.dump = other AND "
-        + " AND ".join(f"b.{name} = a.{name}" for name in link.equal)
-        + " WITH CASE WHEN follows THEN b ELSE a END AS older, "
-        "CASE WHEN follows THEN a ELSE b END AS newer "
-        f"CREATE (older)-[:{link.name}]->(newer)"
-        f" }} IN TRANSACTIONS OF {_LINKED_AT_ONCE} ROWS"
-        for link in LINKS
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +14,7 @@ from ingest.analysis.metrics import analyse
 from ingest.pipeline import drop, write
 from ingest.queries.library import library
 from ingest.settings import settings
+from ingest.store import dumps
 from ingest.store.ask import ask
 from ingest.store.bolt import ensure_schema
 from ingest.store.connection import connect
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ingest.queries.answer import Answer
     from ingest.store.connection import Database, Target
     from tests.conftest import Ran
 
@@ -162,7 +165,7 @@ def test_a_log_of_the_whole_life(
 
     assert code == 0, err
     names = [line.partition(":")[0] for line in out.splitlines()]
-    assert names == ["life-dump2", "life-dump0", "life-dump1"]
+    assert names == ["life-dump0", "life-dump1", "life-dump2"]
     assert links(empty_database) == {
         (f"life-{older.replace(' ', '')}", then, f"life-{newer.replace(' ', '')}", now)
         for older, then, newer, now in true_links(heap, {0, 1, 2})
@@ -180,6 +183,48 @@ def test_a_log_of_the_whole_life(
     assert [one["number"] for one in told if one["is_dump"]] == [
         dump.upto for dump in heap.dumps
     ]
+
+
+def test_two_loads_at_the_same_time_find_one_another(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one is published while the first one is still writing."""
+    database, heap = empty_database, live(7, STEPS)
+    publish = dumps.publish_as
+
+    def interrupted(
+        opened: Database, number: int, name: str, replaces: list[int], *, exact: bool
+    ) -> str:
+        monkeypatch.setattr(dumps, "publish_as", publish)
+        put(database, heap, 2)
+        return publish(opened, number, name, replaces, exact=exact)
+
+    monkeypatch.setattr(dumps, "publish_as", interrupted)
+    put(database, heap, 0)
+
+    assert links(database) == true_links(heap, {0, 2}) != set()
+
+
+def test_what_went_through_a_silent_collection_is_not_said_to_be_new_or_gone(
+    empty_database: Database,
+) -> None:
+    heap, at = live(7, [0, 3, 0, 2, 0, 0]), 3
+    silent = heap.collections[at]
+    heap.collections[at] = replace(silent, has_ranges=False)
+    put(empty_database, heap, 0)
+    number = put(empty_database, heap, 1)
+    # What was allocated right behind it cannot be told from what it kept.
+    new = {hex(seen.at) for seen in heap.dumps[1].objects if seen.thing.born > at + 1}
+
+    def of(query: str) -> Answer:
+        return ask(empty_database, library()[query], {}, number)
+
+    assert silent.generation == 2
+    assert of("survivors-of-dump").rows == ()
+    assert of("died-between").rows == ()
+    found = of("born-between")
+    assert sum(cast("int", n) for n in found.column("object_count")) == len(new) > 0
+    assert set(found.column("largest_address")) <= new
 
 
 @embedded_only("only the embedded server's store can be made anew")

@@ -172,6 +172,32 @@ def test_any_ranges_at_all_are_put_up_with(data: st.DataObject) -> None:
 
     assert len(origins.known_at) == len(address)
     assert (origins.known_since < max(len(collections), 1)).all()
+    told = origins.known_since != UNTOLD
+    names = list(zip(origins.known_since[told], origins.known_at[told], strict=True))
+    assert len(set(names)) == len(names)
+
+
+def test_ranges_over_one_another_name_no_object_twice() -> None:
+    new = np.array([1000, 2000, 3000], np.uint64)
+    old, length = np.full(3, 100, np.uint64), np.full(3, 50, np.uint64)
+
+    origins = trace_back(
+        np.array([1010, 2010, 3020], np.uint64), [Survival(1, 2, old, new, length)]
+    )
+
+    assert origins.known_since.tolist() == [UNTOLD, UNTOLD, 0]
+
+
+def test_the_worked_example_of_the_profiling_api_backwards() -> None:
+    """Blocks of ten objects, three of which were garbage."""
+    old, new = np.array([8, 10, 15], np.uint64), np.array([7, 8, 11], np.uint64)
+    length = np.array([1, 3, 4], np.uint64)
+    after = np.array([14, 7, 8, 13, 10, 11, 12], np.uint64)
+
+    origins = trace_back(after, [Survival(1, 2, old, new, length)])
+
+    assert origins.known_at.tolist() == [18, 8, 10, 17, 12, 15, 16]
+    assert origins.survived.tolist() == [1] * 7
 
 
 @given(st.data())

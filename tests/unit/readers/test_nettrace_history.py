@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -166,6 +167,21 @@ def test_nobody_knows_what_went_through_a_collection_that_lost_events(
     assert origins is not None
     assert origins.known_since.tolist() == [2]
     assert origins.is_born.tolist() == [False]
+
+
+def test_each_process_has_a_trace_of_its_own(reading: Reading) -> None:
+    trace = NetTrace(version=6)
+    trace.threads({1: 100, 2: 200})
+    trace.types({TYPE: "App.Thing"})
+    for number in (1, 2):
+        full(trace, number, 0x110)
+    trace.event(1, struct.pack("<4IH", 7, 2, 1, 0, 0), thread=2)
+
+    graph = reading(trace.file(), gc=2)
+
+    assert (graph.trace, graph.other_parts) == ("100", (Part("gc", 1),))
+    assert graph.digest("ab") == "ab-100+gc2"
+    assert reading(two_dumps().file(), gc=3).digest("ab") == "ab+gc3"
 
 
 def test_without_ranges_there_is_no_history(reading: Reading) -> None:
