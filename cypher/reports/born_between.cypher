@@ -17,10 +17,11 @@
 // nothing of its own should be here. Go on with why for largest_address. What went
 // through a collection that did not tell what it kept may be new or old, and is left
 // out. No row: nothing is new, or the file has no other dump (see survivors-of-dump).
-MATCH (d:Dump {number: $dump}), (e:Dump)
-WHERE e.state = 'ready' AND e.collection_number < d.collection_number
-  AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
-  AND ($earlier IS NULL OR e.name = $earlier)
+MATCH (d:Dump {number: $dump})
+WITH d, split(d.sha256, '+')[0] + '+' AS trace
+MATCH (e:Dump)
+WHERE e.sha256 STARTS WITH trace AND e.collection_number < d.collection_number
+  AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
 WITH d.number AS now, e.collection_number AS gc, e.name AS earlier
 ORDER BY gc DESC
 LIMIT 1

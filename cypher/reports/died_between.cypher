@@ -15,10 +15,11 @@
 // type of which as many go as come (see born-between) is no leak, however many there
 // are. No row: nothing died, the file has no other dump (see survivors-of-dump), or a
 // collection between did not tell what it kept, so that nobody knows.
-MATCH (d:Dump {number: $dump}), (e:Dump)
-WHERE e.state = 'ready' AND e.collection_number < d.collection_number
-  AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
-  AND ($earlier IS NULL OR e.name = $earlier)
+MATCH (d:Dump {number: $dump})
+WITH d, split(d.sha256, '+')[0] + '+' AS trace
+MATCH (e:Dump)
+WHERE e.sha256 STARTS WITH trace AND e.collection_number < d.collection_number
+  AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
 WITH d, e
 ORDER BY e.collection_number DESC
 LIMIT 1

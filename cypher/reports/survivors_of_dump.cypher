@@ -16,10 +16,11 @@
 // moved and kept. Types that ought to come and go, and stay, are what to look at; see
 // died-between for what went and born-between for what is new. No row: the file has no
 // other dump (load it with --all-dumps), or it was not recorded with --track.
-MATCH (d:Dump {number: $dump}), (e:Dump)
-WHERE e.state = 'ready' AND e.collection_number < d.collection_number
-  AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
-  AND ($earlier IS NULL OR e.name = $earlier)
+MATCH (d:Dump {number: $dump})
+WITH d, split(d.sha256, '+')[0] + '+' AS trace
+MATCH (e:Dump)
+WHERE e.sha256 STARTS WITH trace AND e.collection_number < d.collection_number
+  AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
 WITH d.number AS now, e.number AS then, e.name AS earlier
 ORDER BY e.collection_number DESC
 LIMIT 1

@@ -23,10 +23,11 @@ def siblings(database: Database, number: int) -> set[int]:
     """Numbers of the ready dumps that are of one trace with a dump."""
     _, rows = database.read(
         """
-        MATCH (d:Dump {number: $number}), (e:Dump)
-        WHERE e.state = 'ready' AND e.number <> d.number
-          AND split(e.sha256, '+')[0] = split(d.sha256, '+')[0]
-          AND e.collection_number <> d.collection_number
+        MATCH (d:Dump {number: $number})
+        WITH d, split(d.sha256, '+')[0] + '+' AS trace
+        MATCH (e:Dump)
+        WHERE e.sha256 STARTS WITH trace AND e.state = 'ready'
+          AND e.number <> d.number AND e.collection_number <> d.collection_number
         RETURN e.number
         """,
         {"number": number},
