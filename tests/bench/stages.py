@@ -174,8 +174,9 @@ def tracking(objects: str, count: str) -> Found:
 
     The heap lies in 2,000 blocks, which stay, or change places.
     """
-    from ingest.analysis.tracking import replay, trace_back
+    from ingest.analysis.tracking import trace_back
     from ingest.history import OLDEST, Survival
+    from tests.unit.analysis.replay import replay
 
     chance, n, blocks = np.random.default_rng(1), int(objects), 2_000
     base = np.uint64(1 << 40)

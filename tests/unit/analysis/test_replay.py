@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis.tracking import LIVES, replay
 from ingest.history import LARGE, OLDEST, PINNED, UNKNOWN, Bounds, Survival
+from tests.unit.analysis.replay import LIVES, replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
