@@ -57,9 +57,19 @@ class Receipt:
 
 
 def measure(
-    dump: str, options: ReadOptions = DEFAULTS, progress: Progress = silent
+    dump: str,
+    options: ReadOptions = DEFAULTS,
+    progress: Progress = silent,
+    *,
+    origins: bool = True,
 ) -> tuple[HeapGraph, HeapMetrics, str]:
     """Read and analyse ``dump`` without a database.
+
+    Args:
+        dump: A path, or ``-``.
+        options: How to read it.
+        progress: Told of all stages.
+        origins: Whether to follow its objects back through collections.
 
     Returns:
         The graph, its metrics, and the file's digest.
@@ -68,7 +78,7 @@ def measure(
 
     with open_source(dump) as source:
         graph = read(source, options, progress)
-    return graph, analyse(graph, progress), source.sha256
+    return graph, analyse(graph, progress, origins=origins), source.sha256
 
 
 def load(

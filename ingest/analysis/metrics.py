@@ -82,8 +82,15 @@ class HeapMetrics:
     allocation: NDArray[np.int32] | None = None
 
 
-def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
+def analyse(
+    graph: HeapGraph, progress: Progress = silent, *, origins: bool = True
+) -> HeapMetrics:
     """Measure ``graph``.
+
+    Args:
+        graph: The heap.
+        progress: Told of steps.
+        origins: Whether to follow objects back; costs objects times collections.
 
     The searches run beside the dominators, on a thread of
     their own: kernels hold no lock.
@@ -107,7 +114,7 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         progress(stage, 3, steps)
         distance, path_parent = searched.result()
         pair_source, pair_target, pair_count = paired.result()
-    origins, allocation = _origins(graph, progress)
+    found_origins, allocation = _origins(graph, progress) if origins else (None, None)
     found = weak_only(graph, distance)
     seen = np.empty(0, np.int64) if found is None else np.flatnonzero(found)
     sums = np.zeros((6, types), np.int64)
@@ -135,7 +142,7 @@ def analyse(graph: HeapGraph, progress: Progress = silent) -> HeapMetrics:
         pair_source=pair_source,
         pair_target=pair_target,
         pair_count=pair_count,
-        origins=origins,
+        origins=found_origins,
         allocation=allocation,
     )
     progress(stage, steps, steps)

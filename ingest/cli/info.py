@@ -42,7 +42,7 @@ def info(
     options = ReadOptions(strict, fold, gc, dump_index)
     warn_of_compilation()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, options, progress)
+        graph, metrics, sha256 = measure(dump, options, progress, origins=False)
     mark_warm()
     found = facts(
         graph,

@@ -103,6 +103,7 @@ def test_an_object_has_one_origin_in_both_dumps(reading: Reading) -> None:
     assert origins[1].known_since.tolist() == [0, 2]
     assert origins[1].is_born.tolist() == [False, True]
     assert origins[1].survived.tolist() == [3, 1]
+    assert analyse(reading(data, gc=3), origins=False).origins is None
 
 
 def test_a_collection_that_nothing_outlived_tells_so(reading: Reading) -> None:
