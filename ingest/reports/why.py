@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
+from ingest.queries.library import find
 from ingest.reports.render import cell, folded, table_text
 from ingest.text import caption_of, printable
 
@@ -198,6 +199,9 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
     text = "Shortest ways from a root, merged by type\n" + source("root-paths-of-type")
     if not paths:
         text += "    no instance is reached by a strong root\n"
+    followed = sum(cast("int", row["instance_count"]) for row in paths)
+    if followed == find("root-paths-of-type").defaults(0)["instances"]:
+        text += f"  (the {followed:,} instances that retain most)\n"
     for row in paths:
         count = cast("int", row["instance_count"])
         text += (
