@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
 
-_WINDOW_KEYS = 50_000
+WINDOW_KEYS = 50_000
 """Objects between two signs of life of a drop."""
 
 _DELETE_ROWS = 2_000
@@ -282,14 +282,8 @@ def unpublish(database: Database, number: int) -> None:
         raise UnknownDump("the dump is just being dropped by another process")
 
 
-def delete(database: Database, number: int, progress: Progress = silent) -> None:
-    """Delete all of a dump, in bounded transactions, the Dump node last.
-
-    Relationships go before nodes, so that a hub is no large transaction. Time is
-    proportional to the dump: 90,000 relationships a second, about what writing them
-    takes, nearly all of it the server's commits. Neither two windows at a time, which
-    wait for each other's locks, nor another order of the relationships is faster.
-    """
+def object_rows(database: Database, number: int) -> int:
+    """How many keys the objects of a dump take, from its first one on."""
     first = number << KEY_BITS
     _, rows = database.read(
         """
@@ -298,9 +292,20 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
         """,
         {"first": first, "last": first + (1 << KEY_BITS)},
     )
-    total = max(cast("int", rows[0][0]), 1)
+    return cast("int", rows[0][0])
+
+
+def delete(database: Database, number: int, progress: Progress = silent) -> None:
+    """Delete all of a dump, in bounded transactions, the Dump node last.
+
+    Relationships go before nodes, so that a hub is no large transaction. Time is
+    proportional to the dump: 90,000 relationships a second, about what writing them
+    takes, nearly all of it the server's commits. Neither two windows at a time, which
+    wait for each other's locks, nor another order of the relationships is faster.
+    """
+    first, total = number << KEY_BITS, max(object_rows(database, number), 1)
     stage = "drop"
-    for begin in range(0, total, _WINDOW_KEYS):
+    for begin in range(0, total, WINDOW_KEYS):
         progress(stage, begin, 2 * total)
         _delete_window(
             database,
@@ -308,7 +313,7 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
             first + begin,
         )
         beat(database, number)
-    for begin in range(0, total, _WINDOW_KEYS):
+    for begin in range(0, total, WINDOW_KEYS):
         progress(stage, total + begin, 2 * total)
         _delete_window(
             database,
@@ -329,7 +334,7 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
 
 
 def _delete_window(
-    database: Database, match: str, first: int, size: int = _WINDOW_KEYS
+    database: Database, match: str, first: int, size: int = WINDOW_KEYS
 ) -> None:
     detach = "" if match.endswith("->()") else "DETACH "
     database.run(

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.progress import silent
-from ingest.store.dumps import beat
+from ingest.store.dumps import WINDOW_KEYS, beat, object_rows
 from ingest.store.schema import KEY_BITS, LINKS
 
 if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.store.connection import Database
     from ingest.store.schema import Link
-
-_WINDOW_KEYS = 50_000
 
 
 def siblings(database: Database, number: int) -> set[int]:
@@ -46,17 +44,13 @@ def link(
         others: From `siblings`.
         progress: Told of objects.
     """
-    first = number << KEY_BITS
-    _, rows = database.read(
-        "MATCH (o:Object) WHERE $first <= o.key < $last "
-        "RETURN coalesce(max(o.key) - $first + 1, 0)",
-        {"first": first, "last": first + (1 << KEY_BITS)},
-    )
-    total = cast("int", rows[0][0])
+    if not others:
+        return
+    first, total = number << KEY_BITS, object_rows(database, number)
     for done, other in enumerate(sorted(others)):
-        for begin in range(0, total, _WINDOW_KEYS):
+        for begin in range(0, total, WINDOW_KEYS):
             progress("link", done * total + begin, len(others) * total)
-            last = first + min(begin + _WINDOW_KEYS, total)
+            last = first + min(begin + WINDOW_KEYS, total)
             for entry in LINKS:
                 database.write(
                     _statement(entry),
