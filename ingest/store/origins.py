@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ingest.analysis.types import count_by, sum_by
+from ingest.store.regions import sums
 from ingest.store.series import addresses, from_end, not_negative, nulls
 
 if TYPE_CHECKING:
@@ -86,20 +86,17 @@ class OriginColumns:
     def sites(self, begin: int, end: int) -> Columns:
         """Rows of the table ``allocation_sites``."""
         stacks = self._stacks[begin:end]
-        n, many = self._graph.object_count, self.site_count
-        where, size = self._site_of, self._graph.shallow_bytes[:n]
-        live = np.where(self._metrics.root_distance[:n] > 0, where, -1)
-        live = live.astype(np.int32)
+        counts, shallow, reachable, live = self._of_sites
         shown = [[_short(name) for name in stack[:_MOST_FRAMES]] for stack in stacks]
         names = [stack[0] if stack else "unknown" for stack in shown]
         return {
             "site": np.arange(begin, end, dtype=np.int32),
             "name": pl.Series(names, dtype=pl.String),
             "stack": pl.Series([_BETWEEN.join(s) for s in shown], dtype=pl.String),
-            "object_count": count_by(where, many)[begin:end],
-            "shallow_bytes": sum_by(where, size, many)[begin:end],
-            "reachable_count": count_by(live, many)[begin:end],
-            "reachable_bytes": sum_by(live, size, many)[begin:end],
+            "object_count": counts[begin:end],
+            "shallow_bytes": shallow[begin:end],
+            "reachable_count": live[begin:end],
+            "reachable_bytes": reachable[begin:end],
         }
 
     @property
@@ -127,6 +124,10 @@ class OriginColumns:
         if allocations is None:
             return []
         return [allocations.sites[site] for site in self._used.tolist()]
+
+    @cached_property
+    def _of_sites(self) -> tuple[NDArray[np.int64], ...]:
+        return sums(self._graph, self._metrics, self._site_of, self.site_count)
 
     @cached_property
     def _site_of(self) -> NDArray[np.int32]:

@@ -143,36 +143,42 @@ class Regions:
         where = self.graph.domain_index
         if where is None:
             where = np.zeros(len(self.graph.object_id), np.int32)
-        return self._sums(where, len(self.graph.domains))
+        return sums(self.graph, self.metrics, where, len(self.graph.domains))
 
     @cached_property
     def _of_segments(self) -> tuple[NDArray[np.int64], ...]:
-        return self._sums(self.graph.segment_index, len(self.graph.segments))
+        return sums(
+            self.graph, self.metrics, self.graph.segment_index, len(self.graph.segments)
+        )
 
     @cached_property
     def _of_generations(self) -> tuple[NDArray[np.int64], ...]:
         told = self.graph.generation
-        return self._sums(None if told is None else told.astype(np.int32), GENERATIONS)
+        where = None if told is None else told.astype(np.int32)
+        return sums(self.graph, self.metrics, where, GENERATIONS)
 
-    def _sums(
-        self, where: NDArray[np.int32] | None, many: int
-    ) -> tuple[NDArray[np.int64], ...]:
-        """Objects, their bytes, and bytes and number of the reachable ones, by place.
 
-        Args:
-            where: int32 (N + M,). Place of each object; negative for none.
-            many: How many places there are.
-        """
-        graph, n = self.graph, self.graph.object_count
-        index = np.full(n, -1, np.int32) if where is None else where[:n]
-        live = np.where(self.metrics.root_distance[:n] > 0, index, -1)
-        live, size = live.astype(np.int32), graph.shallow_bytes[:n]
-        return (
-            count_by(index, many),
-            sum_by(index, size, many),
-            sum_by(live, size, many),
-            count_by(live, many),
-        )
+def sums(
+    graph: HeapGraph, metrics: HeapMetrics, where: NDArray[np.int32] | None, many: int
+) -> tuple[NDArray[np.int64], ...]:
+    """Objects, their bytes, and bytes and number of the reachable ones, by place.
+
+    Args:
+        graph: The heap.
+        metrics: Which of its objects are reachable.
+        where: int32 (N,) or longer. Place of each object; negative for none.
+        many: How many places there are.
+    """
+    n = graph.object_count
+    index = np.full(n, -1, np.int32) if where is None else where[:n]
+    live = np.where(metrics.root_distance[:n] > 0, index, -1)
+    live, size = live.astype(np.int32), graph.shallow_bytes[:n]
+    return (
+        count_by(index, many),
+        sum_by(index, size, many),
+        sum_by(live, size, many),
+        count_by(live, many),
+    )
 
 
 def _hexadecimal(values: Sequence[int | None]) -> pl.Series:
