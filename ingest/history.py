@@ -54,8 +54,8 @@ class Survival:
             the same where nothing moved. Ranges before do not overlap.
         before, after: Generations when it began and ended; ``None`` if not told, or
             if others ran in between.
-        has_ranges: Whether the runtime told what survived. Where it did not, a
-            collection moves nothing and kills nothing that we know of.
+        has_ranges: Whether the runtime told all that survived. Where it did not,
+            nobody knows what became of the objects that it collected.
     """
 
     number: int
@@ -71,7 +71,7 @@ class Survival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocations:
-    """A allocations that a log tells one by one.
+    """Allocations, A of them, that a log tells one by one.
 
     Attributes:
         heap: int32 (A,). How many of the collections of the `History` were over.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from ingest.cli.bars import Bars
@@ -12,19 +13,6 @@ from ingest.reports.render import OutputFormat
 if TYPE_CHECKING:
     from ingest.graph import GarbageCollection
 
-_COLUMNS = (
-    "number",
-    "generation",
-    "reason",
-    "mode",
-    "started_us",
-    "duration_us",
-    "heap_bytes",
-    "promoted_bytes",
-    "moved_bytes",
-    "kept_bytes",
-    "is_dump",
-)
 _SHORT = {
     "number": "gc",
     "generation": "gen",
@@ -45,6 +33,7 @@ def timeline(
 
     Exit 3: not a trace or log that we read. Of a loaded dump: ingest query gc-timeline.
     """
+    from ingest.graph import GarbageCollection
     from ingest.readers import open_source
     from ingest.readers import timeline as timeline_of
     from ingest.reports.render import write_answer
@@ -55,8 +44,9 @@ def timeline(
     if chosen is OutputFormat.TABLE:
         write_answer(_short(found), chosen)
         return
-    rows = tuple(tuple(getattr(one, name) for name in _COLUMNS) for one in found)
-    write_answer(Answer(_COLUMNS, rows), chosen)
+    rows = tuple(dataclasses.astuple(one) for one in found)
+    columns = tuple(field.name for field in dataclasses.fields(GarbageCollection))
+    write_answer(Answer(columns, rows), chosen)
 
 
 def _short(found: list[GarbageCollection]) -> Answer:

@@ -36,7 +36,7 @@ class Places:
         moves: Old start, new start and length of ranges, as uint64, event by event.
         places: Parts of generations and the clock when each was told.
         parted_at: How many of those were told before anything else.
-        told_at: Place in the stream of the first of ``moves``.
+        told_at: The clock at the first of ``moves``.
         threads: Who told it.
     """
 
@@ -57,6 +57,8 @@ class Places:
         columns = (rows[old], rows[new], rows["length"])
         first, second, third = (column.astype(np.uint64) for column in columns)
         self.part()
+        if self.told_at is None:
+            self.told_at = event.ticks
         self.threads.add(event.thread)
         self.moves.append((first, second, third))
 

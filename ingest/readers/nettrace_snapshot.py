@@ -168,8 +168,6 @@ class Snapshots:
         if not going_on:
             return
         places = next(reversed(going_on.values())).places
-        if places.told_at is None:
-            places.told_at = event.ticks
         places.survived(kind, event, self._payloads.rows(event).rows)
 
     def timeline(
