@@ -39,7 +39,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def _sources() -> list[Path]:
-    return sorted([*_PACKAGE.glob("readers/*.py"), *_PACKAGE.glob("analysis/*.py")])
+    return sorted([*_PACKAGE.glob("readers/**/*.py"), *_PACKAGE.glob("analysis/*.py")])
 
 
 def _cache_folder() -> Path:

@@ -10,23 +10,23 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ingest import __version__
+from ingest.database.via import Via
 from ingest.errors import AlreadyLoaded, StoreError
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.base import DEFAULTS, ReadOptions
-from ingest.store.ways import Via
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph
+    from ingest.database.connection import Database
+    from ingest.database.dumps import DumpInfo
+    from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
-    from ingest.store.connection import Database
-    from ingest.store.dumps import DumpInfo
-    from ingest.store.embedded import EmbeddedServer
-    from ingest.store.mapping import Counts
-    from ingest.store.tables import HeapTables
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.mapping import Counts
 
 _SUFFIXES = re.compile(
     r"(\.(gclog|dartheap|gcdump|nettrace|txt|log|xml|gz|xz|zst|bz2))+$", re.IGNORECASE
@@ -115,8 +115,8 @@ def load(
         EmbeddedError: the embedded server could not be changed over; it is as before.
     """
     from ingest.analysis.metrics import analyse
-    from ingest.store import bolt, dumps
-    from ingest.store.tables import HeapTables
+    from ingest.database import bolt, dumps
+    from ingest.tables.heap_tables import HeapTables
 
     bolt.ensure_schema(database)
     with open_source(dump) as source:
@@ -236,8 +236,10 @@ def write(
         AlreadyLoaded: another process has loaded the same file meanwhile.
         StoreError, EmbeddedError: see `load`.
     """
-    from ingest.store import bolt, bulk, dumps, links, mapping
-    from ingest.store.statements import size_statements
+    from ingest.database import bolt, bulk, dumps
+    from ingest.database import trace_links as links
+    from ingest.tables import mapping
+    from ingest.tables.statements import size_statements
 
     dumps.clean_up(database, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces)
@@ -296,7 +298,7 @@ def _in_bulk(
     Raises:
         StoreError: it was asked for and is not possible.
     """
-    from ingest.store import bulk
+    from ingest.database import bulk
 
     if server is None:
         if via is Via.BULK:
@@ -329,7 +331,7 @@ def drop(
         UnknownDump: there is none of that name.
         StoreError: the server refused or was lost.
     """
-    from ingest.store import bulk, dumps
+    from ingest.database import bulk, dumps
 
     found = dumps.find_dump(database, name)
     dumps.clean_up(database, progress)

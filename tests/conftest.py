@@ -24,7 +24,8 @@ from ingest.progress import silent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ingest.store.connection import Database, Target
+    from ingest.database.connection import Database
+    from ingest.server.target import Target
 
 _CHECKOUT = Path(__file__).parents[1]
 _USERS_CACHE = places().cache
@@ -106,9 +107,9 @@ def neo4j_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 
 def _embedded(folder: Path) -> Iterator[Target]:
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.server.target import Target
     from ingest.settings import settings
-    from ingest.store.connection import Target
-    from ingest.store.embedded import EmbeddedServer
 
     share_jars(folder)
     before = os.environ["INGEST_HOME"]
@@ -131,7 +132,7 @@ def _embedded(folder: Path) -> Iterator[Target]:
 def _container() -> Iterator[Target]:
     from testcontainers.community.neo4j import Neo4jContainer
 
-    from ingest.store.connection import Target
+    from ingest.server.target import Target
 
     image = os.environ.get("INGEST_TEST_IMAGE", "neo4j:5.26.29")
     password = "only-for-tests"
@@ -140,7 +141,7 @@ def _container() -> Iterator[Target]:
 
 
 def _given() -> Target:
-    from ingest.store.connection import Target
+    from ingest.server.target import Target
 
     return Target(
         os.environ["NEO4J_TEST_URI"],
@@ -153,8 +154,8 @@ def _given() -> Target:
 @pytest.fixture(scope="session")
 def database(neo4j_target: Target) -> Iterator[Database]:
     """The server's database, open, with the schema in place."""
-    from ingest.store.bolt import ensure_schema
-    from ingest.store.connection import connect
+    from ingest.database.bolt import ensure_schema
+    from ingest.database.connection import connect
 
     with connect(neo4j_target) as opened:
         ensure_schema(opened)

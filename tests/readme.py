@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from ingest import errors
 from ingest.queries.library import library
-from ingest.store.columns import TABLES
-from ingest.store.schema import markdown
+from ingest.tables.columns import TABLES
+from ingest.tables.schema import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

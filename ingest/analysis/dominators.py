@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Bools, Ints, Longs
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 
 @kernel

@@ -16,11 +16,11 @@ import numpy as np
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.types import count_by, sum_by
 from ingest.compiled import kernel
-from ingest.graph import RootFlag, RootKind
+from ingest.heap.graph import RootFlag, RootKind
 
 if TYPE_CHECKING:
     from ingest.compiled import Bytes, Ints, Longs
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 DEEPEST = 64
 """Groups in a chain; what is deeper is in the last one."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.tracking import Origins
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
 
 

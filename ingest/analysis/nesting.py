@@ -17,7 +17,7 @@ from ingest.compiled import kernel
 if TYPE_CHECKING:
     from ingest.analysis.dominators import DominatorTree, Search
     from ingest.compiled import Ints, Longs
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 
 @dataclass(frozen=True, slots=True, eq=False)

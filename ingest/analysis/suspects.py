@@ -18,7 +18,7 @@ from ingest.text import caption_of
 
 if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 SUSPECT_SHARE = 0.10
 PILE_SHARE = 0.7

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Ids, Ints, Longs
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 
 @kernel

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ingest.analysis.nesting import Nest
     from ingest.analysis.typework import Sets, Work
     from ingest.compiled import Ints, Longs, Number
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 _FEW = 1000
 _SWEEPS = 16

@@ -11,7 +11,7 @@ from ingest.analysis.types import class_bits
 if TYPE_CHECKING:
     from ingest.analysis.nesting import Nest
     from ingest.compiled import Bools, Ids, Ints, Longs
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 NONE = -1
 ONE = -2

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from ingest.capture import TIMEOUT_S
 from ingest.capture.vm_service import connected, short
 from ingest.errors import CaptureError
+from ingest.files import check_writable, whole_file
 from ingest.progress import silent
-from ingest.whole import check_writable, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,9 +27,9 @@ from ingest.capture.dotnet_ipc import Provider, session
 from ingest.capture.dotnet_processes import find, is_stopped
 from ingest.capture.gc_events import GcEvents
 from ingest.errors import CaptureError
+from ingest.files import check_writable, whole_file
 from ingest.progress import silent
-from ingest.readers.gc_events import PROVIDER
-from ingest.whole import check_writable, whole_file
+from ingest.readers.dotnet.gc_events import PROVIDER
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ingest.capture.dotnet_ipc import Session
     from ingest.capture.dotnet_processes import Target
+    from ingest.files import WholeFile
     from ingest.progress import Progress
-    from ingest.whole import WholeFile
 
 SUFFIX = ".nettrace"
 BUFFER_MIB = 1024

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import CaptureError, DumpError
-from ingest.readers.binary import Feed
-from ingest.readers.gc_events import PROVIDER, Gc, Mode, Payloads, Reason
-from ingest.readers.nettrace_stream import EventStream
+from ingest.readers.dotnet.event_stream import EventStream
+from ingest.readers.dotnet.gc_events import PROVIDER, Gc, Mode, Payloads, Reason
+from ingest.readers.shared.binary import Feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.readers.nettrace_stream import Event, Kind
+    from ingest.readers.dotnet.event_stream import Event, Kind
 
 _WANTED = frozenset({Gc.START, Gc.END, Gc.TYPES, Gc.NODES, Gc.EDGES, Gc.MOVED})
 _FULL = 2

@@ -25,8 +25,8 @@ from ingest.errors import BadParameter, QueryError
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
+    from ingest.database.connection import Database
     from ingest.queries.library import Query
-    from ingest.store.connection import Database
 
 _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
 """Parameters of the library that name something in the dump, and what."""
@@ -102,9 +102,9 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
+    from ingest.database.ask import ask, ask_rows
+    from ingest.database.dumps import find_dump
     from ingest.reports.render import OutputFormat, write_answer, write_rows
-    from ingest.store.ask import ask, ask_rows
-    from ingest.store.dumps import find_dump
 
     given = _pairs(param or [])
     chosen = _query(name, given)
@@ -134,7 +134,7 @@ def _resolved(
     Raises:
         NotFound: the dump has no such object or type.
     """
-    from ingest.store.lookup import find_subject
+    from ingest.database.lookup import find_subject
 
     values = dict(given)
     for parameter in query.parameters if query.columns else ():

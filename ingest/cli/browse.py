@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType
 
+    from ingest.database.connection import Database
     from ingest.queries.answer import Answer
     from ingest.queries.library import Query
-    from ingest.store.connection import Database, Target
+    from ingest.server.target import Target
 
 
 class Printed(StrEnum):
@@ -70,14 +71,14 @@ def browse(
     With --guide it opens on a tour of the dump with its own numbers, every query in
     it ready to run, and a style for heaps is there to apply.
     """
+    from ingest.database.dumps import find_dump
     from ingest.queries.library import find
-    from ingest.store.connection import browser_link
-    from ingest.store.dumps import find_dump
+    from ingest.server.target import browser_link
 
     if sum((query is not None, guided, printed is not None)) > 1:
         raise typer.BadParameter("--query, --guide and --print exclude one another")
     if printed is Printed.STYLE:
-        from ingest.store.grass import grass
+        from ingest.browser.style import grass
 
         typer.echo(grass(), nl=False)
         return
@@ -136,8 +137,8 @@ def _guide(opened: Database, number: int, style_url: str | None = None) -> str:
     Raises:
         UnknownDump: it went away meanwhile.
     """
-    from ingest.reports.guide import guide
-    from ingest.store.ask import ask
+    from ingest.browser.guide import guide
+    from ingest.database.ask import ask
 
     def asked(query: Query, given: Mapping[str, str]) -> Answer:
         answer = ask(opened, query, given, number)
@@ -154,9 +155,9 @@ def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) 
     The guide lies below a word that nobody can guess: other users of the machine
     reach its port too.
     """
-    from ingest.serve import Page, origins_of, serving
-    from ingest.store.connection import browser_link
-    from ingest.store.grass import NAME, grass
+    from ingest.browser.serving import Page, origins_of, serving
+    from ingest.browser.style import NAME, grass
+    from ingest.server.target import browser_link
 
     target = opened.target
     with serving(origins_of(target.browser_url or "")) as server:

@@ -26,10 +26,10 @@ from ingest.cli.options import (
     open_store,
     warn_of_compilation,
 )
+from ingest.database.via import Via
 from ingest.errors import DumpError
 from ingest.readers.base import Fold, ReadOptions
 from ingest.readers.source import STDIN
-from ingest.store.ways import Via
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -160,9 +160,9 @@ def list_(
     database: DatabaseName = None,
 ) -> None:
     """List the loaded dumps, the newest first."""
+    from ingest.database.dumps import list_dumps
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
-    from ingest.store.dumps import list_dumps
 
     with (
         Bars() as progress,

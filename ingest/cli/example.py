@@ -22,7 +22,7 @@ def example(
     as_json: AsJson = False,
 ) -> None:
     """Write the example dump: a game that leaks its closed levels."""
-    from ingest.example import example_gclog
+    from ingest.readers.gclog.example import example_gclog
 
     text = example_gclog()
     if str(path) == "-":

@@ -20,7 +20,7 @@ from ingest.cli.options import (
 )
 from ingest.pipeline import free_name, measure, source_name
 from ingest.readers.base import Fold, ReadOptions
-from ingest.store.ways import ExportFor
+from ingest.tables.export_kind import ExportFor
 from ingest.text import printable
 
 
@@ -54,9 +54,9 @@ def export(
     from ingest import __version__
     from ingest.compiled import mark_warm
     from ingest.settings import settings
-    from ingest.store.export import ABOUT
-    from ingest.store.export import export as write
-    from ingest.store.tables import HeapTables
+    from ingest.tables.export import ABOUT
+    from ingest.tables.export import export as write
+    from ingest.tables.heap_tables import HeapTables
 
     options = ReadOptions(strict, fold, gc, dump_index)
     warn_of_compilation()

@@ -37,7 +37,7 @@ def info(
     from ingest.compiled import mark_warm
     from ingest.pipeline import measure
     from ingest.reports.summary import facts, write_facts
-    from ingest.store.estimates import of_heap, of_types
+    from ingest.tables.estimates import of_heap, of_types
 
     options = ReadOptions(strict, fold, gc, dump_index)
     warn_of_compilation()

@@ -13,10 +13,11 @@ from ingest.reports.render import OutputFormat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ingest.database.connection import Database
     from ingest.progress import Progress
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.server.target import Target
     from ingest.settings import Settings
-    from ingest.store.connection import Database, Target
-    from ingest.store.embedded import EmbeddedServer
 
 
 def _complete_query(incomplete: str) -> list[tuple[str, str]]:
@@ -31,10 +32,10 @@ def _complete_query(incomplete: str) -> list[tuple[str, str]]:
 
 def _complete_dump(incomplete: str) -> list[str]:
     """Names of loaded dumps; none where that would start a server."""
+    from ingest.database.connection import connect
+    from ingest.database.dumps import list_dumps
     from ingest.errors import IngestError
     from ingest.settings import settings
-    from ingest.store.connection import connect
-    from ingest.store.dumps import list_dumps
 
     try:
         target = running_target(settings())
@@ -146,7 +147,7 @@ def _own_target(
     database: str | None,
 ) -> Target | None:
     """The user's own server, if they named one."""
-    from ingest.store.connection import Target
+    from ingest.server.target import Target
 
     address = uri or settings.uri
     if not address:
@@ -161,7 +162,7 @@ def _own_target(
 
 def running_target(settings: Settings) -> Target | None:
     """The user's own server, or the embedded one if it runs already."""
-    from ingest.store.embedded import EmbeddedServer, target_of
+    from ingest.server.embedded import EmbeddedServer, target_of
 
     if own := _own_target(settings, None, None, None, None):
         return own
@@ -196,9 +197,9 @@ def open_store(
     progress: Progress,
 ) -> Iterator[tuple[Database, EmbeddedServer | None]]:
     """As `open_database`; and the server, if it is the embedded one."""
+    from ingest.database.connection import connect
+    from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
     from ingest.settings import settings
-    from ingest.store.connection import connect
-    from ingest.store.embedded import DATABASE, EmbeddedServer, target_of
 
     known, server = settings(), None
     target = _own_target(known, uri, username, password, database)

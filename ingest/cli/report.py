@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.files import Force, HtmlFile, write_file
 from ingest.cli.options import (
     AsJson,
     DatabaseName,
@@ -20,16 +19,17 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
+from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.errors import UnknownDump
-from ingest.whole import check_writable
+from ingest.files import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ingest.database.connection import Database
+    from ingest.database.dumps import DumpInfo
     from ingest.progress import Progress
     from ingest.queries.answer import Answer
-    from ingest.store.connection import Database
-    from ingest.store.dumps import DumpInfo
 
 
 class ReportFormat(StrEnum):
@@ -60,7 +60,7 @@ def report(
     Each part names the query that made it. --html writes one page that needs no
     network: with the dominator tree to walk through, and tables to sort and filter.
     """
-    from ingest.store.dumps import find_dump
+    from ingest.database.dumps import find_dump
 
     if html is not None and (output is not None or as_json):
         raise typer.BadParameter(
@@ -95,8 +95,8 @@ def _answers(
     Raises:
         UnknownDump: the dump is not there any more.
     """
+    from ingest.database.ask import ask
     from ingest.queries.library import find
-    from ingest.store.ask import ask
 
     answers = {}
     for done, (name, given) in enumerate(queries.items()):
@@ -125,10 +125,10 @@ def _text(
 
 
 def _page(database: Database, dump: DumpInfo, progress: Progress) -> str:
-    from ingest.cli.files import source_of
+    from ingest.cli.pages import source_of
+    from ingest.database.ask import ask
     from ingest.queries.library import find
     from ingest.reports.page import PATHS, QUERIES, report_page, suspect_paths
-    from ingest.store.ask import ask
 
     answers = _answers(database, QUERIES, dump.number, progress)
     asked = suspect_paths(answers["leak-suspects"])

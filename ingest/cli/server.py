@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ingest.store.embedded import EmbeddedServer
+    from ingest.server.embedded import EmbeddedServer
 
 app = typer.Typer(
     name="server",
@@ -32,8 +32,8 @@ _TAIL_BYTES = 8 << 20
 def _server(**overrides: int | None) -> EmbeddedServer:
     from dataclasses import replace
 
+    from ingest.server.embedded import EmbeddedServer
     from ingest.settings import settings
-    from ingest.store.embedded import EmbeddedServer
 
     given = {name: value for name, value in overrides.items() if value is not None}
     return EmbeddedServer(replace(settings(), **given))  # type: ignore[arg-type]

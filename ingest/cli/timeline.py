@@ -11,7 +11,7 @@ from ingest.queries.answer import Answer
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
-    from ingest.graph import GarbageCollection
+    from ingest.heap.graph import GarbageCollection
 
 _SHORT = {
     "number": "gc",
@@ -33,7 +33,7 @@ def timeline(
 
     Exit 3: not a trace or log that we read. Of a loaded dump: ingest query gc-timeline.
     """
-    from ingest.graph import GarbageCollection
+    from ingest.heap.graph import GarbageCollection
     from ingest.readers import open_source
     from ingest.readers import timeline as timeline_of
     from ingest.reports.render import write_answer

@@ -8,12 +8,6 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.files import (
-    Force,
-    HtmlFile,
-    source_of,
-    write_file,
-)
 from ingest.cli.options import (
     AsJson,
     DatabaseName,
@@ -23,7 +17,13 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
-from ingest.whole import check_writable
+from ingest.cli.pages import (
+    Force,
+    HtmlFile,
+    source_of,
+    write_file,
+)
+from ingest.files import check_writable
 
 
 def why(
@@ -51,6 +51,9 @@ def why(
     of its instances merged by type. --html writes it as a page, the paths drawn.
     Exit 9: no such dump. Exit 10: no such object or type.
     """
+    from ingest.database.ask import ask
+    from ingest.database.dumps import find_dump
+    from ingest.database.lookup import find_subject
     from ingest.queries.library import find
     from ingest.reports import why_page
     from ingest.reports.why import (
@@ -59,9 +62,6 @@ def why(
         why_object,
         why_type,
     )
-    from ingest.store.ask import ask
-    from ingest.store.dumps import find_dump
-    from ingest.store.lookup import find_subject
 
     if html is not None:
         if as_json:

@@ -9,7 +9,7 @@ from ingest.readers.base import TimelineReader
 from ingest.readers.source import STDIN, open_source
 
 if TYPE_CHECKING:
-    from ingest.graph import GarbageCollection, HeapGraph
+    from ingest.heap.graph import GarbageCollection, HeapGraph
     from ingest.progress import Progress
     from ingest.readers.base import Reader, ReadOptions
     from ingest.readers.source import Source
@@ -19,14 +19,12 @@ __all__ = ["open_source", "probe", "read", "reader_for", "readers", "timeline"]
 
 def readers() -> tuple[Reader, ...]:
     """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers import (
-        clrprofiler,
-        dartheap,
-        gcdump,
-        gclog,
-        nettrace,
-        traverseheap,
-    )
+    from ingest.readers.clrprofiler import reader as clrprofiler
+    from ingest.readers.dart import reader as dartheap
+    from ingest.readers.gcdump import reader as gcdump
+    from ingest.readers.gclog import reader as gclog
+    from ingest.readers.nettrace import reader as nettrace
+    from ingest.readers.traverseheap import reader as traverseheap
 
     modules = (dartheap, gcdump, nettrace, traverseheap, clrprofiler, gclog)
     return tuple(cast("Reader", module) for module in modules)

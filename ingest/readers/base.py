@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from ingest.graph import GarbageCollection, HeapGraph
+    from ingest.heap.graph import GarbageCollection, HeapGraph
     from ingest.progress import Progress
     from ingest.readers.source import Source
 

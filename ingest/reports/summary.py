@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ingest.analysis.suspects import leak_suspects
-from ingest.graph import Irregularity, RootFlag, RootKind
+from ingest.heap.graph import Irregularity, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.text import caption_of, printable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 POLICY = "Weak references keep nothing alive; every other root does."
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.graph import HeapGraph
-    from ingest.store.connection import Database
+    from ingest.database.connection import Database
+    from ingest.heap.graph import HeapGraph
 
 MAPS_ROWS = 10_000
 
@@ -117,8 +117,8 @@ def by_csv(dump: str, folder: str) -> dict[str, object]:
     """Files by hand, then Neo4j's own import into a store of its own."""
     from ingest.pipeline import measure
     from ingest.places import places
+    from ingest.server.embedded import EmbeddedServer
     from ingest.settings import settings
-    from ingest.store.embedded import EmbeddedServer
 
     home = Path(folder) / "home"
     (home / "cache").mkdir(parents=True, exist_ok=True)
@@ -147,9 +147,9 @@ def by_csv(dump: str, folder: str) -> dict[str, object]:
 def by_maps(dump: str, objects: str) -> dict[str, object]:
     """A part of the heap as a first script would send it: rates, not a whole load."""
     from ingest.cli.options import running_target
+    from ingest.database.connection import connect
     from ingest.pipeline import measure
     from ingest.settings import settings
-    from ingest.store.connection import connect
 
     graph, metrics, _ = measure(dump)
     count = min(int(objects), graph.object_count)

@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ingest.database.connection import Database
     from ingest.queries.library import Query
-    from ingest.store.connection import Database
 
 
 def subjects(database: Database, number: int) -> dict[str, str]:
@@ -65,12 +65,12 @@ def arguments(query: Query, known: dict[str, str]) -> dict[str, str]:
 
 def main(name: str) -> None:
     from ingest.cli.options import running_target
+    from ingest.database.ask import ask
+    from ingest.database.connection import connect
+    from ingest.database.dumps import find_dump
     from ingest.queries.library import library
     from ingest.reports import leaks, page, why
     from ingest.settings import settings
-    from ingest.store.ask import ask
-    from ingest.store.connection import connect
-    from ingest.store.dumps import find_dump
 
     shown = {*leaks.QUERIES, *page.QUERIES, *why.OBJECT_QUERIES, *why.TYPE_QUERIES}
     target = running_target(settings())

@@ -20,7 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
     T = TypeVar("T")
 
@@ -175,7 +175,7 @@ def tracking(objects: str, count: str) -> Found:
     The heap lies in 2,000 blocks, which stay, or change places.
     """
     from ingest.analysis.tracking import trace_back
-    from ingest.history import OLDEST, Survival
+    from ingest.heap.history import OLDEST, Survival
     from tests.unit.analysis.replay import replay
 
     chance, n, blocks = np.random.default_rng(1), int(objects), 2_000

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.database.dumps import delete, unpublish
 from ingest.pipeline import write
-from ingest.store.dumps import delete, unpublish
-from ingest.store.tables import HeapTables
+from ingest.tables.heap_tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, two_domains
@@ -22,8 +22,8 @@ from tests.dumps.trace import graphs, live
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.graph import HeapGraph
-    from ingest.store.connection import Database
+    from ingest.database.connection import Database
+    from ingest.heap.graph import HeapGraph
 
 
 @dataclass(frozen=True)

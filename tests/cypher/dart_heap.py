@@ -12,7 +12,7 @@ from ingest.readers.base import ReadOptions
 from tests.dumps.dartheap import DartHeap, latin1, named, sized, utf16
 
 if TYPE_CHECKING:
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 _KINDS = (
     ("Root", "", ()),

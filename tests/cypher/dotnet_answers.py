@@ -10,7 +10,7 @@ from itertools import pairwise
 from re import DOTALL, fullmatch, match
 from typing import TYPE_CHECKING
 
-from ingest.graph import EPHEMERON
+from ingest.heap.graph import EPHEMERON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.graph import Sampling
+from ingest.heap.graph import Sampling
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.base import ReadOptions
 from tests.dumps.nettrace import NetTrace
 
 if TYPE_CHECKING:
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 STACK, FINALIZER, HANDLE = 0, 1, 2
 PINNED, WEAK = 1, 2

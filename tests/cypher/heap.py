@@ -8,7 +8,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ingest.graph import GarbageCollection, HeapGraph, RefKind, Segment, SegmentKind
+from ingest.heap.graph import (
+    GarbageCollection,
+    HeapGraph,
+    RefKind,
+    Segment,
+    SegmentKind,
+)
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.base import ReadOptions

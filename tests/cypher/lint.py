@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from ingest.store.schema import LABELS, LINKS, RELATIONSHIPS
+from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS
 
 WRITES = {"CREATE", "DELETE", "DETACH", "DROP", "FOREACH", "INSERT", "LOAD"} | {
     "MERGE",

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from re import fullmatch
 from typing import TYPE_CHECKING
 
-from ingest.graph import RootKind
+from ingest.heap.graph import RootKind
 from tests.cypher.answers import by_retained, facts, sizes
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from ingest.database.ask import ask
 from ingest.queries.library import library
-from ingest.store.ask import ask
 from tests.cypher import (
     answers,
     dart_answers,

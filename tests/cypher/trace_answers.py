@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from ingest.history import OLDEST
+from ingest.heap.history import OLDEST
 from tests.dumps.trace import SITES, TYPES
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ingest.graph import NO_FIELD, RootFlag, RootKind
+from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
 from ingest.text import caption_of, namespace_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
     from tests.dumps.trace import Dump, Thing
 
 

@@ -13,7 +13,7 @@ from tests.dumps.trace import SITES, TYPES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ingest.history import Bounds
+    from ingest.heap.history import Bounds
     from tests.dumps.trace import Heap as Traced
 
 QUOTE = {'"': "&quot;"}

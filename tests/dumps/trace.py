@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.graph import Domain, GarbageCollection, HeapGraph, Part, RootKind
-from ingest.history import LARGE, OLDEST, Allocations, Bounds, History, Survival
+from ingest.heap.graph import Domain, GarbageCollection, HeapGraph, Part, RootKind
+from ingest.heap.history import LARGE, OLDEST, Allocations, Bounds, History, Survival
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.server.embedded import EmbeddedServer
 from ingest.settings import settings
-from ingest.store.embedded import EmbeddedServer
 from tests.conftest import share_jars
 
 if TYPE_CHECKING:

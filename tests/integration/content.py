@@ -6,10 +6,10 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ingest.store.schema import KEY_BITS
+from ingest.tables.schema import KEY_BITS
 
 if TYPE_CHECKING:
-    from ingest.store.connection import Database
+    from ingest.database.connection import Database
 
 
 def rows(database: Database, text: str, **values: object) -> list[tuple[object, ...]]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.database.bolt import ensure_schema
+from ingest.database.connection import connect
+from ingest.database.dumps import list_dumps
+from ingest.database.via import Via
 from ingest.errors import StoreError
 from ingest.pipeline import load, write
+from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
-from ingest.store.bolt import ensure_schema
-from ingest.store.connection import connect
-from ingest.store.dumps import list_dumps
-from ingest.store.embedded import EmbeddedServer, target_of
-from ingest.store.tables import HeapTables
-from ingest.store.ways import Via
+from ingest.tables.heap_tables import HeapTables
 from tests.conftest import embedded_only
 from tests.cypher.heap import main_heap
 from tests.dumps.dartheap import DartHeap, latin1, named, utf16
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ingest.store.connection import Database
+    from ingest.database.connection import Database
 
 pytestmark = [
     pytest.mark.server,

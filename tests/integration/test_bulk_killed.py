@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from ingest.server.embedded import EmbeddedServer
 from ingest.settings import settings
-from ingest.store.embedded import EmbeddedServer
 from tests.bench.heaps import write_heap
 from tests.conftest import embedded_only
 from tests.integration.commands import counted, output
@@ -33,7 +33,8 @@ LOADER = """
 import os, signal, sys
 from ingest import pipeline
 from ingest.cli import main
-from ingest.store import bulk, embedded, home
+from ingest.database import bulk
+from ingest.server import embedded, home
 
 point, *arguments = sys.argv[1:]
 

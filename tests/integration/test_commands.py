@@ -13,18 +13,19 @@ from urllib.request import Request, urlopen
 import pytest
 from neo4j.graph import Path as GraphPath
 
-from ingest.example import example_gclog
+from ingest.browser.style import grass
+from ingest.database.connection import connect
 from ingest.queries.library import own_query
-from ingest.store.connection import connect
-from ingest.store.grass import grass
+from ingest.readers.gclog.example import example_gclog
 from tests.readme import REPORT_LINES, part, shown
+from tests.unit.browser.test_guide import Read, cleaned
 from tests.unit.readers.test_gclog import EXCERPT
-from tests.unit.reports.test_guide import Read, cleaned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ingest.store.connection import Database, Target
+    from ingest.database.connection import Database
+    from ingest.server.target import Target
     from tests.conftest import Ran
 
 pytestmark = pytest.mark.server

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.server.launch import configuration
+from ingest.server.memory import Memory
 from ingest.settings import Settings
-from ingest.store.launch import configuration
-from ingest.store.memory import Memory
 
 if TYPE_CHECKING:
-    from ingest.store.connection import Database
+    from ingest.database.connection import Database
 
 VERSION = Settings().neo4j_version
 COMPOSE = (Path(__file__).parents[2] / "docker" / "compose.yaml").read_text("utf-8")

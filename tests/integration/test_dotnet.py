@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.capture.dotnet import DotnetCapture
-    from ingest.store.connection import Database, Target
+    from ingest.database.connection import Database
+    from ingest.server.target import Target
     from tests.conftest import Ran
 
 SOURCE = Path(__file__).parents[1] / "programs" / "Leak.cs"

@@ -17,9 +17,9 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
+from ingest.server.embedded import EmbeddedServer, Endpoint
+from ingest.server.launch import free_port
 from ingest.settings import settings
-from ingest.store.embedded import EmbeddedServer, Endpoint
-from ingest.store.launch import free_port
 from tests.conftest import share_jars
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.server
 
 START = """
 from ingest.settings import settings
-from ingest.store.embedded import EmbeddedServer
+from ingest.server.embedded import EmbeddedServer
 print(EmbeddedServer(settings()).start().pid)
 """
 
@@ -150,7 +150,7 @@ def test_a_server_that_cannot_start_says_why_and_is_gone(
         return ["-XX:+NoSuchFlag"]
 
     with monkeypatch.context() as patch:
-        patch.setattr("ingest.store.embedded.jvm_flags", wrong)
+        patch.setattr("ingest.server.embedded.jvm_flags", wrong)
         with pytest.raises(EmbeddedError, match=r"exit 1.*NoSuchFlag.*console\.log"):
             server.start(silent)
     assert server.running() is None
@@ -169,6 +169,6 @@ def test_a_port_that_is_taken_after_we_looked_is_changed(
         def looked_too_early(preferred: int, *, other_than: int = 0) -> int:
             return stale.pop() if stale else free_port(preferred, other_than=other_than)
 
-        monkeypatch.setattr("ingest.store.embedded.free_port", looked_too_early)
+        monkeypatch.setattr("ingest.server.embedded.free_port", looked_too_early)
         assert _query(server.start(silent), "RETURN 1") == [1]
         assert not stale

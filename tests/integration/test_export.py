@@ -9,18 +9,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ingest.example import example_gclog
+from ingest.database.ask import ask
+from ingest.database.bolt import ensure_schema
+from ingest.database.connection import Database, connect
+from ingest.database.dumps import list_dumps
+from ingest.database.importer import run_import
+from ingest.database.via import Via
 from ingest.pipeline import load
 from ingest.progress import silent
 from ingest.queries.library import library
+from ingest.readers.gclog.example import example_gclog
+from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
-from ingest.store.ask import ask
-from ingest.store.bolt import ensure_schema
-from ingest.store.connection import Database, connect
-from ingest.store.dumps import list_dumps
-from ingest.store.embedded import EmbeddedServer, target_of
-from ingest.store.importer import run_import
-from ingest.store.ways import Via
 from tests.conftest import embedded_only, share_jars
 from tests.integration.commands import output
 from tests.integration.content import content

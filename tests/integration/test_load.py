@@ -16,22 +16,23 @@ import pytest
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.metrics import analyse
-from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
-from ingest.example import example_gclog
-from ingest.graph import RootKind
-from ingest.pipeline import load, measure, write
-from ingest.readers.base import ReadOptions
-from ingest.store import bolt
-from ingest.store.connection import Database, Target, connect
-from ingest.store.dumps import (
+from ingest.database import bolt
+from ingest.database.connection import Database, connect
+from ingest.database.dumps import (
     delete,
     find_dump,
     list_dumps,
     this_process,
     unpublish,
 )
-from ingest.store.schema import KEY_BITS, LABELS, LINKS, RELATIONSHIPS, SIZES
-from ingest.store.tables import HeapTables
+from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
+from ingest.heap.graph import RootKind
+from ingest.pipeline import load, measure, write
+from ingest.readers.base import ReadOptions
+from ingest.readers.gclog.example import example_gclog
+from ingest.server.target import Target
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.schema import KEY_BITS, LABELS, LINKS, RELATIONSHIPS, SIZES
 from tests.bench.heaps import write_heap
 from tests.cypher.heap import main_heap
 from tests.dumps.nettrace import NetTrace

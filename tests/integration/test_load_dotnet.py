@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.cli import main
+from ingest.database.ask import ask
+from ingest.database.dumps import find_dump
 from ingest.queries.library import find
-from ingest.store.ask import ask
-from ingest.store.dumps import find_dump
 from tests.dumps import gcdump, nettrace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.store.connection import Database, Target
+    from ingest.database.connection import Database
+    from ingest.server.target import Target
 
 pytestmark = pytest.mark.server
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from ingest.database.ask import ask
+from ingest.database.dumps import delete, find_dump, list_dumps, unpublish
 from ingest.pipeline import load
 from ingest.queries.library import Query, library
 from ingest.reports import leaks
-from ingest.store.ask import ask
-from ingest.store.dumps import delete, find_dump, list_dumps, unpublish
 from tests.bench.heaps import write_heap
 from tests.bench.queries import arguments, subjects
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.store.connection import Database
+    from ingest.database.connection import Database
 
 pytestmark = pytest.mark.server
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from ingest.cli import main
-from ingest.example import example_gclog
+from ingest.readers.gclog.example import example_gclog
 from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace
 from tests.integration.browser import chromium, opened
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from ingest.store.connection import Database, Target
+    from ingest.database.connection import Database
+    from ingest.server.target import Target
 
 pytestmark = pytest.mark.server
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ingest.database.connection import connect
+from ingest.server.embedded import EmbeddedServer
+from ingest.server.target import Target
 from ingest.settings import settings
-from ingest.store.connection import Target, connect
-from ingest.store.embedded import EmbeddedServer
 from tests.bench.heaps import write_heap
 from tests.conftest import embedded_only, share_jars
 from tests.integration.commands import counted, ingest, output

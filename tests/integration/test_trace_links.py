@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.database import dumps
+from ingest.database.ask import ask
+from ingest.database.bolt import ensure_schema
+from ingest.database.connection import connect
+from ingest.database.via import Via
 from ingest.pipeline import drop, write
 from ingest.queries.library import library
+from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
-from ingest.store import dumps
-from ingest.store.ask import ask
-from ingest.store.bolt import ensure_schema
-from ingest.store.connection import connect
-from ingest.store.embedded import EmbeddedServer, target_of
-from ingest.store.tables import HeapTables
-from ingest.store.ways import Via
+from ingest.tables.heap_tables import HeapTables
 from tests.conftest import embedded_only
 from tests.dumps.clrprofiler import traced
 from tests.dumps.trace import SITES, Heap, graphs, live
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ingest.database.connection import Database
     from ingest.queries.answer import Answer
-    from ingest.store.connection import Database, Target
+    from ingest.server.target import Target
     from tests.conftest import Ran
 
 pytestmark = pytest.mark.server

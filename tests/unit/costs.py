@@ -21,16 +21,16 @@ from ingest.analysis.metrics import analyse
 from ingest.analysis.nesting import nest_of
 from ingest.analysis.types import type_references
 from ingest.analysis.typesets import type_retained_bytes
-from ingest.graph import Domain
-from ingest.readers.gclog_assembly import Columns, assemble
-from ingest.readers.gclog_pieces import Scanner
-from ingest.readers.lines import whole_lines
-from ingest.readers.report import Report
+from ingest.heap.graph import Domain
+from ingest.readers.gclog.assembly import Columns, assemble
+from ingest.readers.gclog.pieces import Scanner
+from ingest.readers.shared.irregularities import Report
+from ingest.readers.shared.lines import whole_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 SIZES = ((1 << 15, 1 << 17), (1 << 15, 1 << 18), (1 << 16, 1 << 17))
 """Objects and references. Tables have a power of two rows: so have these."""
@@ -141,8 +141,8 @@ def peaks(objects: int, references: int) -> dict[str, int]:
 def measured() -> dict[str, Cost]:
     """The cost of each stage; takes some seconds."""
     with (
-        mock.patch("ingest.readers.gclog_pieces.cores", return_value=1),
-        mock.patch("ingest.readers.gclog_assembly.cores", return_value=1),
+        mock.patch("ingest.readers.gclog.pieces.cores", return_value=1),
+        mock.patch("ingest.readers.gclog.assembly.cores", return_value=1),
         mock.patch("ingest.analysis.metrics.ThreadPoolExecutor", _Now),
     ):
         # What is loaded and compiled once shall not be counted.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from ingest.graph import Domain, HeapGraph
+from ingest.heap.graph import Domain, HeapGraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.cli import main
-from ingest.graph import HeapGraph
+from ingest.heap.graph import HeapGraph
 from ingest.pipeline import measure
 from ingest.readers.base import Fold, ReadOptions
 

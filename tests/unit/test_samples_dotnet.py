@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from ingest.cli import main
-from ingest.graph import EPHEMERON
+from ingest.heap.graph import EPHEMERON
 from ingest.pipeline import measure
 from ingest.readers import open_source
 from ingest.readers.base import Fold, ReadOptions
-from ingest.readers.binary import Feed
-from ingest.readers.gc_events import Gc, Mode, Payloads, wanted
-from ingest.readers.nettrace_stream import EventStream
+from ingest.readers.dotnet.event_stream import EventStream
+from ingest.readers.dotnet.gc_events import Gc, Mode, Payloads, wanted
+from ingest.readers.shared.binary import Feed
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
 GCDUMP = SAMPLES / "gcdump"

@@ -12,7 +12,7 @@ import numpy as np
 
 from ingest.analysis.tracking import by_address
 from ingest.compiled import kernel
-from ingest.history import OLDEST, UNKNOWN
+from ingest.heap.history import OLDEST, UNKNOWN
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Ids, Ints, Longs
-    from ingest.history import Bounds, Survival
+    from ingest.heap.history import Bounds, Survival
     from ingest.progress import Progress
 
     Generations = NDArray[np.int8]

@@ -20,7 +20,7 @@ from ingest.analysis.suspects import (
 )
 from ingest.analysis.types import type_references
 from ingest.analysis.typesets import type_retained_bytes
-from ingest.graph import HeapGraph
+from ingest.heap.graph import HeapGraph
 from tests.unit.graphs import alive, bytes_of, graph_of, small_graphs
 
 

@@ -19,7 +19,7 @@ from tests.unit.graphs import graph_of, small_graphs
 
 if TYPE_CHECKING:
     from ingest.compiled import Ints
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 Chain = tuple[int, ...]
 

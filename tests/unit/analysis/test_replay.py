@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.history import LARGE, OLDEST, PINNED, UNKNOWN, Bounds, Survival
+from ingest.heap.history import LARGE, OLDEST, PINNED, UNKNOWN, Bounds, Survival
 from tests.unit.analysis.replay import LIVES, replay
 
 if TYPE_CHECKING:

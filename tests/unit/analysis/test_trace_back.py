@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis.tracking import UNTOLD, Origins, allocation_of, trace_back
-from ingest.history import OLDEST, Allocations, Bounds, Survival
+from ingest.heap.history import OLDEST, Allocations, Bounds, Survival
 from tests.dumps.trace import Thing, live
 from tests.unit.analysis.replay import LIVES, replay
 

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ingest.browser.style import grass
 from ingest.cli import main
 from ingest.cli.browse import _wait_for_ctrl_c
-from ingest.store.connection import Target, browser_link
-from ingest.store.grass import grass
+from ingest.server.target import Target, browser_link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.example import example_gclog
+from ingest.readers.gclog.example import example_gclog
 from tests.dumps.clrprofiler import Log
 from tests.dumps.nettrace import NetTrace
 from tests.unit.readers.test_gclog import EXCERPT

@@ -12,7 +12,7 @@ from ingest.readers.base import Fold, ReadOptions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 
 @pytest.fixture

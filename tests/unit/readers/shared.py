@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.metrics import analyse
-from ingest.graph import RefKind, RootFlag, RootKind
+from ingest.heap.graph import RefKind, RootFlag, RootKind
 
 if TYPE_CHECKING:
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 
 class Pieces:

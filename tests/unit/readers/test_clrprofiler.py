@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
-from ingest.graph import Part, SegmentKind
+from ingest.heap.graph import Part, SegmentKind
 from ingest.progress import silent
-from ingest.readers import clrprofiler_pieces, gclog
 from ingest.readers.base import ReadOptions
-from ingest.readers.clrprofiler import read, sniff
+from ingest.readers.clrprofiler import pieces as clrprofiler_pieces
+from ingest.readers.clrprofiler.reader import read, sniff
+from ingest.readers.gclog import reader as gclog
 from tests.dumps.clrprofiler import NATIVE, Log, large_log, program, sos_heap
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import clrprofiler_twin
@@ -33,7 +34,7 @@ from tests.unit.readers.shared import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
     Reading = Callable[..., HeapGraph]
 

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.graph import GarbageCollection
-from ingest.history import UNKNOWN
+from ingest.heap.graph import GarbageCollection
+from ingest.heap.history import UNKNOWN
 from ingest.progress import silent
 from ingest.readers.base import ReadOptions
-from ingest.readers.clrprofiler import read
-from ingest.readers.clrprofiler_history import MOST_FRAMES
+from ingest.readers.clrprofiler.history import MOST_FRAMES
+from ingest.readers.clrprofiler.reader import read
 from tests.dumps.clrprofiler import Log, program
 from tests.unit.readers.shared import Pieces, warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
-    from ingest.history import Allocations, Bounds, Survival
+    from ingest.heap.graph import HeapGraph
+    from ingest.heap.history import Allocations, Bounds, Survival
 
     Reading = Callable[..., HeapGraph]
 

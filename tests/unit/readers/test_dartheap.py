@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump
-from ingest.graph import NO_FIELD, RefKind, RootKind
+from ingest.heap.graph import NO_FIELD, RefKind, RootKind
 from ingest.progress import silent
 from ingest.readers.base import Fold, ReadOptions
-from ingest.readers.dartheap import read, sniff
+from ingest.readers.dart.reader import read, sniff
 from tests.dumps.dartheap import (
     DartHeap,
     boolean,
@@ -35,7 +35,7 @@ from tests.unit.readers.shared import Pieces, alive, by_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
     Reading = Callable[..., HeapGraph]
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
-from ingest.graph import SegmentKind
+from ingest.heap.graph import SegmentKind
 from ingest.progress import silent
 from ingest.readers.base import Fold, ReadOptions
-from ingest.readers.gcdump import read, sniff
-from ingest.readers.gcdump_assembly import NO_ADDRESS
-from ingest.readers.gcdump_roots import static_of
+from ingest.readers.gcdump.assembly import NO_ADDRESS
+from ingest.readers.gcdump.reader import read, sniff
+from ingest.readers.gcdump.roots import static_of
 from tests.dumps.gcdump import GcDump, i32, number, program, text
 from tests.unit.readers.shared import (
     Pieces,
@@ -32,7 +32,7 @@ from tests.unit.readers.shared import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
     Reading = Callable[..., HeapGraph]
 

@@ -12,19 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
-from ingest.graph import Domain, RootKind
+from ingest.heap.graph import Domain, RootKind
 from ingest.progress import silent
 from ingest.readers import open_source
 from ingest.readers.base import ReadOptions
-from ingest.readers.gclog import sniff
-from ingest.readers.lines import to_utf8, whole_lines
+from ingest.readers.gclog.reader import sniff
+from ingest.readers.shared.lines import to_utf8, whole_lines
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import gclog_twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 EXCERPT = """\
 a 2 bubblecs.exe 763f9d2
@@ -371,7 +371,7 @@ def test_the_reader_agrees_with_its_twin(
     lines: list[str], end: str, piece: int
 ) -> None:
     """Whatever the records, and wherever the pieces of the file are cut."""
-    from ingest.readers.gclog import read as read_gclog
+    from ingest.readers.gclog.reader import read as read_gclog
 
     text = "".join(line + end for line in ["a 2 d0", *lines])
     expected = gclog_twin.read(text)
@@ -439,7 +439,7 @@ def test_the_reader_agrees_with_its_twin(
 @given(st.binary(max_size=300))
 @settings(max_examples=300)
 def test_noise_behind_a_record_never_breaks_the_reader(noise: bytes) -> None:
-    from ingest.readers.gclog import read as read_gclog
+    from ingest.readers.gclog.reader import read as read_gclog
 
     class Noise:
         name = "noise"

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
-from ingest.graph import EPHEMERON, SegmentKind
+from ingest.heap.graph import EPHEMERON, SegmentKind
 from ingest.progress import silent
 from ingest.readers.base import ReadOptions
-from ingest.readers.binary import Feed
-from ingest.readers.gc_events import (
+from ingest.readers.dotnet.event_stream import Event, EventStream, Kind
+from ingest.readers.dotnet.gc_events import (
     Gc,
     GenerationRange,
     HeapStats,
@@ -25,8 +25,8 @@ from ingest.readers.gc_events import (
     Start,
     wanted,
 )
-from ingest.readers.nettrace import read, sniff
-from ingest.readers.nettrace_stream import Event, EventStream, Kind
+from ingest.readers.nettrace.reader import read, sniff
+from ingest.readers.shared.binary import Feed
 from tests.dumps.dartheap import uleb
 from tests.dumps.nettrace import (
     EVENTS,
@@ -53,7 +53,7 @@ from tests.unit.readers.shared import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
     Reading = Callable[..., HeapGraph]
 

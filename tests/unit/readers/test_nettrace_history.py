@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.graph import Part
+from ingest.heap.graph import Part
 from tests.dumps.nettrace import NetTrace, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ingest.graph import HeapGraph
-    from ingest.history import Bounds, Survival
+    from ingest.heap.graph import HeapGraph
+    from ingest.heap.history import Bounds, Survival
     from tests.conftest import Ran
 
     Reading = Callable[..., HeapGraph]

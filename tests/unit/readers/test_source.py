@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ingest.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph
 
 
 @pytest.mark.parametrize(

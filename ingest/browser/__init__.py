@@ -1,0 +1,1 @@
+"""What Neo4j Browser is given: a guide, a style, and the pages it fetches."""

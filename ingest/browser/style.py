@@ -1,0 +1,137 @@
+"""How Neo4j Browser draws the graph: a GraSS style, made from the schema.
+
+Captions, colours and sizes belong to a label or a relationship type: that is all
+that a selector of Browser 5.24.0 can name, and its ``diameter`` is a fixed number.
+So an object that retains much has a further label, and is drawn larger by it.
+
+Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES, Label
+
+NAME = "heaproots.grass"
+_CAPTIONS = ("type_name", "name")
+"""Properties to write into a node; the first that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLook:
+    """How nodes of a label are drawn.
+
+    Attributes:
+        color, border, text: As CSS has them.
+        diameter: Pixels.
+    """
+
+    color: str
+    border: str
+    text: str
+    diameter: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowLook:
+    """How relationships of a type are drawn.
+
+    Attributes:
+        color: As CSS has it.
+        width: Pixels.
+    """
+
+    color: str
+    width: int
+
+
+NODES = {
+    "Dump": NodeLook("#2F3E55", "#1C2738", "#FFFFFF", 90),
+    "Root": NodeLook("#C8553D", "#8F3A29", "#FFFFFF", 70),
+    "Domain": NodeLook("#7A7F87", "#565A60", "#FFFFFF", 70),
+    "Type": NodeLook("#E3B448", "#A9832B", "#2B2B2B", 60),
+    "Segment": NodeLook("#2F7D65", "#1F5E4B", "#FFFFFF", 60),
+    "Generation": NodeLook("#3F6F2E", "#2B5120", "#FFFFFF", 70),
+    "GarbageCollection": NodeLook("#A23B72", "#742A52", "#FFFFFF", 60),
+    "AllocationSite": NodeLook("#5B7F95", "#3E5A6B", "#FFFFFF", 60),
+    "TypePath": NodeLook("#8E6BBF", "#65469A", "#FFFFFF", 60),
+    "Object": NodeLook("#4C8EDA", "#2870C2", "#FFFFFF", 50),
+}
+ARROWS = {
+    "HAS_DOMAIN": ArrowLook("#B4B9C2", 1),
+    "HAS_ROOT": ArrowLook("#C8553D", 1),
+    "REFERENCES": ArrowLook("#4C8EDA", 2),
+    "WEAKLY_REFERENCES": ArrowLook("#C3D6EC", 1),
+    "STATIC_IN": ArrowLook("#E3B448", 1),
+    "INSTANCE_OF": ArrowLook("#D9C99A", 1),
+    "DOMINATES": ArrowLook("#2F3E55", 3),
+    "REFERENCES_TYPE": ArrowLook("#A9832B", 2),
+    "HAS_SEGMENT": ArrowLook("#2F7D65", 1),
+    "HAS_GENERATION": ArrowLook("#3F6F2E", 1),
+    "HAS_COLLECTION": ArrowLook("#A23B72", 1),
+    "FOLLOWED_BY": ArrowLook("#A23B72", 2),
+    "SURVIVED_AS": ArrowLook("#3F6F2E", 3),
+    "HAS_ALLOCATION_SITE": ArrowLook("#5B7F95", 1),
+    "ALLOCATED_AT": ArrowLook("#5B7F95", 2),
+    "HAS_PATH": ArrowLook("#8E6BBF", 1),
+    "CONTAINS": ArrowLook("#8E6BBF", 2),
+    "OF_TYPE": ArrowLook("#E3B448", 1),
+}
+
+
+LARGER = {1: 66, 10: 90}
+"""Diameter in pixels of an object that retains so many percent of the heap."""
+
+
+def grass() -> str:
+    """The style, as Browser takes it from a file or by ``:style``."""
+    blocks = [
+        _block("node", color="#A5ABB6", diameter="50px"),
+        _block("relationship", color="#A5ABB6", caption="'<type>'"),
+    ]
+    for label in LABELS:
+        look = NODES[label.name]
+        blocks.append(
+            _block(
+                f"node.{label.name}",
+                color=look.color,
+                border_color=look.border,
+                border_width="2px",
+                text_color_internal=look.text,
+                diameter=f"{look.diameter}px",
+                font_size="10px",
+                caption=f"'{{{_caption(label)}}}'",
+            )
+        )
+    for name, percent in SIZES:
+        diameter = f"{LARGER[percent]}px"
+        blocks.append(_block(f"node.Object.{name}", diameter=diameter))
+    told = {entry.name: entry.properties for entry in RELATIONSHIPS}
+    told |= {link.name: () for link in LINKS}
+    for name, properties in told.items():
+        arrow = ARROWS[name]
+        caption = f"{{{properties[0].name}}}" if properties else "<type>"
+        blocks.append(
+            _block(
+                f"relationship.{name}",
+                color=arrow.color,
+                shaft_width=f"{arrow.width}px",
+                font_size="8px",
+                padding="3px",
+                text_color_external="#000000",
+                text_color_internal="#FFFFFF",
+                caption=f"'{caption}'",
+            )
+        )
+    return "\n".join(blocks)
+
+
+def _caption(label: Label) -> str:
+    names = {entry.name for entry in label.properties}
+    return next(name for name in _CAPTIONS if name in names)
+
+
+def _block(selector: str, **properties: str) -> str:
+    lines = [f"  {name.replace('_', '-')}: {properties[name]};" for name in properties]
+    return "\n".join([f"{selector} {{", *lines, "}", ""])

@@ -1,0 +1,48 @@
+"""Pages that commands write: never over another one unasked, never half of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.files import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.reports.html import Source
+    from ingest.server.target import Target
+
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write it as a page to this file."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put ``text`` into ``path`` as a whole, whatever is there, and say so.
+
+    Raises:
+        IngestError: it cannot be written.
+    """
+    with whole_file(path, force=True, private=False) as file:
+        file.write(text.encode())
+    typer.echo(f"wrote {path}")
+
+
+def source_of(
+    target: Target, query: str, given: Mapping[str, str], dump: int
+) -> Source:
+    """What a page says of where an answer came from."""
+    from ingest.queries.library import find
+    from ingest.reports.html import Source
+    from ingest.server.target import browser_link
+
+    found = find(query)
+    cypher = found.with_values(found.bind(given, dump))
+    known = target.browser_url is not None
+    link = browser_link(target, "edit", cypher) if known else None
+    return Source(query, cypher, link)

@@ -1,0 +1,1 @@
+"""Tables into Neo4j, and questions out of it."""

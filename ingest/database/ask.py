@@ -1,0 +1,66 @@
+"""Run a query, get an answer in plain values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ingest.queries.answer import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ingest.database.connection import Database
+    from ingest.queries.library import Query
+
+
+def ask(
+    database: Database, query: Query, given: Mapping[str, str], dump: int
+) -> Answer:
+    """Run ``query`` for the dump of number ``dump``, for reading only.
+
+    Raises:
+        BadParameter: a parameter is missing, unknown or mistyped.
+        QueryError: the server does not accept the query.
+    """
+    columns, rows = database.read(query.text, query.bind(given, dump))
+    return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
+
+
+def ask_rows(
+    database: Database, query: Query, given: Mapping[str, str], dump: int
+) -> Iterator[dict[str, object]]:
+    """The same row by row, for answers of any length."""
+    for columns, row in database.stream(query.text, query.bind(given, dump)):
+        if row is not None:
+            yield dict(zip(columns, map(plain, row), strict=True))
+
+
+def plain(value: object) -> object:
+    """A value as JSON can have it: nodes as their properties, paths as both."""
+    from neo4j.graph import Node, Path, Relationship
+
+    if isinstance(value, Node):
+        return {"labels": sorted(value.labels), **_mapping(dict(value))}
+    if isinstance(value, Relationship):
+        return {"type": value.type, **_mapping(dict(value))}
+    if isinstance(value, Path):
+        steps: list[object] = [plain(value.nodes[0])]
+        for relationship, node in zip(
+            value.relationships, value.nodes[1:], strict=True
+        ):
+            steps += [plain(relationship), plain(node)]
+        return steps
+    if isinstance(value, dict):
+        return _mapping(value)
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None  # JSON has no other
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return value.iso_format() if hasattr(value, "iso_format") else str(value)
+
+
+def _mapping(values: dict[str, object]) -> dict[str, object]:
+    return {key: plain(value) for key, value in values.items()}

@@ -1,0 +1,375 @@
+"""Writing a dump in bulk: a new store is made beside the running server, then swapped.
+
+``neo4j-admin database import full`` fills only a new store. So all dumps that are
+there already are imported again with the new one, from their kept tables. Meanwhile
+the old store answers; then the server stops, and starts on the new one::
+
+    tables kept -> import files -> import into data-* -> swap: stop, start on data-*,
+    indexes, counts checked, `store` names data-* -> old data folder removed
+
+Killed at any point, the next start is on the old store or on the new one, whole.
+What is not in the kept tables (nodes of the user's own, say) would be lost: where the
+server counts anything but the dumps, there is no bulk load.
+"""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import filelock
+
+from ingest.database.bolt import make_schema
+from ingest.database.connection import connect
+from ingest.database.importer import end_importers, run_import
+from ingest.errors import Conflict, StoreError
+from ingest.server.artifacts import disk_error
+from ingest.server.embedded import target_of
+from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
+from ingest.tables.mapping import Counts
+from ingest.tables.saved import KeptDumps
+from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
+from ingest.tables.statements import (
+    constraint_statements,
+    index_statements,
+    size_statements,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from ingest.database.connection import Database
+    from ingest.progress import Progress
+    from ingest.server.embedded import EmbeddedServer, Endpoint
+    from ingest.tables.heap_tables import HeapTables
+
+_STAGE = "bulk load"
+_STEPS, _FILES, _IMPORTED, _STARTED = 1000, 50, 600, 750
+"""Of 1000 steps: where the import files, the import and the restart end."""
+
+_DISK_BYTES = 100
+"""For each node or relationship while a store is made; 71 in a million objects."""
+
+_START_US, _BULK_US, _BOLT_US = 18e6, 2.8, 10.0
+"""What a bulk load takes at least, and for each node or relationship in bulk and over
+Bolt; measured with one and ten million objects on two cores. What is there already is
+imported again, and paid for again."""
+
+LEAST_ENTITIES = 2_000_000
+"""Fewer nodes and relationships are never worth a new store."""
+
+_POLL_S, _INDEXES_S = 2.0, 86_400
+
+
+def kept_dumps(server: EmbeddedServer) -> KeptDumps:
+    """The tables beside a server's store."""
+    return KeptDumps(server.home / "dumps")
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """A dump in the store: its Dump node's properties, dates as text."""
+
+    number: int
+    sha256: str
+    state: str
+    properties: dict[str, object]
+
+
+def _present(database: Database) -> list[_Present]:
+    _, rows = database.read(
+        """
+        MATCH (d:Dump)
+        RETURN d.number, d.sha256, d.state, d {.*,
+          loaded_at: toString(d.loaded_at),
+          loading_since: toString(d.loading_since),
+          heartbeat: toString(d.heartbeat)}
+        ORDER BY d.number
+        """,
+        {},
+    )
+    return [
+        _Present(
+            cast("int", number),
+            cast("str", sha256),
+            cast("str", state),
+            cast("dict[str, object]", properties),
+        )
+        for number, sha256, state, properties in rows
+    ]
+
+
+def count(database: Database) -> Counts:
+    """All that belongs to some dump in a database, from its own counters.
+
+    Nodes without a label are told as those of an empty one. What follows from the
+    rest, `SIZES` and `LINKS`, is not counted.
+    """
+    _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
+    data = cast("dict[str, list[dict[str, object]]]", rows[0][1])
+    nodes = {
+        cast("str", entry.get("label", "")): cast("int", entry["count"])
+        for entry in data["nodes"]
+    }
+    for name, _ in SIZES:  # labels of nodes that have another
+        nodes.pop(name, None)
+    nodes[""] = 2 * nodes[""] - sum(nodes.values())  # those without a label
+    related = {
+        cast("str", entry["relationshipType"]): cast("int", entry["count"])
+        for entry in data["relationships"]
+        if "relationshipType" in entry and not entry.keys() & {"startLabel", "endLabel"}
+    }
+    for link in LINKS:
+        related.pop(link.name, None)
+    return Counts() + Counts(nodes, related)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a bulk load of one more dump would be.
+
+    Attributes:
+        obstacle: Why it is not possible; ``None`` where it is.
+        is_faster: Whether it is estimated to be faster than Bolt.
+    """
+
+    obstacle: str | None
+    is_faster: bool = False
+
+
+def plan(
+    server: EmbeddedServer,
+    database: Database,
+    entities: int,
+    replaced: Container[int] = (),
+) -> Plan:
+    """Look at what is there.
+
+    Args:
+        server: The running server.
+        database: Its database.
+        entities: Nodes and relationships of the new dump, about.
+        replaced: Numbers of dumps that will go.
+    """
+    kept = kept_dumps(server)
+    expected, carried = Counts(), entities
+    for dump in _present(database):
+        if dump.state != "ready":
+            return Plan("another load or drop is going on")
+        tables = kept.find(dump.number, dump.sha256)
+        if tables is None:
+            return Plan(f"the tables of {dump.properties['name']!r} were not kept")
+        counts = tables.counts()
+        expected += counts
+        if dump.number not in replaced:
+            carried += counts.total
+    if count(database) != expected:
+        return Plan("the database holds more than dumps, which would be lost")
+    known = {column.name for entry in LABELS for column in entry.properties}
+    known |= {column.name for entry in RELATIONSHIPS for column in entry.properties}
+    _, rows = database.read("CALL db.propertyKeys()", {})
+    if others := sorted({str(row[0]) for row in rows} - known):
+        return Plan(f"somebody has added properties ({', '.join(others[:3])})")
+    free, needed = shutil.disk_usage(server.home).free, carried * _DISK_BYTES
+    if free < needed:
+        return Plan(
+            f"{needed >> 20:,} MiB are needed on the disk, {free >> 20:,} MiB are free"
+        )
+    return Plan(None, _START_US + carried * _BULK_US < entities * _BOLT_US)
+
+
+@contextmanager
+def exclusive(server: EmbeddedServer) -> Iterator[None]:
+    """Hold the right to load in bulk; nothing is left of those before.
+
+    Raises:
+        StoreError: another process has it.
+    """
+    lock = filelock.FileLock(server.home / "bulk.lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise StoreError("another bulk load is going on; wait for it") from error
+    try:
+        end_importers(server.home)
+        for folder in [*server.home.glob("bulk-*/"), *server.files.stale_data()]:
+            shutil.rmtree(folder, ignore_errors=True)
+        yield
+    finally:
+        lock.release()
+
+
+def keep(
+    server: EmbeddedServer,
+    number: int,
+    sha256: str,
+    tables: HeapTables,
+    progress: Progress,
+) -> Counts:
+    """Keep the tables of a claimed dump beside the store.
+
+    Returns:
+        What the dump is in the graph.
+
+    Raises:
+        EmbeddedError: there is no room for them.
+    """
+    try:
+        return kept_dumps(server).keep(number, sha256, tables, progress).counts()
+    except OSError as error:
+        raise disk_error(error, server.home) from error
+
+
+def prune(server: EmbeddedServer, database: Database) -> None:
+    """Remove the kept tables of dumps that are no more."""
+    kept = kept_dumps(server)
+    listed = kept.listed()
+    kept.prune(listed, [(dump.number, dump.sha256) for dump in _present(database)])
+
+
+def write(
+    server: EmbeddedServer,
+    database: Database,
+    *,
+    number: int,
+    name: str,
+    exact_name: bool,
+    properties: dict[str, object],
+    replaces: Sequence[int],
+    progress: Progress,
+) -> str:
+    """Make a new store with all dumps and the new one, and swap it in.
+
+    Call it while `exclusive`, with the dump claimed and its tables kept.
+
+    Args:
+        server: The running server.
+        database: Its database.
+        number: Of the claimed dump.
+        name: What to call it.
+        exact_name: Whether ``name`` must be had, or may get a number behind it.
+        properties: Of its Dump node.
+        replaces: Numbers of dumps that go when this one is ready.
+        progress: Told of all stages as one.
+
+    Returns:
+        The name it got.
+
+    Raises:
+        StoreError: the database changed meanwhile, or the new store is not what it
+            should be; the old one is there as before.
+        EmbeddedError: the import or a start failed, or there is no room; likewise.
+    """
+    before = count(database)
+    present = [dump for dump in _present(database) if dump.number not in replaces]
+    if name in {dump.properties["name"] for dump in present}:
+        if exact_name:
+            raise Conflict(f"another dump has been named {name!r}")
+        name = f"{name}-{number}"
+    ready = properties | {"name": name, "state": "ready"}
+    ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
+    kept, dumps, expected = kept_dumps(server), [], Counts()
+    for dump in present:
+        tables = kept.find(dump.number, dump.sha256)
+        if tables is None:
+            raise StoreError(f"the tables of dump {dump.number} are gone; load again")
+        values = dump.properties | (ready if dump.number == number else {})
+        dumps.append(DumpToImport(dump.number, values, tables))
+        expected += tables.counts()
+    indexes = [*index_statements(), *_own_statements(database, "INDEXES")]
+    constraints = [*constraint_statements(), *_own_statements(database, "CONSTRAINTS")]
+
+    def at(share: float, begin: int, end: int) -> None:
+        progress(_STAGE, begin + int(share * (end - begin)), _STEPS)
+
+    work = server.home / f"bulk-{number}"
+    data = server.files.new_data()
+    old = server.files.data
+    try:
+        work.mkdir()
+        arguments = write_import_files(
+            work, dumps, lambda _, done, total: at(done / (total or 1), 0, _FILES)
+        )
+        run_import(
+            server, work, data, arguments, lambda s: at(s, _FILES, _IMPORTED), progress
+        )
+        shutil.rmtree(work)
+        if count(database) != before:
+            raise StoreError(
+                "the database was changed while the new store was made, which has been "
+                "thrown away: load again, or --via bolt"
+            )
+
+        def finish(endpoint: Endpoint) -> None:
+            at(1, _IMPORTED, _STARTED)
+            with connect(target_of(endpoint)) as fresh:
+                for share in _apply(fresh, indexes, constraints):
+                    at(share, _STARTED, _STEPS)
+                if (found := count(fresh)) != expected:
+                    raise StoreError(
+                        f"the new store has {found.total:,} nodes and relationships "
+                        f"instead of {expected.total:,}, and has been thrown away: "
+                        "load with --via bolt"
+                    )
+                fresh.write_all([AFTERWARDS, *size_statements()])
+                fresh.write(
+                    "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
+                    {"number": number},
+                )
+
+        endpoint = server.swap(
+            data,
+            finish,
+            lambda _, done, __: at(min(done / 20, 1), _IMPORTED, _STARTED),
+        )
+    except OSError as error:
+        raise disk_error(error, server.home) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        if server.files.data != data:
+            shutil.rmtree(data, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+    with connect(target_of(endpoint)) as swapped:
+        prune(server, swapped)
+    return name
+
+
+def _own_statements(database: Database, kind: str) -> list[str]:
+    """What makes the constraints or indexes that are the user's own."""
+    where = ""
+    if kind == "INDEXES":
+        where = "WHERE owningConstraint IS NULL AND type <> 'LOOKUP'"
+    _, rows = database.read(
+        f"SHOW {kind} YIELD * {where} RETURN name, createStatement", {}
+    )
+    ours = " ".join([*index_statements(), *constraint_statements()])
+    return [str(made) for name, made in rows if f" {name} IF NOT" not in ours]
+
+
+def _apply(
+    database: Database, indexes: Sequence[str], constraints: Sequence[str]
+) -> Iterator[float]:
+    """Make indexes and constraints; tells how far they are populated, 0 to 1."""
+    beside = ThreadPoolExecutor(1)
+    try:
+        made = beside.submit(
+            make_schema, database, indexes, constraints, wait_s=_INDEXES_S
+        )
+        while True:
+            try:
+                made.result(_POLL_S)
+                return
+            except NotYet:
+                _, rows = database.read(
+                    "SHOW INDEXES YIELD populationPercent "
+                    "RETURN avg(populationPercent) / 100",
+                    {},
+                )
+                yield float(cast("float", rows[0][0] or 0.0))
+    finally:
+        # After Ctrl-C it is not waited for: it ends with the server.
+        beside.shutdown(wait=False, cancel_futures=True)

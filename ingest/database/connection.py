@@ -1,0 +1,189 @@
+"""The driver, held in one place: addresses, retries, and what errors mean."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ingest.errors import (
+    AccessRefused,
+    Conflict,
+    QueryError,
+    ServerUnavailable,
+    StoreError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from neo4j import Driver, ManagedTransaction, Result, ResultSummary, Session
+
+    from ingest.server.target import Target
+
+CONNECT_SECONDS = 10.0
+_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+RETRY_SECONDS = 20.0
+"""How long a transaction is tried again after a deadlock or a lost connection."""
+
+
+@contextmanager
+def _translated(uri: str) -> Iterator[None]:
+    """Turn the driver's errors into ours, one line each."""
+    from neo4j import exceptions as errors
+
+    try:
+        yield
+    except (errors.AuthError, errors.TokenExpired) as error:
+        raise AccessRefused(
+            f"{uri} refuses the user name or password; "
+            "set NEO4J_USERNAME and NEO4J_PASSWORD"
+        ) from error
+    except (errors.ServiceUnavailable, errors.SessionExpired) as error:
+        raise ServerUnavailable(
+            f"no Neo4j answers at {uri}; is it running? ({_first_line(error)})"
+        ) from error
+    except errors.ClientError as error:
+        code = error.code or ""
+        if code.endswith("ConstraintValidationFailed"):
+            raise Conflict(f"{uri}: {_first_line(error)}") from error
+        if ".Statement." in code or ".Procedure." in code:
+            raise QueryError(_first_line(error)) from error
+        raise StoreError(f"{uri}: {_first_line(error)}") from error
+    except (errors.Neo4jError, errors.DriverError) as error:
+        raise StoreError(f"{uri}: {_first_line(error)}") from error
+    except ValueError as error:
+        raise StoreError(f"{uri}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    return str(text).strip().splitlines()[0]
+
+
+class Database:
+    """One database of one server, open."""
+
+    def __init__(self, driver: Driver, target: Target) -> None:
+        self._driver = driver
+        self.target = target
+
+    def _session(self, **options: Any) -> Session:  # noqa: ANN401
+        return self._driver.session(database=self.target.database, **options)
+
+    def read(
+        self, text: str, values: Mapping[str, object]
+    ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Run ``text`` in a read transaction; tried again while that can help.
+
+        Returns:
+            The columns' names, and the rows.
+
+        Raises:
+            QueryError: the server does not accept the query.
+            StoreError: the server was lost, or refuses for another reason.
+        """
+
+        def work(
+            transaction: ManagedTransaction,
+        ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+            result = transaction.run(text, dict(values))
+            rows = [tuple(record.values()) for record in result]
+            return tuple(result.keys()), rows
+
+        with _translated(self.target.uri), self._session() as session:
+            return session.execute_read(work)
+
+    def stream(
+        self, text: str, values: Mapping[str, object]
+    ) -> Iterator[tuple[tuple[str, ...], tuple[object, ...] | None]]:
+        """Run ``text`` for reading, row by row; first the columns with ``None``."""
+        with (
+            _translated(self.target.uri),
+            self._session(default_access_mode="READ") as session,
+        ):
+            result: Result = session.run(text, dict(values))
+            columns = tuple(result.keys())
+            yield columns, None
+            for record in result:
+                yield columns, tuple(record.values())
+
+    def write(
+        self, text: str, values: Mapping[str, object]
+    ) -> tuple[list[tuple[object, ...]], ResultSummary]:
+        """Run ``text`` in one write transaction; tried again while that can help.
+
+        A transaction whose commit may have been lost is not tried again, so that
+        nothing is written twice.
+        """
+
+        def work(
+            transaction: ManagedTransaction,
+        ) -> tuple[list[tuple[object, ...]], ResultSummary]:
+            result = transaction.run(text, dict(values))
+            rows = [tuple(record.values()) for record in result]
+            return rows, result.consume()
+
+        with _translated(self.target.uri), self._session() as session:
+            return session.execute_write(work)
+
+    def write_all(self, texts: Sequence[str]) -> None:
+        """Run statements without parameters in one transaction, not tried again."""
+        with (
+            _translated(self.target.uri),
+            self._session() as session,
+            session.begin_transaction() as transaction,
+        ):
+            for text in texts:
+                transaction.run(text).consume()
+
+    def run(self, text: str, values: Mapping[str, object] | None = None) -> None:
+        """Run a statement that commits by itself: schema, ``IN TRANSACTIONS``."""
+        with _translated(self.target.uri), self._session() as session:
+            session.run(text, dict(values or {})).consume()
+
+
+def _check_address(uri: str) -> None:
+    """Say what is wrong with an address in words; the driver has codes."""
+    try:
+        parts = urlsplit(uri)
+        fits = parts.scheme in _SCHEMES and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        fits = False
+    if not fits:
+        raise StoreError(
+            f"{uri} is no address of a Neo4j; such as bolt://HOST:7687, with TLS "
+            "bolt+s://HOST or neo4j+s://HOST"
+        )
+
+
+@contextmanager
+def connect(target: Target) -> Iterator[Database]:
+    """Open ``target`` and make sure that it answers.
+
+    Raises:
+        ServerUnavailable: nothing answers.
+        AccessRefused: the credentials are wrong.
+        StoreError: the address or the database's name is no good.
+    """
+    from neo4j import GraphDatabase
+
+    _check_address(target.uri)
+    # The driver warns of every retry through logging's last resort, stderr.
+    logging.getLogger("neo4j").addHandler(logging.NullHandler())
+    auth = None if target.password is None else (target.username, target.password)
+    with _translated(target.uri):
+        driver = GraphDatabase.driver(
+            target.uri,
+            auth=auth,
+            connection_timeout=CONNECT_SECONDS,
+            connection_acquisition_timeout=2 * CONNECT_SECONDS,
+            max_transaction_retry_time=RETRY_SECONDS,
+            notifications_min_severity="OFF",
+        )
+    with driver:
+        database = Database(driver, target)
+        database.run("RETURN 1")
+        yield database

@@ -1,0 +1,344 @@
+"""The dumps of a database: which there are, claiming one, dropping one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
+from ingest.progress import silent
+from ingest.tables.schema import KEY_BITS, LABELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.database.connection import Database
+    from ingest.progress import Progress
+
+STALE_SECONDS = 600
+"""A load on another machine that gave no sign of life for so long is dead."""
+
+WINDOW_KEYS = 50_000
+"""Objects between two signs of life of a drop."""
+
+_DELETE_ROWS = 2_000
+"""Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpInfo:
+    """One ready dump."""
+
+    number: int
+    name: str
+    format: str
+    source: str
+    sha256: str
+    object_count: int
+    type_count: int
+    reference_count: int
+    root_count: int
+    shallow_bytes: int
+    reachable_bytes: int
+    warning_count: int
+    loaded_at: str
+
+
+def list_dumps(database: Database) -> list[DumpInfo]:
+    """All ready dumps, the newest first."""
+    columns, rows = database.read(
+        """
+        MATCH (d:Dump {state: 'ready'})
+        RETURN d.number AS number, d.name AS name, d.format AS format,
+          d.source AS source, d.sha256 AS sha256, d.object_count AS object_count,
+          d.type_count AS type_count, d.reference_count AS reference_count,
+          d.root_count AS root_count, d.shallow_bytes AS shallow_bytes,
+          d.reachable_bytes AS reachable_bytes, d.warning_count AS warning_count,
+          toString(d.loaded_at) AS loaded_at
+        ORDER BY d.loaded_at DESC, number DESC
+        """,
+        {},
+    )
+    return [DumpInfo(**dict(zip(columns, row, strict=True))) for row in rows]  # type: ignore[arg-type]
+
+
+def find_dump(database: Database, name: str | None) -> DumpInfo:
+    """The ready dump of that name; the newest where none is given.
+
+    Raises:
+        UnknownDump: there is none.
+    """
+    dumps = list_dumps(database)
+    if not dumps:
+        raise UnknownDump("no dump is loaded; load one: ingest load DUMP")
+    if name is None:
+        return dumps[0]
+    for dump in dumps:
+        if dump.name == name:
+            return dump
+    known = ", ".join(dump.name for dump in dumps[:10])
+    raise UnknownDump(f"no dump is named {name!r}; loaded: {known}")
+
+
+def this_process() -> str:
+    """Who loads: host, process and its start, so that a dead one can be told."""
+    import psutil
+
+    pid = os.getpid()
+    return f"{_host()}:{pid}:{int(psutil.Process(pid).create_time())}"
+
+
+def _host() -> str:
+    """This machine, or this container of it: where a process id means something."""
+    try:
+        space = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()} {space.replace(':', '')}"
+
+
+def _is_alive(loader: str) -> bool | None:
+    """Whether that process runs; ``None`` where this machine cannot know."""
+    import psutil
+
+    host, _, rest = loader.rpartition(":")
+    host, _, pid = host.rpartition(":")
+    if host != _host():
+        return None
+    try:
+        begun = psutil.Process(int(pid)).create_time()
+        return abs(begun - int(rest)) < 3  # the clock may have been set meanwhile
+    except (psutil.Error, ValueError):
+        return False
+
+
+def clean_up(database: Database, progress: Progress = silent) -> int:
+    """Remove what killed loads and drops have left; returns how many they were."""
+    _, rows = database.read(
+        """
+        MATCH (d:Dump) WHERE d.state <> 'ready'
+        RETURN d.number, coalesce(d.loader, ''),
+          duration.inSeconds(coalesce(d.heartbeat, d.loading_since), datetime()).seconds
+        ORDER BY d.number
+        """,
+        {},
+    )
+    removed = 0
+    for number, loader, silent_seconds in rows:
+        alive = _is_alive(cast("str", loader))
+        if alive or (alive is None and cast("int", silent_seconds) < STALE_SECONDS):
+            continue
+        delete(database, cast("int", number), progress)
+        removed += 1
+    return removed
+
+
+def claim(
+    database: Database,
+    name: str,
+    sha256: str,
+    properties: dict[str, object],
+    *,
+    replaces: Sequence[int] = (),
+    exclusive: bool = False,
+) -> tuple[int, int]:
+    """Make a Dump node in state ``loading``, under a number of its own.
+
+    Until it is ready it goes by a name that cannot be taken. While an exclusive
+    claim stands, no other load or drop can begin.
+
+    Returns:
+        Its number, and its internal id.
+
+    Raises:
+        StoreError: the same dump is just being loaded by another process; or one of
+            both claims is exclusive.
+        AlreadyLoaded: another process has loaded it since one looked.
+    """
+    values = {
+        "name": name,
+        "sha256": sha256,
+        "loader": this_process(),
+        "properties": properties,
+        "replaces": list(replaces),
+        "exclusive": exclusive or None,
+    }
+    for attempt in range(_CLAIMS):
+        try:
+            rows, _ = database.write(_CLAIM, values)
+            break
+        except Conflict:  # another load took the number at the same moment
+            if attempt == _CLAIMS - 1:
+                raise
+    state, number, node = rows[0]
+    if state == "busy":
+        raise StoreError(
+            "another load or drop is going on, and one of them is in bulk; wait for it"
+        )
+    if state == "ready":
+        raise AlreadyLoaded(f"{name} has just been loaded by another process")
+    if state == "loading":
+        raise StoreError(
+            f"{name} is just being loaded by another process; wait for it, "
+            "see: ingest list"
+        )
+    return cast("tuple[int, int]", (number, node))
+
+
+_CLAIMS = 20
+_CLAIM = """
+CYPHER 5
+OPTIONAL MATCH (same:Dump)
+WHERE same.sha256 = $sha256 AND same.state IN ['loading', 'ready']
+  AND NOT same.number IN $replaces
+WITH max(same.state) AS state
+OPTIONAL MATCH (other:Dump)
+WHERE other.exclusive OR ($exclusive AND other.state <> 'ready')
+WITH CASE WHEN other IS NULL THEN state ELSE 'busy' END AS state
+LIMIT 1
+OPTIONAL MATCH (last:Dump)
+WITH state, coalesce(max(last.number), 0) + 1 AS number
+FOREACH (_ IN CASE WHEN state IS NULL THEN [1] ELSE [] END |
+  CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
+    state: 'loading', sha256: $sha256, loading_since: datetime(),
+    heartbeat: datetime(), loader: $loader, exclusive: $exclusive})
+  SET d += $properties
+)
+WITH state, number
+OPTIONAL MATCH (mine:Dump {number: number})
+RETURN state, number, id(mine)
+"""
+
+
+def beat(database: Database, number: int) -> None:
+    """Tell others that this load or drop still lives."""
+    database.write(
+        "MATCH (d:Dump {number: $number}) SET d.heartbeat = datetime()",
+        {"number": number},
+    )
+
+
+def publish_as(
+    database: Database, number: int, name: str, replaces: list[int], *, exact: bool
+) -> str:
+    """`publish` under ``name``, or where it is not ``exact`` with a number behind it.
+
+    Returns:
+        The name that it got.
+
+    Raises:
+        Conflict: the name was taken meanwhile.
+    """
+    try:
+        publish(database, number, name, replaces)
+    except Conflict:
+        if exact:
+            raise
+        name = f"{name}-{number}"
+        publish(database, number, name, replaces)
+    return name
+
+
+def publish(database: Database, number: int, name: str, replaces: list[int]) -> None:
+    """Make the dump ready under its name, and unpublish what it replaces, at once."""
+    database.write(
+        """
+        MATCH (d:Dump {number: $number})
+        OPTIONAL MATCH (old:Dump) WHERE old.number IN $replaces
+        SET old.state = 'dropping', old.loader = d.loader, old.heartbeat = datetime(),
+          old.name = old.name + ' dropping as ' + old.number
+        WITH DISTINCT d
+        SET d.name = $name, d.state = 'ready', d.loaded_at = datetime()
+        REMOVE d.loader, d.heartbeat
+        """,
+        {"number": number, "name": name, "replaces": replaces},
+    )
+
+
+def unpublish(database: Database, number: int) -> None:
+    """Hide a dump from every reader, as the first step of dropping it.
+
+    Raises:
+        UnknownDump: somebody else is just dropping it.
+        StoreError: the whole store is just being made anew.
+    """
+    rows, _ = database.write(
+        """
+        MATCH (d:Dump {number: $number, state: 'ready'})
+        WHERE NOT EXISTS { MATCH (other:Dump) WHERE other.exclusive }
+        SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
+          d.name = d.name + ' dropping as ' + d.number
+        RETURN d.number
+        """,
+        {"number": number, "loader": this_process()},
+    )
+    if not rows:
+        _, busy = database.read("MATCH (d:Dump) WHERE d.exclusive RETURN d.number", {})
+        if busy:
+            raise StoreError("a bulk load is going on; wait for it")
+        raise UnknownDump("the dump is just being dropped by another process")
+
+
+def object_rows(database: Database, number: int) -> int:
+    """How many keys the objects of a dump take, from its first one on."""
+    first = number << KEY_BITS
+    _, rows = database.read(
+        """
+        OPTIONAL MATCH (o:Object) WHERE $first <= o.key < $last
+        RETURN coalesce(max(o.key) - $first + 1, 0)
+        """,
+        {"first": first, "last": first + (1 << KEY_BITS)},
+    )
+    return cast("int", rows[0][0])
+
+
+def delete(database: Database, number: int, progress: Progress = silent) -> None:
+    """Delete all of a dump, in bounded transactions, the Dump node last.
+
+    Relationships go before nodes, so that a hub is no large transaction. Time is
+    proportional to the dump: 90,000 relationships a second, about what writing them
+    takes, nearly all of it the server's commits. Neither two windows at a time, which
+    wait for each other's locks, nor another order of the relationships is faster.
+    """
+    first, total = number << KEY_BITS, max(object_rows(database, number), 1)
+    stage = "drop"
+    for begin in range(0, total, WINDOW_KEYS):
+        progress(stage, begin, 2 * total)
+        _delete_window(
+            database,
+            "MATCH (o:Object) WHERE $first <= o.key < $last MATCH (o)-[x]->()",
+            first + begin,
+        )
+        beat(database, number)
+    for begin in range(0, total, WINDOW_KEYS):
+        progress(stage, total + begin, 2 * total)
+        _delete_window(
+            database,
+            "MATCH (x:Object) WHERE $first <= x.key < $last",
+            first + begin,
+        )
+        beat(database, number)
+    for label in LABELS:
+        if "key" in label.unique and label.name != "Object":
+            _delete_window(
+                database,
+                f"MATCH (x:{label.name}) WHERE $first <= x.key < $last",
+                first,
+                1 << KEY_BITS,
+            )
+    database.run("MATCH (d:Dump {number: $number}) DETACH DELETE d", {"number": number})
+    progress(stage, 2 * total, 2 * total)
+
+
+def _delete_window(
+    database: Database, match: str, first: int, size: int = WINDOW_KEYS
+) -> None:
+    detach = "" if match.endswith("->()") else "DETACH "
+    database.run(
+        f"{match} CALL (x) {{ {detach}DELETE x }} "
+        f"IN TRANSACTIONS OF {_DELETE_ROWS} ROWS",
+        {"first": first, "last": first + size},
+    )

@@ -1,0 +1,469 @@
+"""The heap as columns: what every reader makes and every analysis reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.errors import InvalidGraph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.heap.history import History
+    from ingest.heap.values import ObjectValues
+
+NO_TYPE = -1
+NO_FIELD = -(2**31)
+
+EPHEMERON = "(ephemeron)"
+"""The field of a reference from a key to what lives as long as the key does."""
+
+
+class RefKind(IntEnum):
+    """What a reference does for its target's life."""
+
+    STRONG = 0
+    WEAK = 1
+
+
+class RootKind(IntEnum):
+    """Why the collector keeps a root, one vocabulary for all formats.
+
+    Every format numbers its kinds differently; a reader maps them to these.
+    """
+
+    INTERNAL = 0
+    LOCAL = 1
+    FINALIZER_QUEUE = 2
+    HANDLE = 3
+    STATIC = 4
+    RUNTIME = 5
+    OTHER = 6
+
+    @property
+    def label(self) -> str:
+        """The kind's name as it stands in the graph and in answers."""
+        return self.name.lower()
+
+
+class RootFlag(IntEnum):
+    """Bits of ``root_flags``; the numbers agree between the formats."""
+
+    PINNED = 1
+    WEAK = 2
+    INTERIOR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Irregularity:
+    """One kind of thing that a reader met and put up with.
+
+    Attributes:
+        kind: Short name, snake_case.
+        count: How often.
+        line: 1-based line of the first one (text formats), else ``None``.
+        offset: Byte offset of the first one, where it is known.
+    """
+
+    kind: str
+    count: int
+    line: int | None
+    offset: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the first one stands: ``, first in line 7``; empty if unknown."""
+        if self.line:
+            return f", first in line {self.line:,}"
+        return "" if self.offset is None else f", first at byte {self.offset:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a reader left out because it is no object of the program's.
+
+    Attributes:
+        object_count: Objects that are not in the graph.
+        shallow_bytes: Their bytes.
+        reference_count: References from or to them that are not in the graph.
+    """
+
+    object_count: int = 0
+    shallow_bytes: int = 0
+    reference_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExternalMemory:
+    """Memory outside the heap that goes when an object goes.
+
+    Attributes:
+        object_index: int32 (X,). The objects, rising; each once.
+        size_bytes: int64 (X,), bytes, >= 0.
+        name_index: int32 (X,). Row of ``names``.
+        names: What it is, as the runtime says.
+    """
+
+    object_index: NDArray[np.int32]
+    size_bytes: NDArray[np.int64]
+    name_index: NDArray[np.int32]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """How a dump that has only some of the heap's objects stands for all of them.
+
+    The graph has the objects that the dump has, with their own sizes. What a type
+    has in the heap is, as an estimate, its count or bytes times these.
+
+    Attributes:
+        count: float64 (T,), >= 0. Objects of the heap for each one of the type.
+        size: float64 (T,), >= 0. Bytes of the heap for each one of the type.
+        average_count: The same of the whole heap.
+        average_size: The same of the whole heap.
+    """
+
+    count: NDArray[np.float64]
+    size: NDArray[np.float64]
+    average_count: float
+    average_size: float
+
+
+class SegmentKind(StrEnum):
+    """What a segment of the heap is for."""
+
+    EPHEMERAL = "ephemeral"
+    GEN2 = "gen2"
+    LOH = "loh"
+    POH = "poh"
+    UNKNOWN = "unknown"
+
+
+GENERATIONS = 5
+"""0, 1 and 2, large objects, pinned objects; they are numbered so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the heap that lies in one piece.
+
+    Attributes:
+        start: Its first address.
+        end: Behind its last object.
+        committed_end: Behind its committed memory; ``None`` if not told.
+        reserved_end: Behind its reserved memory; ``None`` if not told.
+        kind: What it is for.
+        logical_heap: Number of the heap it belongs to, where the collector has
+            several; ``None`` if not told.
+    """
+
+    start: int
+    end: int
+    committed_end: int | None = None
+    reserved_end: int | None = None
+    kind: SegmentKind = SegmentKind.UNKNOWN
+    logical_heap: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageCollection:
+    """One collection of the process that a dump is of, before the dump or after it.
+
+    Attributes:
+        number: The runtime's own.
+        generation: The highest that it collected; ``None`` if not told.
+        reason: Why it ran, in words; empty if not told.
+        mode: ``blocking``, ``background`` or ``foreground``; empty if not told.
+        started_us: When it began, microseconds after the start of the trace.
+        duration_us: How long it took, microseconds; ``None`` if its end is not told.
+            A background collection goes on beside the program.
+        heap_bytes: Size of the heap after it; ``None`` if not told.
+        promoted_bytes: What outlived it in the generations it collected; ``None`` if
+            not told.
+        moved_bytes: What it moved; ``None`` where ranges are not told.
+        kept_bytes: What it left in place; ``None`` likewise.
+        is_dump: Whether the dump is what this one found.
+    """
+
+    number: int
+    generation: int | None
+    reason: str
+    mode: str
+    started_us: int
+    duration_us: int | None = None
+    heap_bytes: int | None = None
+    promoted_bytes: int | None = None
+    moved_bytes: int | None = None
+    kept_bytes: int | None = None
+    is_dump: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which dump of a file that has several.
+
+    Attributes:
+        option: The reader's option that chooses it.
+        number: What that option takes.
+    """
+
+    option: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.option.removesuffix('_index')}{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One application domain (or isolate) of the dump.
+
+    Attributes:
+        name: As the dump spells it; empty for records outside any domain.
+        started_ms: Clock of the device at the start, milliseconds since it
+            booted (32 bits, so it wraps after 49.7 days), or ``None``.
+        ended_ms: The same at the end.
+        complete: Whether the dump closed the section.
+    """
+
+    name: str
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    complete: bool = True
+
+    @property
+    def duration_ms(self) -> int | None:
+        """How long the dump of this domain took; right across one wrap."""
+        if self.started_ms is None or self.ended_ms is None:
+            return None
+        return (self.ended_ms - self.started_ms) % 2**32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeapGraph:
+    """One heap dump as columns; an object is its row number, its *index*.
+
+    N objects of the dump, M placeholders for objects that are referenced but
+    not in the dump, E references, T types, R roots, D domains. Rows 0 to N - 1
+    are the dump's objects in its own order, rows N to N + M - 1 placeholders.
+    The constructor checks what is said here and makes the arrays read-only.
+
+    Attributes:
+        format_name: Name of the reader.
+        producer: What wrote the dump, as far as the format says.
+        object_count: N.
+        object_id: uint64 (N + M,). The dump's own identity of an object: an
+            address, or an opaque number. Unique within a domain in formats that
+            scope ids so (checked by readers), not sorted, not dense.
+        type_index: int32 (N + M,). Row of ``type_names``; `NO_TYPE` on
+            placeholders and only there.
+        shallow_bytes: int64 (N + M,), bytes, >= 0; 0 on placeholders. Their sum
+            fits int64, so that no sum over objects overflows.
+        ref_start: int64 (N + M + 1,). Object i refers to
+            ``ref_target[ref_start[i]:ref_start[i + 1]]``; rises, from 0 to E.
+            Placeholders refer to nothing.
+        ref_target: int32 (E,). Object indexes, in the order of the dump, which
+            is the order of the fields where the format has one. Two references
+            to one object stand here twice.
+        ref_kind: uint8 (E,), `RefKind` values; ``None`` when all are strong.
+        root_object: int32 (R,). Object indexes; one row a root, so an object
+            that two roots hold stands here twice.
+        root_kind: uint8 (R,). `RootKind` values.
+        root_flags: uint8 (R,). `RootFlag` bits.
+        root_type: int32 (R,). The type that contains the static field, or
+            `NO_TYPE`.
+        type_names: T names, as the runtime spells them.
+        type_domain: int32 (T,). Row of ``domains`` that declares the type.
+        domain_index: int32 (N + M,). Row of ``domains``; ``None`` when D is 1.
+        domains: D domains, at least one.
+        ref_field: int32 (E,). Which field refers: row of ``field_names``; element i
+            of a list, or variable i of a context, as -1 - i; or `NO_FIELD`. ``None``
+            where the format does not tell.
+        field_names: Names of fields, static ones too.
+        root_field: int32 (R,). The static field, a row of ``field_names``, or
+            `NO_FIELD`; ``None`` where the format does not tell.
+        root_owner: int32 (R,). Row of ``owners``, or -1; ``None`` where there is
+            none.
+        owners: What has roots of its own: isolates, threads.
+        values: What objects hold that is no reference; ``None`` if not told.
+        length: int64 (N + M,). Elements of a list or map, code units of a string;
+            -1 where an object has no length. ``None`` if not told.
+        external: Memory outside the heap; ``None`` if there is none.
+        identity_hash: int64 (N + M,). Equal in two dumps of one process for one
+            object, but not unique; 0 for none. ``None`` if not told.
+        generation: int8 (N + M,). 0, 1, 2, 3 for large objects, 4 for pinned ones;
+            -1 unknown. ``None`` if not told.
+        segment_index: int32 (N + M,). Row of ``segments``, or -1; ``None`` if not told.
+        segments: The heap's segments, by address; empty if not told.
+        sampling: What the objects stand for; ``None`` where all are in the dump.
+        null_reference_count: References to nothing, which are not in E.
+        folded: What is not in the graph because it is no object of the program's.
+        collections: Those of the trace that the dump was in, in their order.
+        history: What outlived the collections up to the dump; ``None`` if not told.
+        part: Which dump of the file it is; ``None`` where files of the format have
+            one.
+        other_parts: The file's other dumps of the same process, in their order.
+        trace: Which process of the file it is of; empty where it has one.
+        irregularities: What the reader put up with, in the order of first sight.
+
+    Raises:
+        InvalidGraph: a dtype, shape or range above does not hold. The message
+            names the column, the first row at fault and its value.
+
+    Source: compressed rows, as the columns of Davis, Direct Methods for
+    Sparse Linear Systems (2006), section 2.1.
+    """
+
+    format_name: str
+    object_count: int
+    object_id: NDArray[np.uint64]
+    type_index: NDArray[np.int32]
+    shallow_bytes: NDArray[np.int64]
+    ref_start: NDArray[np.int64]
+    ref_target: NDArray[np.int32]
+    root_object: NDArray[np.int32]
+    root_kind: NDArray[np.uint8]
+    root_flags: NDArray[np.uint8]
+    root_type: NDArray[np.int32]
+    type_names: tuple[str, ...]
+    type_domain: NDArray[np.int32]
+    domains: tuple[Domain, ...]
+    ref_kind: NDArray[np.uint8] | None = None
+    domain_index: NDArray[np.int32] | None = None
+    ref_field: NDArray[np.int32] | None = None
+    field_names: tuple[str, ...] = ()
+    root_field: NDArray[np.int32] | None = None
+    root_owner: NDArray[np.int32] | None = None
+    owners: tuple[str, ...] = ()
+    values: ObjectValues | None = None
+    length: NDArray[np.int64] | None = None
+    external: ExternalMemory | None = None
+    identity_hash: NDArray[np.int64] | None = None
+    generation: NDArray[np.int8] | None = None
+    segment_index: NDArray[np.int32] | None = None
+    segments: tuple[Segment, ...] = ()
+    sampling: Sampling | None = None
+    producer: str = ""
+    null_reference_count: int = 0
+    folded: Folded = Folded()
+    collections: tuple[GarbageCollection, ...] = ()
+    history: History | None = None
+    part: Part | None = None
+    other_parts: tuple[Part, ...] = ()
+    trace: str = ""
+    irregularities: tuple[Irregularity, ...] = ()
+
+    def __post_init__(self) -> None:
+        n, e, r = len(self.object_id), len(self.ref_target), len(self.root_object)
+        t, d = len(self.type_names), len(self.domains)
+        self._require("object_id", np.uint64, n)
+        self._require("type_index", np.int32, n, above=NO_TYPE, below=t)
+        self._require("shallow_bytes", np.int64, n, above=0)
+        self._require("ref_start", np.int64, n + 1, above=0, below=e + 1)
+        self._require("ref_target", np.int32, e, above=0, below=n)
+        self._require("root_object", np.int32, r, above=0, below=n)
+        self._require("root_kind", np.uint8, r, below=len(RootKind))
+        self._require("root_flags", np.uint8, r, below=2 * max(RootFlag))
+        self._require("root_type", np.int32, r, above=NO_TYPE, below=t)
+        self._require("type_domain", np.int32, t, above=0, below=d)
+        self._require("ref_kind", np.uint8, e, below=len(RefKind), optional=True)
+        self._require("domain_index", np.int32, n, above=0, below=d, optional=True)
+        if self.domain_index is None and d != 1:
+            raise InvalidGraph(f"domain_index is missing with {d} domains")
+        f, o = len(self.field_names), len(self.owners)
+        self._require("ref_field", np.int32, e, below=f, optional=True)
+        self._require("root_field", np.int32, r, below=f, optional=True)
+        self._require("root_owner", np.int32, r, above=-1, below=o, optional=True)
+        self._require("length", np.int64, n, above=-1, optional=True)
+        self._require("identity_hash", np.int64, n, above=0, optional=True)
+        self._require(
+            "generation", np.int8, n, above=-1, below=GENERATIONS, optional=True
+        )
+        s = len(self.segments)
+        self._require("segment_index", np.int32, n, above=-1, below=s, optional=True)
+        if self.sampling is not None and not (
+            len(self.sampling.count) == len(self.sampling.size) == t
+        ):
+            raise InvalidGraph(f"sampling does not tell of {t} types")
+        if self.ref_start[0] != 0 or self.ref_start[-1] != e:
+            raise InvalidGraph(f"ref_start must run from 0 to {e}")
+        if (falls := np.flatnonzero(np.diff(self.ref_start) < 0)).size:
+            raise InvalidGraph(f"ref_start falls after row {falls[0]}")
+        if not 0 <= self.object_count <= n:
+            raise InvalidGraph(f"object_count is {self.object_count}, rows {n}")
+        untyped = self.type_index < 0
+        if untyped[: self.object_count].any() or not untyped[self.object_count :].all():
+            raise InvalidGraph("type_index must be -1 on placeholders and only there")
+        if self.ref_start[self.object_count] != e:
+            raise InvalidGraph("a placeholder refers to something")
+
+    def _require(
+        self,
+        column: str,
+        dtype: type[np.generic],
+        rows: int,
+        *,
+        above: int | None = None,
+        below: int | None = None,
+        optional: bool = False,
+    ) -> None:
+        values: NDArray[Any] | None = getattr(self, column)
+        if values is None and optional:
+            return
+        assert values is not None
+        if values.dtype != dtype or values.shape != (rows,):
+            raise InvalidGraph(
+                f"{column} is {values.dtype}{values.shape}, "
+                f"not {np.dtype(dtype)}({rows},)"
+            )
+        # Two passes without a temporary: only a fault pays for finding itself.
+        if rows and above is not None and values.min() < above:
+            at = int(np.argmax(values < above))
+            raise InvalidGraph(f"{column}[{at}] is {values[at]}")
+        if rows and below is not None and values.max() >= below:
+            at = int(np.argmax(values >= below))
+            raise InvalidGraph(f"{column}[{at}] is {values[at]}")
+        values.flags.writeable = False
+
+    def digest(self, sha256: str) -> str:
+        """What tells this dump from every other, of any file.
+
+        Dumps of one trace have the same in front of ``+``.
+
+        Args:
+            sha256: Of the file.
+        """
+        trace = f"{sha256}-{self.trace}" if self.trace else sha256
+        return trace if self.part is None else f"{trace}+{self.part}"
+
+    @property
+    def missing_count(self) -> int:
+        """M: placeholders for objects that are referenced but not in the dump."""
+        return len(self.object_id) - self.object_count
+
+    @property
+    def reference_count(self) -> int:
+        """E: references to objects, duplicates counted, nulls not."""
+        return len(self.ref_target)
+
+    @property
+    def external_bytes(self) -> int:
+        """Memory outside the heap that its objects hold, bytes."""
+        return 0 if self.external is None else int(self.external.size_bytes.sum())
+
+    def address(self, index: int) -> str:
+        """An object's identity as a debugger prints it, such as ``0x1c15d2``."""
+        return hex(int(self.object_id[index]))
+
+    def type_name(self, index: int) -> str:
+        """The name of an object's type; ``<missing>`` for a placeholder."""
+        row = int(self.type_index[index])
+        return MISSING_TYPE_NAME if row < 0 else self.type_names[row]
+
+
+MISSING_TYPE_NAME = "<missing>"

@@ -1,0 +1,173 @@
+r"""Lines of CLR Profiler logs that have names: types, functions, roots by name.
+
+Names went through the code page of the program. One that does not fit is escaped:
+``\uXXXX`` for all but ASCII, ``\\``, and a backslash before the character that would
+end it, which for functions is a blank.
+
+Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp; for roots by
+name microsoft/perfview, src/PerfView/memory/ClrProfilerParser.cs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ingest.readers.shared.lines import decode
+
+LONGEST_FUNCTION_NAME = 255
+NATIVE = "NATIVE FUNCTION"
+
+_MOST_BYTES = 4096
+"""What is looked at of a function's line; the writer writes fewer."""
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\\ ]))")
+_NUMBER = rb"(0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,19})(?=[ \t]|\Z)"
+_IDENT = re.compile(rb"[ \t]*" + _NUMBER + rb"[ \t]*(.*)", re.S)
+_FINALIZABLE = re.compile(rb"[01](?:[ \t]+|\Z)")
+_PLAIN_NAME = re.compile(rb"((?:\\.|[^\\ \t<])+)[ \t]+", re.S)
+_SIGNATURE = re.compile(r"[^)]*\)?")
+_TOKEN = re.compile(r"-1|0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,19}")
+
+
+class NamedRoot(NamedTuple):
+    """A root that has a name.
+
+    Attributes:
+        address: Of what it holds.
+        name: Of the field, or of the function and its variable.
+        type_name: What declares the field; empty for a variable.
+        thread: Number of the thread it belongs to; 0 for none.
+        line: Where it stands.
+    """
+
+    address: int
+    name: str
+    type_name: str
+    thread: int
+    line: int
+
+
+def plain(name: bytes) -> str:
+    """A name as text, its escapes resolved."""
+    return _unescaped(decode(name).strip(" \t"))
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else m[2], text)
+    # Two escapes may be the halves of one character.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _number(token: str | bytes) -> int:
+    return int(token, 16 if token[1:2] in ("x", "X", b"x", b"X") else 10)
+
+
+def ident_of(rest: bytes) -> tuple[int, bytes] | None:
+    """The number that a line begins with, and what stands behind it, if it does."""
+    match = _IDENT.fullmatch(rest)
+    return (_number(match[1]), match[2]) if match else None
+
+
+class Functions:
+    """Functions by id; what they are called is looked up when it is asked for."""
+
+    def __init__(self) -> None:
+        self._rest: dict[int, bytes] = {}
+        self._names: dict[int, tuple[str, str]] = {}
+
+    def add(self, ident: int, rest: bytes) -> None:
+        """Remember what an ``f`` line says; the first one counts."""
+        self._rest.setdefault(ident, rest[:_MOST_BYTES])
+
+    def name(self, ident: int) -> str:
+        """What a function is called, without its signature."""
+        return self._parts(ident)[0]
+
+    def full_name(self, ident: int) -> str:
+        """What it is called, and its signature."""
+        return " ".join(part for part in self._parts(ident) if part)
+
+    def _parts(self, ident: int) -> tuple[str, str]:
+        known = self._names.get(ident)
+        if known is None:
+            rest = self._rest.get(ident)
+            known = (f"<function {ident}>", "")
+            if ident == 0:
+                known = (NATIVE, "")
+            elif rest is not None:
+                known = _name_and_signature(rest, ident)
+            self._names[ident] = known
+        return known
+
+
+def _name_and_signature(rest: bytes, ident: int) -> tuple[str, str]:
+    match = _PLAIN_NAME.match(rest)
+    end = match.end(1) if match else _end_of_name(rest)
+    signature = _SIGNATURE.match(plain(rest[end:]))
+    told = " ".join(signature[0].split()) if signature else ""
+    return plain(rest[:end]) or f"<function {ident}>", told
+
+
+def _end_of_name(rest: bytes) -> int:
+    """Where a name ends: at a blank that is not in angle brackets, unless it is cut."""
+    depth = at = 0
+    while at < len(rest):
+        c = rest[at]
+        if c in b" \t" and (not depth or at >= LONGEST_FUNCTION_NAME):
+            break
+        if c == 0x5C:
+            at += 1
+        elif c == 0x3C:
+            depth += 1
+        elif c == 0x3E and depth:
+            depth -= 1
+        at += 1
+    return at
+
+
+def static_of(rest: bytes, line: int) -> NamedRoot | None:
+    """The root that an ``s`` line tells; ``None`` if it tells none."""
+    found = _named(rest, 1)
+    if found is None:
+        return None
+    address, (field,), declared, thread = found
+    return NamedRoot(address, field, declared, thread, line)
+
+
+def local_of(rest: bytes, line: int) -> NamedRoot | None:
+    """The root that an ``L`` line tells; ``None`` if it tells none."""
+    found = _named(rest, 2)
+    if found is None:
+        return None
+    address, (variable, method), declared, thread = found
+    if not method.startswith(declared):
+        method = f"{declared}.{method}"
+    return NamedRoot(address, f"{method} {variable}", "", thread, line)
+
+
+def _named(rest: bytes, names: int) -> tuple[int, list[str], str, int] | None:
+    """Address, so many names, a type that may have blanks, thread; then the domain."""
+    tokens = decode(rest).split()
+    first = names + 2
+    if len(tokens) <= first or not _TOKEN.fullmatch(tokens[0]):
+        return None
+    for at in range(first, len(tokens)):
+        if _TOKEN.fullmatch(tokens[at]):
+            return (
+                _number(tokens[0]),
+                [_unescaped(token) for token in tokens[1 : names + 1]],
+                _unescaped(" ".join(tokens[names + 1 : at])),
+                max(_number(tokens[at]), 0),
+            )
+    return None
+
+
+def type_name(ident: int, told: bytes) -> str:
+    """The name of a type, of what stands behind its id."""
+    # An old form of the record lacks the flag.
+    if flag := _FINALIZABLE.match(told):
+        told = told[flag.end() :]
+    return plain(told) or f"<unnamed {ident}>"

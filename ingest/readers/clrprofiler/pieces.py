@@ -1,0 +1,334 @@
+"""A CLR Profiler log piece by piece: columns put to the heap dump they belong to.
+
+Of the dumps of a log only one is wanted, so no more than two are held at a time: the
+last whole one and the one being read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ingest.readers.clrprofiler.names import (
+    Functions,
+    ident_of,
+    local_of,
+    static_of,
+)
+from ingest.readers.clrprofiler.scan import (
+    CLOCK,
+    DUMPS,
+    EPOCH,
+    FUNCTION,
+    HAS_FUNCTION,
+    KINDS,
+    LAST_EPOCH,
+    LINE,
+    LOCAL,
+    OFFSET,
+    STATES,
+    STATIC,
+    Room,
+    room_for,
+    scan,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.readers.clrprofiler.names import NamedRoot
+    from ingest.readers.shared.irregularities import Report
+
+_SMALL_BYTES, _STEP_BYTES = 1 << 14, 1 << 18
+_MOST_LISTED = 10
+
+MOST_EVENTS = 1 << 20
+"""Collections begun and ended that are kept; an hour with 100 a second has fewer."""
+
+_OBJECT = (
+    "object_id",
+    "object_type_id",
+    "object_size_bytes",
+    "object_ref_count",
+    "object_line",
+)
+_ROOT = (
+    "root_id",
+    "root_place",
+    "root_kind",
+    "root_flags",
+    "root_named",
+    "root_line",
+)
+_OF_DUMP = (*_OBJECT, "reference_id", *_ROOT, "plain_root_id")
+
+
+@dataclass(slots=True, eq=False)
+class Dump:
+    """One heap dump of a log.
+
+    Attributes:
+        index: 0 for the first.
+        line, offset: Where it begins.
+        epoch: How many ``b`` and ``g`` records are before it.
+        allocation_count: How many allocations the log tells before it.
+        last_epoch: As ``epoch``, of its last record.
+        object_count: Objects, whether they are kept or not.
+        null_count: References to nothing.
+        parts: Its columns, in pieces by name; ``None`` if they are not kept.
+    """
+
+    index: int
+    line: int
+    offset: int
+    epoch: int
+    allocation_count: int
+    last_epoch: int
+    object_count: int = 0
+    null_count: int = 0
+    parts: dict[str, list[NDArray[Any]]] | None = None
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column of `ingest.readers.clrprofiler.scan.Room`; once only."""
+        assert self.parts is not None
+        return np.concatenate(self.parts.pop(name))
+
+
+class Rows(NamedTuple):
+    """How many rows of each group of columns; where they begin, or how many."""
+
+    objects: int = 0
+    references: int = 0
+    roots: int = 0
+    plain: int = 0
+    nulls: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Log:
+    """Scans a log and keeps what outlives a piece.
+
+    Attributes:
+        wanted: Index of the dump to keep; ``None`` for the last whole one.
+        dumps: All dumps of the log.
+        types: Of the ``t`` lines, what stands behind the id; the first one counts.
+        functions: Of the ``f`` lines.
+        named: Roots with names, and which dump each belongs to.
+        book: int64 (kinds, 3): count, first line and byte of each of `KINDS`.
+    """
+
+    wanted: int | None
+    dumps: list[Dump] = field(default_factory=list)
+    types: dict[int, bytes] = field(default_factory=dict)
+    functions: Functions = field(default_factory=Functions)
+    named: list[tuple[int, NamedRoot]] = field(default_factory=list)
+    book: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros((len(KINDS), 3), np.int64)
+    )
+    _best: Dump | None = None
+    _state: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(STATES, np.int64)
+    )
+    _room: Room | None = None
+    _room_bytes: int = 0
+    _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    _bound_count: int = 0
+    _event_count: int = 0
+    _allocation_count: int = 0
+
+    @property
+    def line(self) -> int:
+        """Lines scanned so far."""
+        return int(self._state[LINE])
+
+    @property
+    def offset(self) -> int:
+        """Bytes scanned so far."""
+        return int(self._state[OFFSET])
+
+    @property
+    def epoch(self) -> int:
+        """How many ``b`` and ``g`` records there are so far."""
+        return int(self._state[EPOCH])
+
+    @property
+    def clock(self) -> int:
+        """Milliseconds since the log's start, as told last."""
+        return int(self._state[CLOCK])
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether there are functions: the profiler writes them, SOS does not."""
+        return bool(self._state[HAS_FUNCTION])
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column of the whole log; once only."""
+        if name not in self._parts:
+            return getattr(room_for(0), name)[:0].copy()  # type: ignore[no-any-return]
+        return np.concatenate(self._parts.pop(name))
+
+    def take(self, text: bytes, report: Report) -> None:
+        """Scan whole lines."""
+        at = 0
+        while at < len(text):
+            cut = len(text)
+            if cut - at > _STEP_BYTES:
+                cut = text.rfind(b"\n", at, at + _STEP_BYTES) + 1
+                cut = cut or text.find(b"\n", at + _STEP_BYTES) + 1 or len(text)
+            self._take(text[at:cut], report)
+            at = cut
+
+    def _take(self, text: bytes, report: Report) -> None:
+        room = self._room_for(len(text))
+        used = np.zeros(13, np.int64)
+        scan(np.frombuffer(text, np.uint8), self._state, room, self.book, used)
+        n, e, r, q, v, a, k, f, g, b, t, d, nulls = used.tolist()
+        self._split(room, room.dump[:d].tolist(), Rows(n, e, r, q, nulls))
+        room.event[:g, 6] += self._bound_count
+        self._bound_count += b
+        if self._event_count + g > MOST_EVENTS:
+            over = max(self._event_count, MOST_EVENTS) - self._event_count
+            line = int(room.event[over, 1])
+            report.add("too_many_collections", g - over, line, None)
+            self._event_count += g - over
+            g, b = over, b if over else 0
+        self._event_count += g
+        self._allocation_count += a
+        for name, rows in (
+            ("range", v),
+            ("range_epoch", v),
+            ("allocation", a),
+            ("allocation_at", a),
+            ("stack", k),
+            ("stack_count", k),
+            ("frame", f),
+            ("event", g),
+            ("bound", b),
+        ):
+            if rows:
+                self._parts.setdefault(name, []).append(
+                    getattr(room, name)[:rows].copy()
+                )
+        for kind, start, end, line, dumps in room.text[:t].tolist():
+            if not self._name(kind, text[start:end], line, max(dumps - 1, 0), report):
+                report.add("malformed_record", 1, line, None)
+
+    def _name(
+        self, kind: int, rest: bytes, line: int, index: int, report: Report
+    ) -> bool:
+        """Take a line with names; false if it is none."""
+        if kind in (STATIC, LOCAL):
+            root = static_of(rest, line) if kind == STATIC else local_of(rest, line)
+            if root is not None:
+                self.named.append((index, root))
+            return root is not None
+        found = ident_of(rest)
+        if found is None:
+            return False
+        if kind == FUNCTION:
+            self.functions.add(*found)
+        elif self.types.setdefault(*found) != found[1]:
+            report.add("conflicting_type", 1, line, None)
+        return True
+
+    def _room_for(self, size_bytes: int) -> Room:
+        """Room that is kept: pages that are touched once need not be again."""
+        if size_bytes > _STEP_BYTES:
+            return room_for(size_bytes)
+        if self._room is None or size_bytes > self._room_bytes:
+            small = size_bytes <= _SMALL_BYTES
+            self._room_bytes = _SMALL_BYTES if small else _STEP_BYTES
+            self._room = None
+            self._room = room_for(self._room_bytes)
+        return self._room
+
+    def _split(self, room: Room, begun: list[list[int]], upto: Rows) -> None:
+        """Put the rows of a piece to the dumps they belong to."""
+        before = Rows()
+        for line, offset, epoch, n, e, r, q, a, nulls, last_epoch in begun:
+            here = Rows(n, e, r, q, nulls)
+            self._put(room, before, here)
+            if self.dumps:
+                self.dumps[-1].last_epoch = last_epoch
+            self._begin(line, offset, epoch, self._allocation_count + a)
+            before = here
+        self._put(room, before, upto)
+        if self.dumps:
+            self.dumps[-1].last_epoch = int(self._state[LAST_EPOCH])
+        assert len(self.dumps) == self._state[DUMPS]
+
+    def _begin(self, line: int, offset: int, epoch: int, allocations: int) -> None:
+        before = self.dumps[-1] if self.dumps else None
+        if self.wanted is None and before is not None:
+            if before.object_count:
+                if self._best is not None:
+                    self._best.parts = None
+                self._best = before
+            else:
+                before.parts = None
+        index = len(self.dumps)
+        begun = Dump(index, line, offset, epoch, allocations, epoch)
+        if self.wanted in (None, index):
+            begun.parts = {name: [] for name in _OF_DUMP}
+        self.dumps.append(begun)
+
+    def _put(self, room: Room, begin: Rows, end: Rows) -> None:
+        """Put rows to the last dump; before the first one there are none."""
+        if not self.dumps:
+            return
+        dump = self.dumps[-1]
+        dump.object_count += end.objects - begin.objects
+        dump.null_count += end.nulls - begin.nulls
+        if dump.parts is None:
+            return
+        for names, first, last in (
+            (_OBJECT, begin.objects, end.objects),
+            (("reference_id",), begin.references, end.references),
+            (_ROOT, begin.roots, end.roots),
+            (("plain_root_id",), begin.plain, end.plain),
+        ):
+            for name in names:
+                if last > first or not dump.parts[name]:
+                    dump.parts[name].append(getattr(room, name)[first:last].copy())
+
+    def chosen(self, *, cut: bool) -> Dump | None:
+        """The dump to read; ``None`` if there is none with objects.
+
+        Args:
+            cut: Whether the file ends too early, so that its last dump may.
+        """
+        if self.wanted is not None:
+            if self.wanted >= len(self.dumps):
+                return None
+            wanted = self.dumps[self.wanted]
+            return wanted if wanted.object_count else None
+        last = self.dumps[-1] if self.dumps else None
+        if last is None or not last.object_count:
+            return self._best
+        is_whole = not (cut and self.is_cut(last))
+        return last if is_whole or self._best is None else self._best
+
+    def is_cut(self, dump: Dump) -> bool:
+        """Whether a file that ends too early ends in this dump."""
+        return dump is self.dumps[-1] and dump.last_epoch == self.epoch
+
+    def explained(self) -> str:
+        """What to say where nothing is chosen."""
+        have = [dump for dump in self.dumps if dump.object_count]
+        if not have:
+            return (
+                "the log has no heap dump; let the profiler write one (Show Heap now), "
+                "or use the debugger's !traverseheap"
+            )
+        more = len(have) - _MOST_LISTED
+        listed = ", ".join(
+            f"{dump.index} ({dump.object_count:,} objects)"
+            for dump in have[:_MOST_LISTED]
+        )
+        listed += f" and {more:,} more" if more > 0 else ""
+        assert self.wanted is not None
+        there = self.wanted < len(self.dumps)
+        what = "has no objects" if there else "is not there"
+        return f"heap dump {self.wanted} {what}; --dump-index takes one of: {listed}"

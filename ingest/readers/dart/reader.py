@@ -1,0 +1,280 @@
+"""Heap snapshots of the Dart VM: Flutter and Dart programs, DevTools' exports.
+
+Binary, numbers in LEB128: a header, the classes with their fields, the objects
+with their references, external properties, and in newer files an identity hash an
+object. An object's id is its place in the file, from 1; object 1 is the root.
+
+Source: dart-lang/sdk, runtime/vm/service/heap_snapshot.md, and its writer,
+runtime/vm/object_graph.cc, which is right where they differ: a name's data have tag
+8, and identity hashes are LEB128.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.errors import TruncatedDump
+from ingest.heap.graph import ExternalMemory
+from ingest.heap.values import ObjectValues
+from ingest.readers.dart.assembly import NAME, assemble
+from ingest.readers.dart.classes import Classes, Objects
+from ingest.readers.dart.scan import (
+    BYTES,
+    FAULT,
+    FAULTS,
+    OBJECTS,
+    REFERENCES,
+    VALUES,
+    Room,
+    room_for,
+    scan,
+    ulebs,
+)
+from ingest.readers.shared.binary import Feed
+from ingest.readers.shared.columns import MAX_SIZE_BYTES
+from ingest.readers.shared.irregularities import Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.heap.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.readers.base import ReadOptions
+    from ingest.readers.source import Source
+
+__all__ = ["NAME", "TITLE", "read", "sniff"]
+
+TITLE = "Dart VM heap snapshot"
+MAGIC = b"dartheap"
+
+_MOST_OBJECTS = (1 << 31) - 2
+_MOST_CLASSES = 1 << 21
+"""A class id of the VM has 20 bits."""
+_MOST_FIELDS = 1 << 20
+_MOST_PLACES = 1 << 24
+_LONGEST_NAME_BYTES = 1 << 16
+_SMALLEST_WINDOW_BYTES = 1 << 16
+
+
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is a Dart heap snapshot's."""
+    return head.startswith(MAGIC)
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read the snapshot in ``source``; see `ingest.readers.base.Reader.read`.
+
+    Memory while reading: about 60 bytes an object and 20 a reference.
+    """
+    report = Report(strict=options.strict, name=source.name)
+    feed = Feed(source.chunks(progress), source.name)
+    feed.take(len(MAGIC))
+    feed.uleb()  # flags, none known
+    isolate = feed.text(_LONGEST_NAME_BYTES)
+    for _ in ("shallow size", "capacity", "external size"):
+        feed.uleb()  # whole pages, which the objects do not add up to
+    classes = _classes(feed)
+    feed.uleb()  # references, which the objects tell each for itself
+    claimed = feed.uleb()
+    objects = _objects(feed, classes, claimed, report)
+    external, identity_hash = _tail(feed, objects, report)
+    if source.truncated:
+        report.add("truncated_compression", 1, 0, feed.offset)
+    return assemble(
+        classes,
+        objects,
+        isolate=isolate,
+        external=external,
+        identity_hash=identity_hash,
+        fold=options.fold,
+        report=report,
+    )
+
+
+def _classes(feed: Feed) -> Classes:
+    """The table of classes.
+
+    Raises:
+        MalformedDump, TruncatedDump: it is not whole; nothing can be read then.
+    """
+    count = feed.uleb()
+    if count > _MOST_CLASSES:
+        raise feed.malformed(f"the file claims {count:,} classes")
+    classes = Classes()
+    for _ in range(count):
+        feed.uleb()  # flags
+        name, library, uri, _ = (feed.text(_LONGEST_NAME_BYTES) for _ in range(4))
+        fields = feed.uleb()
+        if fields > _MOST_FIELDS:
+            raise feed.malformed(f"a class claims {fields:,} fields")
+        slots: dict[int, str] = {}
+        for _ in range(fields):
+            feed.uleb()  # flags
+            slot = feed.uleb()
+            if slot > _MOST_FIELDS:
+                raise feed.malformed(f"a field claims place {slot:,}")
+            slots[slot] = feed.text(_LONGEST_NAME_BYTES)
+            feed.text(_LONGEST_NAME_BYTES)  # reserved
+        classes.add(name, uri or library, slots)
+        if len(classes.slot_field) > _MOST_PLACES:
+            raise feed.malformed("the classes claim too many fields")
+    return classes
+
+
+@dataclass(slots=True)
+class _Piece:
+    """What one scan has found, copied out of its room."""
+
+    class_index: NDArray[np.int32]
+    size_bytes: NDArray[np.int64]
+    ref_count: NDArray[np.int32]
+    length: NDArray[np.int64]
+    ref_id: NDArray[np.int32]
+    value_object: NDArray[np.int32]
+    value_kind: NDArray[np.uint8]
+    value_end: NDArray[np.int64]
+    content: NDArray[np.uint8]
+
+
+_ROWS = {
+    "ref_id": REFERENCES,
+    "value_object": VALUES,
+    "value_kind": VALUES,
+    "value_end": VALUES,
+    "content": BYTES,
+}
+
+
+def _objects(feed: Feed, classes: Classes, claimed: int, report: Report) -> Objects:
+    """All objects; fewer than claimed where the file ends too early.
+
+    Raises:
+        MalformedDump: an object contradicts the format, or there is none.
+    """
+    highest = min(claimed, _MOST_OBJECTS)
+    signed = classes.signed_integers()
+    pieces: list[_Piece] = []
+    counts = np.zeros(5, np.int64)
+    room = room_for(_SMALLEST_WINDOW_BYTES)
+    done = 0
+    while done < highest:
+        data = np.frombuffer(feed.data, np.uint8)
+        if 4 * len(room.class_index) < len(data) + 4:
+            room = room_for(len(data))
+        feed.position = scan(
+            data, feed.position, signed, highest - done, highest, room, counts
+        )
+        if counts[FAULT]:
+            raise feed.malformed(FAULTS[counts[FAULT]])
+        if counts[OBJECTS]:
+            piece = _piece(room, counts)
+            piece.value_object += np.int32(done)
+            pieces.append(piece)
+            done += int(counts[OBJECTS])
+        if done < highest and not feed.grow():
+            report.add("truncated_objects", claimed - done, 0, feed.offset)
+            break
+    if not pieces:
+        raise feed.malformed("the snapshot has no objects")
+    return _together(pieces, claimed)
+
+
+def _piece(room: Room, counts: NDArray[np.int64]) -> _Piece:
+    return _Piece(
+        **{
+            name: column[: counts[_ROWS.get(name, OBJECTS)]].copy()
+            for name, column in room._asdict().items()
+        }
+    )
+
+
+def _together(pieces: list[_Piece], claimed: int) -> Objects:
+    def taken(column: str) -> NDArray[np.generic]:
+        arrays = [getattr(piece, column) for piece in pieces]
+        for piece in pieces:
+            setattr(piece, column, None)
+        return np.concatenate(arrays)
+
+    ends, sizes = 0, []
+    for piece in pieces:
+        sizes.append(piece.value_end + ends)
+        ends += len(piece.content)
+    start = np.concatenate([np.zeros(1, np.int64), *sizes])
+    counts = taken("ref_count")
+    ref_start = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ref_start[1:])
+    return Objects(
+        class_index=taken("class_index").astype(np.int32, copy=False),
+        size_bytes=taken("size_bytes").astype(np.int64, copy=False),
+        length=taken("length").astype(np.int64, copy=False),
+        ref_start=ref_start,
+        ref_id=taken("ref_id").astype(np.int32, copy=False),
+        values=ObjectValues(
+            taken("value_object").astype(np.int32, copy=False),
+            taken("value_kind").astype(np.uint8, copy=False),
+            start,
+            taken("content").astype(np.uint8, copy=False),
+        ),
+        claimed_count=claimed,
+    )
+
+
+def _tail(
+    feed: Feed, objects: Objects, report: Report
+) -> tuple[ExternalMemory | None, NDArray[np.int64] | None]:
+    """External properties and identity hashes, as far as the file has them."""
+    if objects.count < objects.claimed_count:
+        return None, None
+    begin = feed.offset
+    try:
+        external = _external(feed, objects.count)
+    except TruncatedDump:
+        report.add("truncated_external_memory", 1, 0, begin)
+        return None, None
+    if feed.position == len(feed.data) and not feed.grow():
+        return external, None  # a file from before identity hashes
+    hashes = np.zeros(objects.count, np.int64)
+    done = 0
+    while done < objects.count:
+        data = np.frombuffer(feed.data, np.uint8)
+        read_now, feed.position = ulebs(data, feed.position, hashes[done:])
+        done += read_now
+        if done < objects.count and not feed.grow():
+            report.add("truncated_hashes", objects.count - done, 0, feed.offset)
+            break
+    end = feed.offset
+    if rest := feed.drain():
+        report.add("bytes_behind_the_end", rest, 0, end)
+    return external, hashes if hashes.any() else None
+
+
+def _external(feed: Feed, objects: int) -> ExternalMemory | None:
+    """Sizes outside the heap, added up for each object.
+
+    Raises:
+        MalformedDump: it contradicts the objects.
+        TruncatedDump: it is not whole.
+    """
+    found: dict[int, list[int]] = {}
+    names: dict[str, int] = {}
+    for _ in range(feed.uleb()):
+        owner, size = feed.uleb(), feed.uleb()
+        name = names.setdefault(feed.text(_LONGEST_NAME_BYTES), len(names))
+        if not 1 <= owner <= objects:
+            raise feed.malformed("external memory belongs to no object")
+        entry = found.setdefault(owner - 1, [0, name])
+        entry[0] += size
+        if entry[0] > MAX_SIZE_BYTES:
+            raise feed.malformed("external memory is larger than any memory")
+    if not found:
+        return None
+    rows = sorted(found)
+    return ExternalMemory(
+        np.array(rows, np.int32),
+        np.array([found[row][0] for row in rows], np.int64),
+        np.array([found[row][1] for row in rows], np.int32),
+        tuple(names),
+    )

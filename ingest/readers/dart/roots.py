@@ -1,0 +1,176 @@
+"""The roots of a Dart snapshot: what its pseudo objects refer to."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from ingest.readers.dart.classes import Classes, Objects
+
+
+class Roots:
+    """The roots, as the snapshot's pseudo objects tell them."""
+
+    def __init__(self, classes: Classes, objects: Objects, isolate: str) -> None:
+        self._classes = classes
+        self._objects = objects
+        self._isolate = isolate
+        self._columns: list[tuple[NDArray[np.int32], ...]] = []
+        self._owners: list[str] = []
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(len(columns[0]) for columns in self._columns)
+
+    def add(
+        self,
+        targets: NDArray[np.int32],
+        kind: RootKind,
+        *,
+        fields: NDArray[np.int32] | None = None,
+        types: NDArray[np.int32] | None = None,
+        owner: int = -1,
+    ) -> None:
+        """Add a root for each of ``targets``, rows of the graph."""
+        many = len(targets)
+        self._columns.append(
+            (
+                targets,
+                np.full(many, kind, np.int32),
+                np.full(many, NO_FIELD, np.int32) if fields is None else fields,
+                np.full(many, NO_TYPE, np.int32) if types is None else types,
+                np.full(many, owner, np.int32),
+            )
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a `HeapGraph`."""
+        target, kind, fields, types, owner = (
+            np.concatenate(column) for column in zip(*self._columns, strict=True)
+        )
+        return {
+            "root_object": target,
+            "root_kind": kind.astype(np.uint8),
+            "root_flags": np.zeros(len(target), np.uint8),
+            "root_field": fields,
+            "root_type": types,
+            "root_owner": owner,
+            "owners": tuple(self._owners),
+        }
+
+    def unfold(self, pseudo: NDArray[np.int64], new_row: NDArray[np.int32]) -> None:
+        """Make roots of the references of pseudo objects, the first being the root."""
+        isolates = pseudo[1:]
+        ports = self._objects.values.pick(isolates)
+        for row in pseudo.tolist():
+            begin, end = self._objects.ref_start[row : row + 2]
+            ids = self._objects.ref_id[begin:end]
+            place = np.flatnonzero(ids > 0)
+            targets = new_row[ids[place] - 1]
+            place, targets = place[targets >= 0], targets[targets >= 0]
+            if row == 0:
+                self.add(targets, RootKind.INTERNAL)
+                continue
+            owner = len(self._owners)
+            port = ports[owner]
+            self._owners.append(
+                self._isolate if len(isolates) == 1 else f"isolate {port}"
+            )
+            self._add_isolate(targets, place, owner)
+
+    def _add_isolate(
+        self, targets: NDArray[np.int32], place: NDArray[np.int64], owner: int
+    ) -> None:
+        static_field, static_type = self._statics
+        static = place < len(static_field)
+        self.add(
+            targets[static],
+            RootKind.STATIC,
+            fields=static_field[place[static]],
+            types=static_type[place[static]],
+            owner=owner,
+        )
+        self.add(targets[~static], RootKind.OTHER, owner=owner)
+
+    @cached_property
+    def _statics(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """int32, twice: field and type of each static's place in an isolate.
+
+        The class ``Isolate`` has the fields' names. Which class has the field, the
+        VM's own ``Field`` objects tell: those with that name whose id is the place.
+        A variable of no class gets its library in front of its name.
+        """
+        classes = self._classes
+        isolate = classes.internal("Isolate")
+        begin, end = classes.first_slot[isolate], classes.first_slot[isolate + 1]
+        fields = np.array(classes.slot_field[begin:end], np.int32)
+        types = np.full(len(fields), NO_TYPE, np.int32)
+        names = list(classes.field_names)
+        known = {
+            (names[row], place): place
+            for place, row in enumerate(fields.tolist())
+            if row >= 0
+        }
+        owners: dict[int, set[int]] = {}
+        for name, place, owner in self._static_fields():
+            if (name, place) in known:
+                owners.setdefault(place, set()).add(owner)
+        by_name = {
+            key: row
+            for row, key in enumerate(
+                zip(classes.names, classes.libraries, strict=True)
+            )
+        }
+        for place, found in owners.items():
+            if len(found) != 1:
+                continue
+            name, library = self._class_named(found.pop())
+            if (name, library) in by_name:
+                types[place] = by_name[(name, library)]
+            elif library:  # a variable of no class
+                text = f"{library}::{names[fields[place]]}"
+                known_names = classes.field_names
+                fields[place] = known_names.setdefault(text, len(known_names))
+        return fields, types
+
+    def _static_fields(self) -> Iterator[tuple[str | None, int, int]]:
+        """Name, id and owner's row of the VM's objects for fields."""
+        classes, objects = self._classes, self._objects
+        kind = classes.internal("Field")
+        if kind < 0:
+            return
+        owner = classes.place(kind, "owner")
+        number = classes.place(kind, "host_offset_or_field_id")
+        rows = np.flatnonzero(objects.class_index == kind)
+        names = objects.values.pick(rows)
+        numbers = np.array([objects.referred(row, number) for row in rows.tolist()])
+        ids = objects.values.pick(numbers.astype(np.int64))
+        for row, name, text in zip(rows.tolist(), names, ids, strict=True):
+            if text is not None and text.isdecimal():
+                yield name, int(text), objects.referred(row, owner)
+
+    def _class_named(self, row: int) -> tuple[str, str]:
+        """Name and library of the class that a VM's object for a class stands for."""
+        classes, objects = self._classes, self._objects
+
+        def follow(row: int, name: str) -> int:
+            if row < 0:
+                return -1
+            place = classes.place(int(objects.class_index[row]), name)
+            return objects.referred(row, place)
+
+        patched = follow(row, "wrapped_class")
+        row = patched if patched >= 0 else row
+        library = follow(follow(row, "library"), "url")
+        name, url = objects.values.pick(np.array([row, library], np.int64))
+        return name or "", url or ""

@@ -1,0 +1,1 @@
+"""What the .NET formats and the live capture share."""

@@ -1,0 +1,1 @@
+"""See `ingest.readers.gcdump.reader`."""

@@ -1,0 +1,262 @@
+"""The graph inside a ``.gcdump``: types, nodes, and what they refer to.
+
+A node is its place in a blob. There stand, as numbers of one to five bytes: its type
+with a bit that says whether a size of its own follows, the count of its children,
+and each child as a distance from the node. Nodes that were referred to but never
+seen share one record, of type 0.
+
+Source: microsoft/perfview, src/MemoryGraph, graph.cs and MemoryGraph.cs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+from ingest.readers.shared.binary import I32, I64
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bytes, Ints, Longs, Number
+    from ingest.readers.dotnet.fastserialization import Archive, Kind
+    from ingest.readers.shared.binary import Feed
+
+FAULTS = (
+    "",
+    "a node ends behind the nodes' bytes",
+    "a number is longer than 32 bits",
+    "a node's type is none of the file's",
+    "a node claims a negative number of children",
+    "a node's child is none of the file's nodes",
+    "nodes share their bytes",
+)
+_CUT, _LONG, _TYPE, _COUNT, _CHILD, _SHARED = range(1, len(FAULTS))
+
+UNDEFINED = "UNDEFINED"
+
+_LONGEST_NUMBER_BYTES = 5
+_WIDE_LOOKED_AT = 64
+
+
+@dataclass(slots=True, eq=False)
+class Nodes:
+    """The graph as it stands in the file.
+
+    Attributes:
+        type_names: Of each type, as the producer spells it.
+        type_modules: The file each comes from; empty where that is not told.
+        type_index: int32 (N,). Row of the types.
+        size_bytes: int64 (N,).
+        ref_start: int64 (N + 1,).
+        ref_target: int32 (E,). Rows of the nodes.
+        address: uint64 (N,); 0 for what is no object.
+        root: Row of the node that all others hang from; -1 for none.
+    """
+
+    type_names: list[str]
+    type_modules: list[str]
+    type_index: NDArray[np.int32]
+    size_bytes: NDArray[np.int64]
+    ref_start: NDArray[np.int64]
+    ref_target: NDArray[np.int32]
+    address: NDArray[np.uint64]
+    root: int
+
+    @property
+    def count(self) -> int:
+        """N."""
+        return len(self.type_index)
+
+
+@kernel
+def _number(blob: Bytes, p: Number) -> tuple[int, int]:
+    """The number at ``p`` and where it ends; that is -1 or less for a fault.
+
+    Big-endian, seven bits a byte, the first of which is the sign.
+    """
+    value: Number = np.int64(0)
+    for i in range(_LONGEST_NUMBER_BYTES):
+        if p + i >= len(blob):
+            return 0, -_CUT
+        byte = np.int64(blob[p + i])
+        low = byte & 0x7F
+        value = low - ((low & 0x40) << 1) if i == 0 else (value << 7) | low
+        if byte < 0x80:
+            wrapped = value & 0xFFFFFFFF
+            return wrapped - ((wrapped & 0x80000000) << 1), p + i + 1
+    return 0, -_LONG
+
+
+@kernel
+def _describe(
+    blob: Bytes,
+    offset: Ints,
+    type_size: Ints,
+    type_index: Ints,
+    size_bytes: Longs,
+    ref_start: Longs,
+    fault_at: Longs,
+) -> int:
+    """Fill all but the children; an index of `FAULTS`, and where it is."""
+    types = len(type_size)
+    ref_start[0] = 0
+    for i in range(len(offset)):
+        begin = np.int64(offset[i]) & 0xFFFFFFFF
+        fault_at[0] = begin
+        kind, p = _number(blob, begin)
+        if p < 0:
+            return -p
+        t = kind >> 1
+        if not 0 <= t < types:
+            return _TYPE
+        size: Number = np.int64(type_size[t])
+        if kind & 1:
+            size, p = _number(blob, p)
+            if p < 0:
+                return -p
+        many, p = _number(blob, p)
+        if p < 0:
+            return -p
+        if many < 0:
+            return _COUNT
+        if many > len(blob) - p:
+            return _CUT
+        type_index[i] = t
+        size_bytes[i] = size
+        ref_start[i + 1] = ref_start[i] + many
+        if ref_start[i + 1] > len(blob):
+            return _SHARED
+    return 0
+
+
+@kernel
+def _children(
+    blob: Bytes, offset: Ints, ref_start: Longs, target: Ints, fault_at: Longs
+) -> int:
+    """Fill the children; an index of `FAULTS`, and where it is."""
+    n = len(offset)
+    for i in range(n):
+        begin = np.int64(offset[i]) & 0xFFFFFFFF
+        if ref_start[i + 1] == ref_start[i]:
+            continue
+        kind, p = _number(blob, begin)
+        if kind & 1:
+            _, p = _number(blob, p)
+        _, p = _number(blob, p)
+        for at in range(ref_start[i], ref_start[i + 1]):
+            fault_at[0] = p
+            delta, p = _number(blob, p)
+            if p < 0:
+                return -p
+            if not 0 <= i + delta < n:
+                return _CHILD
+            target[at] = i + delta
+    return 0
+
+
+def read_nodes(archive: Archive, kind: Kind) -> Nodes:
+    """The fields of a ``Graphs.MemoryGraph``.
+
+    Raises:
+        MalformedDump: they contradict each other.
+        TruncatedDump: the file ends in them.
+    """
+    feed = archive.feed
+    feed.number(I64)  # the sizes' sum
+    root = feed.number(I32)
+    names, modules, sizes = _types(archive)
+    begin = feed.position
+    count = feed.count("nodes")
+    if _is_wide(feed):
+        raise feed.malformed(
+            "a program built for very large graphs has written this, which no other "
+            "program reads; collect the dump with dotnet-gcdump or PerfView"
+        )
+    if not -1 <= root < count:
+        feed.position = begin
+        raise feed.malformed("the root is none of the file's nodes")
+    offset = np.frombuffer(feed.take(count * I32.size), "<i4")
+    blob_size = feed.count("bytes of nodes")
+    blob_at = feed.offset
+    blob = np.frombuffer(feed.take(blob_size), np.uint8)
+    nodes = _decoded(feed, offset, blob, blob_at, np.array(sizes, np.int32))
+    nodes.type_names, nodes.type_modules, nodes.root = names, modules, root
+    if kind.least_reader >= 1:
+        _deferred_types(archive, nodes)
+    if feed.count("addresses") != count:
+        raise feed.malformed("there are not as many addresses as nodes")
+    nodes.address = np.frombuffer(feed.take(count * I64.size), "<u8")
+    return nodes
+
+
+def _types(archive: Archive) -> tuple[list[str], list[str], list[int]]:
+    feed = archive.feed
+    names, modules, sizes = [], [], []
+    for _ in range(feed.count("types")):
+        names.append(archive.text() or "")
+        sizes.append(feed.number(I32))
+        modules.append(archive.text() or "")
+    return names, modules, sizes
+
+
+def _is_wide(feed: Feed) -> bool:
+    """Whether counts and places have eight bytes, of which the high ones are 0."""
+    begin = feed.position
+    head = feed.data[begin : begin + 8 * _WIDE_LOOKED_AT]
+    words = np.frombuffer(head[: len(head) // 8 * 8], "<i4")
+    # No two nodes begin at byte 0, but for the undefined ones.
+    return len(words) >= 8 and not words[::2].any() and bool(words[1::2].all())
+
+
+def _decoded(
+    feed: Feed,
+    offset: NDArray[np.int32],
+    blob: NDArray[np.uint8],
+    blob_at: int,
+    type_size: NDArray[np.int32],
+) -> Nodes:
+    n = len(offset)
+    type_index, size_bytes = np.empty(n, np.int32), np.empty(n, np.int64)
+    ref_start, at = np.zeros(n + 1, np.int64), np.zeros(1, np.int64)
+    target = np.empty(0, np.int32)
+    fault = _describe(blob, offset, type_size, type_index, size_bytes, ref_start, at)
+    if not fault:
+        target = np.empty(int(ref_start[-1]), np.int32)
+        fault = _children(blob, offset, ref_start, target, at)
+    if fault:
+        feed.position = blob_at + min(int(at[0]), len(blob))
+        raise feed.malformed(FAULTS[fault])
+    none = np.empty(0, np.uint64)
+    return Nodes([], [], type_index, size_bytes, ref_start, target, none, -1)
+
+
+def _deferred_types(archive: Archive, nodes: Nodes) -> None:
+    """Name the types that the dump knows by a number only, as of native code."""
+    feed = archive.feed
+    end = archive.region()
+    for row in range(feed.count("types")):
+        type_id = feed.number(I32)
+        path = archive.read("Graphs.Module", lambda _: _module(archive)) or ""
+        suffix = archive.text() or ""
+        if row < len(nodes.type_names) and not nodes.type_names[row]:
+            short = path.replace("\\", "/").rpartition("/")[2]
+            where = f"{short}!" if short else ""
+            nodes.type_names[row] = f"<{where}{type_id & 0xFFFFFFFF:#x}>{suffix}"
+            nodes.type_modules[row] = path
+    archive.pass_tagged()
+    if end is not None:
+        feed.position = end
+
+
+def _module(archive: Archive) -> str:
+    """The path of a ``Graphs.Module``."""
+    feed = archive.feed
+    path = archive.text() or ""
+    feed.take(3 * I64.size)  # base, size, time built
+    archive.text()  # the file of its symbols
+    feed.take(16 + I32.size)  # their id and age
+    return path

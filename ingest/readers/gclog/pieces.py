@@ -1,0 +1,210 @@
+"""The pieces of a gclog, scanned side by side on all cores, put in order.
+
+What a record means depends on the domain it stands in, which a piece cannot know
+before those in front of it are scanned. Domains are few: a piece is scanned as if
+none opened or closed in what is still being scanned, and again where one did.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import local
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.readers.gclog.scan import (
+    INSIDE,
+    KINDS,
+    LINE,
+    NULLS,
+    OFFSET,
+    SECTION,
+    STATE,
+    Room,
+    room_for,
+    scan,
+)
+from ingest.readers.shared.threads import cores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from concurrent.futures import Future
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Longs
+
+_KEPT_ROOM_BYTES = 4 << 20
+
+
+@dataclass(slots=True)
+class Piece:
+    """The columns of one piece of the file; ids are the dump's own.
+
+    Attributes:
+        object_id: uint64 (N,).
+        object_type_id: uint64 (N,).
+        object_size_bytes: int64 (N,).
+        object_section: int32 (N,).
+        object_ref_count: int32 (N,).
+        object_line: uint32 (N,). 1-based, modulo 2^32.
+        reference_id: uint64 (E,), nulls left out.
+        root: int64 (R, 6): object id, kind, flags, has a container, container's
+            type id, section. Ids are the bits of a uint64.
+        root_line: int64 (R,).
+    """
+
+    object_id: NDArray[np.uint64]
+    object_type_id: NDArray[np.uint64]
+    object_size_bytes: NDArray[np.int64]
+    object_section: NDArray[np.int32]
+    object_ref_count: NDArray[np.int32]
+    object_line: NDArray[np.uint32]
+    reference_id: NDArray[np.uint64]
+    root: NDArray[np.int64]
+    root_line: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One piece scanned by itself: its lines count from 0.
+
+    Attributes:
+        piece: Its columns.
+        types, events: As in `Scanner`.
+        before: (section, state) that it was scanned under.
+        state: int64 (5,): lines, section, state, null references, offset; behind it.
+        book: As in `Scanner`.
+    """
+
+    piece: Piece
+    types: list[tuple[int, int, bytes, int]]
+    events: list[tuple[int, int, bytes, int]]
+    before: tuple[int, int]
+    state: Longs
+    book: Longs
+
+
+class Scanner:
+    """Scans a gclog piece by piece and keeps what outlives a piece.
+
+    Attributes:
+        types: (id, section, name as bytes, line) of each ``t`` record.
+        events: (kind, section, rest of the line as bytes, line) of each ``a`` and
+            ``c`` record, and of each record that stands outside any domain first.
+        book: int64 (kinds, 3): count, first line and first byte offset of each of
+            `KINDS`; the offset counts decompressed bytes, without a byte order mark.
+    """
+
+    def __init__(self) -> None:
+        self._state = np.zeros(5, np.int64)
+        self._state[SECTION] = -1
+        self._own = local()
+        self.book = np.zeros((len(KINDS), 3), np.int64)
+        self.types: list[tuple[int, int, bytes, int]] = []
+        self.events: list[tuple[int, int, bytes, int]] = []
+
+    @property
+    def line(self) -> int:
+        """Lines scanned so far."""
+        return int(self._state[LINE])
+
+    @property
+    def offset(self) -> int:
+        """Bytes scanned so far."""
+        return int(self._state[OFFSET])
+
+    @property
+    def null_reference_count(self) -> int:
+        """References to id 0 so far."""
+        return int(self._state[NULLS])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a domain is open, so that the file ended without closing it."""
+        return bool(self._state[STATE] == INSIDE)
+
+    def scan(self, texts: Iterable[bytes]) -> Iterator[Piece]:
+        """Scan ``texts``, each ending at a line end or at the end of the file.
+
+        No more of them are held at a time than there are cores, and one.
+        """
+        workers = cores()
+        running: deque[tuple[bytes, int, Future[_Scan]]] = deque()
+        offset = self.offset
+        with ThreadPoolExecutor(workers) as pool:
+            for text in texts:
+                before = self._before()
+                running.append(
+                    (text, offset, pool.submit(self._scan, text, offset, before))
+                )
+                offset += len(text)
+                # Of the first piece all others want to know the domain.
+                while len(running) > (workers if self.offset else 0):
+                    yield self._take(*running.popleft())
+            while running:
+                yield self._take(*running.popleft())
+
+    def _before(self) -> tuple[int, int]:
+        return int(self._state[SECTION]), int(self._state[STATE])
+
+    def _scan(self, text: bytes, offset: int, before: tuple[int, int]) -> _Scan:
+        """Scan one piece on a thread of its own."""
+        room = self._room(len(text))
+        state = np.array([0, *before, 0, offset], np.int64)
+        book = np.zeros((len(KINDS), 3), np.int64)
+        n, e, t, r, v = scan(np.frombuffer(text, np.uint8), state, room, book)
+        return _Scan(
+            Piece(
+                room.object_id[:n].copy(),
+                room.object_type_id[:n].copy(),
+                room.object_size_bytes[:n].copy(),
+                room.object_section[:n].copy(),
+                room.object_ref_count[:n].copy(),
+                room.object_line[:n].copy(),
+                room.reference_id[:e].copy(),
+                room.root[:r].copy(),
+                room.root_line[:r].copy(),
+            ),
+            [
+                (id_bits % 2**64, section, text[start:end], line)
+                for id_bits, section, start, end, line in room.type[:t].tolist()
+            ],
+            [
+                (kind, section, text[start:end], line)
+                for kind, start, end, line, section in room.event[:v].tolist()
+            ],
+            before,
+            state,
+            book,
+        )
+
+    def _room(self, size_bytes: int) -> Room:
+        """This thread's room: pages that are touched once need not be again."""
+        if size_bytes > _KEPT_ROOM_BYTES:
+            return room_for(size_bytes)
+        kept: Room | None = getattr(self._own, "room", None)
+        if kept is None:
+            kept = self._own.room = room_for(_KEPT_ROOM_BYTES)
+        return kept
+
+    def _take(self, text: bytes, offset: int, future: Future[_Scan]) -> Piece:
+        """Put the next piece behind those before it."""
+        found = future.result()
+        if found.before != self._before():
+            found = self._scan(text, offset, self._before())
+        lines = self.line
+        self.types += [(i, s, name, line + lines) for i, s, name, line in found.types]
+        self.events += [(k, s, rest, line + lines) for k, s, rest, line in found.events]
+        fresh = (self.book[:, 0] == 0) & (found.book[:, 0] > 0)
+        self.book[fresh, 1] = found.book[fresh, 1] + lines
+        self.book[fresh, 2] = found.book[fresh, 2]
+        self.book[:, 0] += found.book[:, 0]
+        found.state[[LINE, NULLS]] += self._state[[LINE, NULLS]]
+        self._state = found.state
+        found.piece.object_line += np.uint32(lines % 2**32)
+        found.piece.root_line += lines
+        return found.piece

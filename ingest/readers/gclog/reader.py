@@ -1,0 +1,158 @@
+"""gclog, version 2: heap dumps of .NET Compact Framework and XNA.
+
+Text, one record a line, elements separated by blanks, every number but the
+version hexadecimal without a prefix::
+
+    a 2 NAME [CLOCK]            an application domain opens
+    t TYPE NAME                 a type; the name is the rest of the line
+    o OBJECT TYPE SIZE OBJECT*  an object and what it refers to
+    r OBJECT KIND FLAGS [TYPE]  a root; TYPE contains the static field (kind 4)
+    c NAME [CLOCK]              the domain closes
+
+Types may follow their use or be missing, objects may be missing, ids are scoped
+to their domain. Whatever is irregular is counted by kind and put up with.
+
+Source: S. Pratschner, "Write your own GC Heap Viewer for the .Net Compact
+Framework" (2007), and "Heap Dump File Information" of the XNA Game Studio
+documentation. Line ends, encodings and scopes are not described there: the
+choices here are the most forgiving ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ingest.heap.graph import Domain
+from ingest.readers.gclog.assembly import NAME, Columns, assemble
+from ingest.readers.gclog.pieces import Scanner
+from ingest.readers.gclog.scan import CLOSED, IMPLIED, KINDS, OPENED
+from ingest.readers.shared.irregularities import Report
+from ingest.readers.shared.lines import decode, to_utf8, whole_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.heap.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.readers.base import ReadOptions
+    from ingest.readers.source import Source
+
+__all__ = ["NAME", "TITLE", "read", "sniff"]
+
+TITLE = ".NET Compact Framework / XNA heap dump"
+
+_RECORD = re.compile(
+    rb"[ \t]*(?:[aA][ \t]+[0-9A-Fa-f]{1,8}(?:[ \t]+\S.*)?"
+    rb"|[cC][ \t]+\S.*"
+    rb"|[tT][ \t]+[0-9A-Fa-f]{1,16}(?:[ \t](?![ \t]*[01][ \t]).*)?"
+    rb"|[oO](?:[ \t]+[0-9A-Fa-f]+){3,}[ \t]*"
+    rb"|[rR][ \t]+[0-9A-Fa-f]+[ \t]+[0-9A-Fa-f][ \t]+[0-9A-Fa-f]{1,2}"
+    rb"(?:[ \t]+[0-9A-Fa-f]+)?[ \t]*)"
+)
+_CLOSE = re.compile(rb"[ \t]*[cC][ \t]+\S")
+_CLOCK = re.compile(r"(.*\S)[ \t]+([0-9A-Fa-f]{1,8})[ \t]*")
+_VERSION = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})(?:[ \t]+|$)")
+
+
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is a gclog's: its first line, and most lines, are records."""
+    text = b"".join(to_utf8([head]))
+    lines = [line for line in re.split(rb"[\r\n]+", text[:16384]) if line.strip(b" \t")]
+    if not lines:
+        return False
+    if len(lines) > 1:
+        lines.pop()  # perhaps cut
+    good = sum(_RECORD.fullmatch(line) is not None for line in lines)
+    whole = _RECORD.fullmatch(lines[0]) is not None
+    if len(lines) == 1 and not whole and len(lines[0]) >= 16384:
+        # An object with a long list of references, cut in the middle.
+        return _RECORD.match(lines[0]) is not None
+    return whole and 2 * good > len(lines)
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read the gclog in ``source``; see `ingest.readers.base.Reader.read`.
+
+    Memory while reading: about 47 bytes an object and 12 a reference.
+    """
+    scanner = Scanner()
+    report = Report(strict=options.strict, name=source.name)
+    rest = b""
+
+    def lines() -> Iterator[bytes]:
+        nonlocal rest
+        for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
+            whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+            yield text[:whole]
+            rest = text[whole:]
+
+    pieces = list(scanner.scan(lines()))
+    # The last line may have no end. Where its domain is not closed either, the file
+    # was cut, and half a number is worse than none.
+    if rest and scanner.is_open and not _CLOSE.match(rest):
+        report.add("truncated_line", 1, scanner.line + 1, scanner.offset)
+    elif rest:
+        pieces += scanner.scan([rest])
+    for kind, (count, line, offset) in zip(KINDS, scanner.book.tolist(), strict=True):
+        report.add(kind, count, line, offset)
+    if scanner.is_open:
+        report.add("unclosed_domain", 1, scanner.line, None)
+    if source.truncated:
+        report.add("truncated_compression", 1, scanner.line, None)
+    domains = _domains(scanner.events, report)
+    return assemble(Columns(pieces), scanner, domains, report)
+
+
+def _readings(text: str) -> list[tuple[str, int | None]]:
+    """How the rest of an ``a`` or ``c`` record can be read: (name, clock)."""
+    whole = (text.strip(" \t"), None)
+    if match := _CLOCK.fullmatch(text):
+        return [(match[1].strip(" \t"), int(match[2], 16)), whole]
+    return [whole]
+
+
+def _domains(
+    events: list[tuple[int, int, bytes, int]], report: Report
+) -> tuple[Domain, ...]:
+    """The domains in the order of their sections.
+
+    A name may end in something that looks like a clock (``my face``): of all
+    readings the one is taken under which the names in ``a`` and ``c`` agree.
+    """
+    if not events:
+        return (Domain("", complete=False),)
+    opened: dict[int, list[tuple[str, int | None]]] = {}
+    closed: dict[int, tuple[list[tuple[str, int | None]], int]] = {}
+    implied: set[int] = set()
+    for kind, section, rest, line in events:
+        if kind == OPENED:
+            version = _VERSION.match(rest)
+            if version is None:
+                report.add("malformed_domain", 1, line, None)
+            elif int(version[1], 16) != 2:
+                report.add("unknown_version", 1, line, None)
+            name = rest[version.end() :] if version else rest
+            opened[section] = _readings(decode(name))
+        elif kind == CLOSED:
+            closed[section] = (_readings(decode(rest)), line)
+        elif kind == IMPLIED:
+            implied.add(section)
+    domains = []
+    for section in range(max(*opened, *implied, 0) + 1):
+        if section in implied:
+            domains.append(Domain("", complete=False))
+            continue
+        starts = opened[section]
+        if section not in closed:
+            domains.append(Domain(*starts[0], ended_ms=None, complete=False))
+            continue
+        ends, line = closed[section]
+        for start in starts:
+            if end := next((end for end in ends if end[0] == start[0]), None):
+                domains.append(Domain(*start, ended_ms=end[1]))
+                break
+        else:
+            report.add("domain_name_mismatch", 1, line, None)
+            domains.append(Domain(*starts[0], ended_ms=ends[0][1]))
+    return tuple(domains)

@@ -1,0 +1,1 @@
+"""What any format may use."""

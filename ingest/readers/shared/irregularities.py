@@ -1,0 +1,91 @@
+"""What a reader met and put up with, counted; or refused, if it shall be strict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.errors import MalformedDump, TruncatedDump
+from ingest.heap.graph import Irregularity
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Lines = NDArray[np.integer[Any]]
+
+
+_NO_FAULTS = frozenset({"other_heap_dump"})
+"""What is worth a word, but wrong with no file."""
+
+
+class Report:
+    """Irregularities by kind; with ``strict``, `finish` refuses the first.
+
+    Kinds whose names begin with ``truncated_`` or ``unclosed_`` mean that the file
+    ends too early.
+
+    Attributes:
+        name: Of the dump, for messages.
+    """
+
+    def __init__(self, *, strict: bool, name: str) -> None:
+        self._strict = strict
+        self.name = name
+        self._found: dict[str, tuple[int, int, int | None]] = {}
+
+    def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
+        """Count ``kind``; of several calls the earliest place is kept.
+
+        Args:
+            kind: Its name.
+            count: How many; 0 is nothing.
+            line: 1-based, or 0 in a binary file.
+            offset: Byte offset, where it is known.
+        """
+        if not count:
+            return
+        before = self._found.get(kind)
+        if before:
+            first = min(before, (0, line, offset), key=lambda entry: entry[1])
+            self._found[kind] = (before[0] + count, first[1], first[2])
+        else:
+            self._found[kind] = (count, line, offset)
+
+    def add_lines(self, kind: str, lines: Lines) -> None:
+        """Count one for each of ``lines``."""
+        if len(lines):
+            self.add(kind, len(lines), int(lines.min()), None)
+
+    def finish(self) -> tuple[Irregularity, ...]:
+        """All irregularities, the earliest first.
+
+        Raises:
+            MalformedDump, TruncatedDump: with ``strict``, for the earliest.
+        """
+        found = sorted(
+            self._found.items(),
+            # Those without a place follow from the others.
+            key=lambda item: (
+                not item[1][1] and item[1][2] is None,
+                item[1][1],
+                item[1][2] or 0,
+                item[0],
+            ),
+        )
+        faults = [entry for entry in found if entry[0] not in _NO_FAULTS]
+        if self._strict and faults:
+            kind, (_, line, offset) = faults[0]
+            cut = kind.startswith(("truncated_", "unclosed_"))
+            error = TruncatedDump if cut else MalformedDump
+            raise error(
+                f"{kind.replace('_', ' ')}; without --strict it is counted instead",
+                path=self.name,
+                line=line or None,
+                offset=offset,
+            )
+        return tuple(
+            Irregularity(kind, count, line or None, offset)
+            for kind, (count, line, offset) in found
+        )

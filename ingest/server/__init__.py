@@ -1,0 +1,1 @@
+"""A Neo4j to talk to: its jars, its launch, its home folder, its memory."""

@@ -1,0 +1,441 @@
+"""The jars of Neo4j: which they are, and how they reach the user's cache.
+
+A lock file names every jar with its SHA-256. Two are shipped; for another
+version one is resolved and kept in the cache. A jar that bears its final name in
+the cache is whole and was verified, so that a start offline only has to look
+whether all of them are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import tempfile
+import threading
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from ingest.errors import EmbeddedError
+from ingest.places import places
+
+if TYPE_CHECKING:
+    import requests
+
+    from ingest.progress import Progress
+
+EXTRA_HINT = "install heaproots[embedded], or use a server of your own by NEO4J_URI"
+"""What to do where the packages for an embedded server are missing."""
+
+_THREADS = 8
+_TRIES = 3
+_CHUNK_BYTES = 1 << 18
+_TIMEOUTS_S = (10, 60)
+_STALE_S = 86400
+_BROWSER = "org.neo4j.client:neo4j-browser:5.24.0"
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One file of a Maven repository.
+
+    Attributes:
+        sha256: In hexadecimal; empty while it is not known.
+
+    Raises:
+        EmbeddedError: If a part of the name could lead out of the repository's
+            folder.
+    """
+
+    group: str
+    name: str
+    version: str
+    classifier: str
+    packaging: str
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        parts = [self.group, self.name, self.version, self.packaging]
+        if self.classifier:
+            parts.append(self.classifier)
+        if not all(_WORD.fullmatch(part) for part in parts):
+            raise EmbeddedError(
+                f"a lock file names the artifact {str(self)!r}, which cannot be: "
+                "remove that lock file"
+            )
+
+    def __str__(self) -> str:
+        return ":".join(filter(None, (self.group, self.name, self.version))) + (
+            f":{self.classifier}" if self.classifier else ""
+        )
+
+    @property
+    def path(self) -> str:
+        """Below the repository, with slashes."""
+        tail = f"-{self.classifier}" if self.classifier else ""
+        return (
+            f"{self.group.replace('.', '/')}/{self.name}/{self.version}/"
+            f"{self.name}-{self.version}{tail}.{self.packaging}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """All jars of one version of Neo4j, in the order of the class path."""
+
+    version: str
+    artifacts: tuple[Artifact, ...]
+
+    def paths(self) -> tuple[Path, ...]:
+        """Where the jars lie in the cache, be they there or not."""
+        return tuple(_repository() / entry.path for entry in self.artifacts)
+
+
+def lock_for(version: str, progress: Progress, *, maven_url: str) -> Lock:
+    """The lock of a version: shipped, from the cache, or resolved now.
+
+    Resolving takes a minute or two and fetches the jars too.
+
+    Raises:
+        EmbeddedError: If there is no such version, or it cannot be resolved now.
+    """
+    name = f"neo4j-{version}.lock.toml"
+    shipped = resources.files("ingest.server") / "locks" / name
+    if shipped.is_file():
+        return read_lock(version, shipped.read_text(encoding="utf-8"), name)
+    cached = places().cache / "locks" / name
+    if cached.is_file():
+        return read_lock(version, cached.read_text(encoding="utf-8"), str(cached))
+    return _resolve(version, progress, maven_url=maven_url, target=cached)
+
+
+def read_lock(version: str, text: str, source: str) -> Lock:
+    """Parse a lock in jgo's format.
+
+    Raises:
+        EmbeddedError: If it is not one.
+    """
+    try:
+        rows = tomllib.loads(text)["dependencies"]
+        artifacts = tuple(
+            Artifact(
+                group=row["groupId"],
+                name=row["artifactId"],
+                version=row["version"],
+                classifier=row.get("classifier", ""),
+                packaging=row.get("packaging", "jar"),
+                sha256=row.get("sha256", ""),
+            )
+            for row in rows
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbeddedError(f"{source} is not a lock file: remove it") from error
+    for entry in artifacts:
+        if not _SHA256.fullmatch(entry.sha256):
+            raise EmbeddedError(f"{source} has no SHA-256 for {entry}: remove it")
+    return Lock(version, artifacts)
+
+
+def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]:
+    """Bring every jar of the lock into the cache; silent if all are there.
+
+    Returns:
+        The jars, in the order of the class path.
+
+    Raises:
+        EmbeddedError: If one cannot be had or is not what the lock says.
+    """
+    missing = [
+        entry
+        for entry, path in zip(lock.artifacts, lock.paths(), strict=True)
+        if not path.is_file()
+    ]
+    if missing:
+        total = len(lock.artifacts)
+        _fetch_all(
+            missing,
+            progress,
+            maven_url=maven_url,
+            stage=f"fetch Neo4j {lock.version} ({total} jars, once)",
+            total=total,
+        )
+    return lock.paths()
+
+
+def _repository() -> Path:
+    # Resolved, since an archive of classes knows its jars by their paths.
+    return (places().cache / "maven").resolve()
+
+
+class _Cancelled(Exception):
+    """Another download failed, or the user gave up."""
+
+
+def _fetch_all(
+    artifacts: list[Artifact],
+    progress: Progress,
+    *,
+    maven_url: str,
+    stage: str,
+    total: int,
+) -> dict[Artifact, str]:
+    """Download side by side; the first failure ends the others.
+
+    Returns:
+        The SHA-256 of each.
+    """
+    cancelled = threading.Event()
+    before = total - len(artifacts)
+    progress(stage, before, total)
+    digests = {}
+    with _session() as session, ThreadPoolExecutor(_THREADS) as pool:
+        tasks = {
+            pool.submit(_fetch_one, session, maven_url, entry, cancelled): entry
+            for entry in artifacts
+        }
+        try:
+            for done, task in enumerate(as_completed(tasks), start=1):
+                digests[tasks[task]] = task.result()
+                progress(stage, before + done, total)
+        except BaseException:
+            cancelled.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return digests
+
+
+def _fetch_one(
+    session: requests.Session,
+    maven_url: str,
+    artifact: Artifact,
+    cancelled: threading.Event,
+) -> str:
+    """Download, verify and put one jar in its place; its SHA-256."""
+    target = _repository() / artifact.path
+    url = f"{maven_url.rstrip('/')}/{artifact.path}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
+        handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                sha256, sha1 = _receive(session, url, stream, cancelled)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if artifact.sha256:
+                whole = sha256 == artifact.sha256
+            else:
+                # Without a lock the repository's own sum is all there is to ask.
+                whole = _text(session, f"{url}.sha1").lower().split()[:1] == [sha1]
+            if not whole:
+                raise EmbeddedError(
+                    f"{artifact}: wrong checksum of {url}: what was fetched has been "
+                    "removed; try again, or correct the mirror (INGEST_MAVEN_URL)"
+                )
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise disk_error(error, places().cache) from error
+    return sha256
+
+
+def _sweep(target: Path) -> None:
+    """Remove what a killed process left, but not what another one writes now."""
+    for part in target.parent.glob(f".{target.name}.*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > _STALE_S:
+                part.unlink()
+
+
+def _receive(
+    session: requests.Session, url: str, stream: BinaryIO, cancelled: threading.Event
+) -> tuple[str, str]:
+    """Write a body to ``stream``; its SHA-256 and SHA-1.
+
+    urllib3 repeats what fails before the body; a body that breaks off is repeated
+    here.
+    """
+    from requests import RequestException
+
+    for left in reversed(range(_TRIES)):
+        stream.seek(0)
+        stream.truncate()
+        sha256, sha1 = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
+        with _get(session, url) as answer:
+            chunks = answer.iter_content(_CHUNK_BYTES)
+            while True:
+                if cancelled.is_set():
+                    raise _Cancelled
+                try:
+                    chunk = next(chunks, None)
+                except RequestException as error:
+                    if not left:
+                        raise _network_error(url, error) from error
+                    break
+                if chunk is None:
+                    return sha256.hexdigest(), sha1.hexdigest()
+                sha256.update(chunk)
+                sha1.update(chunk)
+                stream.write(chunk)
+    raise AssertionError("the last try returns or raises")
+
+
+def _text(session: requests.Session, url: str) -> str:
+    from requests import RequestException
+
+    try:
+        with _get(session, url) as answer:
+            return answer.text
+    except RequestException as error:
+        raise _network_error(url, error) from error
+
+
+def _get(session: requests.Session, url: str) -> requests.Response:
+    from requests import RequestException
+
+    try:
+        answer = session.get(url, stream=True, timeout=_TIMEOUTS_S)
+    except RequestException as error:
+        raise _network_error(url, error) from error
+    if answer.status_code != 200:
+        answer.close()
+        raise EmbeddedError(
+            f"{url}: HTTP status {answer.status_code}: check neo4j_version "
+            "(INGEST_NEO4J_VERSION) and the mirror (INGEST_MAVEN_URL)"
+        )
+    return answer
+
+
+def _session() -> requests.Session:
+    try:
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3.util.retry import Retry
+    except ImportError as error:
+        raise EmbeddedError(f"Neo4j cannot be fetched: {EXTRA_HINT}") from error
+    retry = Retry(
+        total=3,
+        backoff_factor=0.5,
+        status_forcelist=(429, 500, 502, 503, 504),
+        raise_on_status=False,
+    )
+    session = requests.Session()
+    # Jars are compressed, and their sums are those of the bytes as stored.
+    session.headers["Accept-Encoding"] = "identity"
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(pool_maxsize=_THREADS, max_retries=retry))
+    return session
+
+
+def _network_error(url: str, error: Exception) -> EmbeddedError:
+    return EmbeddedError(
+        f"{url} cannot be fetched ({type(error).__name__}): Neo4j is fetched once, "
+        "for which the network is needed; set a proxy (HTTPS_PROXY) or a mirror "
+        "(INGEST_MAVEN_URL), or use a server of your own by NEO4J_URI"
+    )
+
+
+def disk_error(error: OSError, folder: Path) -> EmbeddedError:
+    """What to tell the user of a failed write below ``folder``."""
+    if error.errno == errno.ENOSPC:
+        return EmbeddedError(
+            f"the disk of {folder} is full: free some space there, or set INGEST_HOME "
+            "to a folder on another one"
+        )
+    return EmbeddedError(
+        f"{folder} cannot be used ({error.strerror or error}): correct its "
+        "permissions, or set INGEST_HOME to another folder"
+    )
+
+
+def _resolve(version: str, progress: Progress, *, maven_url: str, target: Path) -> Lock:
+    try:
+        from jgo.env._lockfile import LockedDependency, LockFile
+    except ImportError as error:
+        raise EmbeddedError(
+            f"Neo4j {version} cannot be resolved: {EXTRA_HINT}"
+        ) from error
+    stage = f"resolve Neo4j {version} (once, a minute or two)"
+    progress(stage, 0, None)
+    unverified = _resolved(version, maven_url)
+    digests = _fetch_all(
+        unverified,
+        progress,
+        maven_url=maven_url,
+        stage=f"fetch Neo4j {version} ({len(unverified)} jars, once)",
+        total=len(unverified),
+    )
+    artifacts = tuple(replace(entry, sha256=digests[entry]) for entry in unverified)
+    lock_file = LockFile(
+        [
+            LockedDependency(
+                groupId=entry.group,
+                artifactId=entry.name,
+                version=entry.version,
+                packaging=entry.packaging,
+                classifier=entry.classifier or None,
+                sha256=entry.sha256,
+            )
+            for entry in artifacts
+        ]
+    )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            part = Path(folder) / target.name
+            lock_file.save(part)
+            part.replace(target)
+    except OSError as error:
+        raise disk_error(error, places().cache) from error
+    return Lock(version, artifacts)
+
+
+def _resolved(version: str, maven_url: str) -> list[Artifact]:
+    """What the poms say; no jar is touched."""
+    from jgo.maven import MavenContext
+    from jgo.parse import Coordinate
+
+    server = Artifact("org.neo4j", "neo4j", version, "", "pom")
+    with _session() as session:  # an unknown version is better said by us than by jgo
+        _text(session, f"{maven_url.rstrip('/')}/{server.path}")
+    # The poms go to a folder of this one run: jgo writes them in place, and a
+    # half-written one would spoil every later run.
+    with tempfile.TemporaryDirectory() as folder:
+        context = MavenContext(
+            repo_cache=Path(folder), remote_repos={"central": maven_url}
+        )
+        wanted = [
+            context.create_dependency(replace(Coordinate.parse(name), scope="compile"))
+            for name in (f"org.neo4j:neo4j:{version}", _BROWSER)
+        ]
+        try:
+            inputs, transitive = context.resolver.resolve(wanted)
+        except Exception as error:  # jgo has no class of its own for a failed resolve
+            raise EmbeddedError(
+                f"Neo4j {version} cannot be resolved from {maven_url} ({error}): try "
+                "again, or choose a version that needs no resolving"
+            ) from error
+        return [
+            Artifact(
+                entry.artifact.groupId,
+                entry.artifact.artifactId,
+                entry.artifact.version,
+                entry.artifact.classifier or "",
+                entry.artifact.packaging,
+            )
+            for entry in (
+                *inputs,
+                *(e for e in transitive if e.scope in ("compile", "runtime")),
+            )
+        ]

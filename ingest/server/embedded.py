@@ -1,0 +1,488 @@
+"""Our own Neo4j: a Community server of one user, on loopback, from packages only.
+
+Its files are those of `ingest.server.home`. ``server.json`` may outlive its process
+and be wrong in any way: a process is ours only if it bears our home folder in its
+command line. One that is ours but that ``server.json`` does not know (killed between
+the start and the writing) is found by that, and ended before another is started.
+
+A bulk load makes a new store beside the running server and swaps it in: what is
+current is decided by one file, written last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+import psutil
+
+from ingest.errors import EmbeddedError
+from ingest.places import places
+from ingest.progress import silent
+from ingest.server import artifacts, memory
+from ingest.server.class_archive import archive_flags
+from ingest.server.home import Home, State
+from ingest.server.launch import (
+    LOOPBACK,
+    configuration,
+    environment,
+    free_port,
+    jvm_flags,
+    last_words,
+    main_class,
+    packaged_java,
+)
+from ingest.server.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ingest.progress import Progress
+    from ingest.settings import Settings
+
+USERNAME = "neo4j"
+DATABASE = "neo4j"
+
+_BOLT_PORT, _HTTP_PORT = 7687, 7474
+_START_S, _STOP_S, _REFUSED_S, _POLL_S = 120.0, 60.0, 10.0, 0.25
+# A step of the system's clock moves the time at which a process seems created.
+_CREATED_TOLERANCE_S = 5.0
+_PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
+_STAGE = "start Neo4j"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A running server, and how to get in."""
+
+    bolt_uri: str
+    http_url: str
+    username: str
+    password: str = field(repr=False)
+    version: str
+    pid: int
+
+
+class _PortTaken(EmbeddedError):
+    """Another process listens where Neo4j wanted to."""
+
+
+class EmbeddedServer:
+    """The server of one user and one series of Neo4j, running or not.
+
+    Attributes:
+        version: The version a start would run.
+        home: Its folder, which is also its ``NEO4J_HOME``.
+        files: What lies in it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.version = settings.neo4j_version
+        year, month, _ = self.version.split(".")
+        # Resolved, because a process is known by this path in its command line.
+        self.home = places().state.resolve() / f"neo4j-{year}.{month}"
+        self._home_argument = f"--home-dir={self.home}"
+        self.files = Home(self.home)
+
+    @property
+    def log_path(self) -> Path:
+        """What the server last started has printed."""
+        return self.home / "logs" / "console.log"
+
+    def running(self) -> Endpoint | None:
+        """The server, if it runs and has been ready; waits for nothing."""
+        state = self.files.read_state()
+        if state is None or not state.ready or self._known_process(state) is None:
+            return None
+        password = self.files.read_password()
+        return None if password is None else _endpoint(state, password)
+
+    def start(self, progress: Progress = silent) -> Endpoint:
+        """Start the server and wait until it answers; a running one is returned.
+
+        Of several commands that do this at once, one starts it and the others get
+        the same server. The first start of a version fetches it.
+
+        Raises:
+            EmbeddedError: If it cannot be fetched, started, or be ready in time.
+        """
+        if endpoint := self.running():
+            return endpoint
+        with self._lock(progress):
+            state = self.files.read_state()
+            process = self._known_process(state)
+            current = state is not None and state.data == self.files.data.name
+            if state is not None and process is not None and current:
+                # Ready by now, or left by a command that was killed waiting.
+                return self._finish(process, state, progress, stage=_STAGE)
+            # One that is left is on a store that was never made current.
+            self._end_ours(process, progress)
+            try:
+                return self._start_new(state, progress, stage=_STAGE)
+            except _PortTaken:  # between our look and Neo4j's own
+                return self._start_new(
+                    state, progress, stage=f"{_STAGE} on another port"
+                )
+
+    def stop(self, progress: Progress = silent) -> bool:
+        """Stop the server cleanly, or by force after a minute.
+
+        Returns:
+            Whether there was one to stop.
+        """
+        if not self.home.is_dir():
+            return False
+        with self._lock(progress):
+            state = self.files.read_state()
+            stopped = self._end_ours(self._known_process(state), progress)
+            if state is not None:
+                self.files.write_state(replace(state, pid=0, created=0.0, ready=False))
+            return stopped
+
+    def admin(
+        self, arguments: Sequence[str], progress: Progress = silent
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``neo4j-admin`` with this server's home, and return what it said.
+
+        Raises:
+            EmbeddedError: If there is no Java or Neo4j for it.
+        """
+        java, _ = packaged_java(self.version)
+        jars = self.jars(progress)
+        self.files.make()
+        return subprocess.run(
+            [str(java), "org.neo4j.cli.AdminTool", *arguments],
+            env=environment(self.home, jars),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+
+    def swap(
+        self, data: Path, finish: Callable[[Endpoint], None], progress: Progress
+    ) -> Endpoint:
+        """Serve from ``data``, a folder with an imported store, from now on.
+
+        The users come along. If anything fails, the server runs on the old folder
+        again; if this process is killed, the next start is on the old one before
+        ``store`` names the new one, and on the new one after that.
+
+        Args:
+            data: From `Home.new_data`, imported into.
+            finish: Completes and checks the new store while nobody else uses it.
+            progress: Told of stopping and starting.
+
+        Raises:
+            EmbeddedError: it does not start on ``data``.
+        """
+        with self._lock(progress):
+            state = self.files.read_state()
+            self._end_ours(self._known_process(state), progress)
+
+            def commit(endpoint: Endpoint) -> None:
+                finish(endpoint)
+                self.files.use_data(data)
+
+            try:
+                self.files.carry_users(data)
+                return self._start_new(
+                    state, progress, stage=_STAGE, data=data, commit=commit
+                )
+            except BaseException:
+                if self.files.data != data:
+                    self._start_new(state, progress, stage=_STAGE)
+                raise
+
+    def _start_new(
+        self,
+        before: State | None,
+        progress: Progress,
+        *,
+        stage: str,
+        data: Path | None = None,
+        commit: Callable[[Endpoint], None] | None = None,
+    ) -> Endpoint:
+        java, java_major = packaged_java(self.version)
+        jars = self.jars(progress)
+        data = data or self.files.data
+        sizes = memory.fit(
+            self._settings.heap_mib,
+            self._settings.page_cache_mib,
+            total_mib=memory.total_mib(),
+        )
+        self.files.password()
+        bolt = free_port(before.bolt_port if before else _BOLT_PORT)
+        http = free_port(before.http_port if before else _HTTP_PORT, other_than=bolt)
+        (self.home / "conf" / "neo4j.conf").write_text(
+            configuration(
+                self.version, data=data, bolt_port=bolt, http_port=http, sizes=sizes
+            ),
+            encoding="utf-8",
+        )
+        if not self.files.has_users():
+            self._tell_password(progress)
+        command = [
+            str(java),
+            *jvm_flags(self.version, java_major, heap_mib=sizes.heap_mib),
+            *archive_flags(java, jars, self.home / "run" / "classes.jsa"),
+            main_class(jars, self.version),
+            self._home_argument,
+            f"--config-dir={self.home / 'conf'}",
+            "--console-mode",
+        ]
+        process = self._spawn(command, environment(self.home, jars))
+        try:
+            state = State(
+                self.version,
+                bolt,
+                http,
+                process.pid,
+                process.create_time(),
+                data=data.name,
+            )
+            self.files.write_state(state)
+            return self._finish(process, state, progress, stage=stage, commit=commit)
+        except BaseException:  # Ctrl-C too: nothing half started stays
+            _end(process, progress)
+            raise
+
+    def _finish(
+        self,
+        process: psutil.Process,
+        state: State,
+        progress: Progress,
+        *,
+        stage: str,
+        commit: Callable[[Endpoint], None] | None = None,
+    ) -> Endpoint:
+        endpoint = _endpoint(state, self.files.password())
+        if not state.ready:
+            self._wait(process, endpoint, progress, stage=stage)
+            if commit is not None:
+                commit(endpoint)
+            self.files.write_state(replace(state, ready=True))
+        return endpoint
+
+    def _spawn(
+        self, command: Sequence[str], environment: dict[str, str]
+    ) -> psutil.Process:
+        with self.log_path.open("wb") as log:
+            try:
+                child = subprocess.Popen(
+                    command,
+                    env=environment,
+                    cwd=self.home,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # a Ctrl-C is not for the server
+                )
+            except OSError as error:
+                raise EmbeddedError(
+                    f"{command[0]} cannot be run ({error.strerror}): reinstall "
+                    "heaproots[embedded]"
+                ) from error
+        # It outlives us on purpose, of which Popen would warn; psutil reaps it.
+        child.returncode = 0
+        return psutil.Process(child.pid)
+
+    def _wait(
+        self,
+        process: psutil.Process,
+        endpoint: Endpoint,
+        progress: Progress,
+        *,
+        stage: str,
+    ) -> None:
+        """Until the database answers a query."""
+        from neo4j.exceptions import AuthError, DriverError, Neo4jError
+
+        begun = time.monotonic()
+        refused: float | None = None
+        while (waited := time.monotonic() - begun) < _START_S:
+            progress(stage, int(waited), None)
+            if not _alive(process):
+                raise self._ended(process)
+            try:
+                _ask(endpoint)
+                return
+            except AuthError as error:
+                # Early on it may not have read its users yet.
+                refused = waited if refused is None else refused
+                if waited - refused > _REFUSED_S:
+                    raise EmbeddedError(
+                        "Neo4j refuses the password in "
+                        f"{self.files.password_file}: put the right one there, or "
+                        f"move {self.home} away to begin an empty database"
+                    ) from error
+                time.sleep(2)  # three wrong ones in a row lock the user for a while
+            except (DriverError, Neo4jError):
+                pass  # not yet
+            time.sleep(_POLL_S)
+        raise EmbeddedError(
+            f"Neo4j was not ready after {_START_S:.0f} s and has been stopped: see "
+            f"{self.log_path}, and try again"
+        )
+
+    def _ended(self, process: psutil.Process) -> EmbeddedError:
+        code: int | None = None
+        with contextlib.suppress(psutil.Error):
+            code = process.wait(0)
+        how = "" if code is None else f" (exit {code})"
+        if code == -9:
+            how = " (killed; was memory short? see INGEST_NEO4J_HEAP_MIB)"
+        log = self._log_tail()
+        kind = _PortTaken if _PORT_TAKEN.search(log) else EmbeddedError
+        return kind(
+            f"Neo4j ended while starting{how}: {last_words(log) or 'it said nothing'}: "
+            f"see {self.log_path}"
+        )
+
+    def _log_tail(self) -> str:
+        try:
+            with self.log_path.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - 65536))
+                return log.read().decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def jars(self, progress: Progress) -> tuple[Path, ...]:
+        """Neo4j's class path, fetched where it is not yet."""
+        url = self._settings.maven_url
+        lock = artifacts.lock_for(self.version, progress, maven_url=url)
+        return artifacts.fetch(lock, progress, maven_url=url)
+
+    @contextlib.contextmanager
+    def _lock(self, progress: Progress) -> Iterator[None]:
+        """Hold the right to start and stop; a failed write inside is told."""
+        try:
+            self.files.make()
+            lock = filelock.FileLock(self.home / "server.lock")
+            begun = time.monotonic()
+            while True:
+                try:
+                    lock.acquire(timeout=_POLL_S)
+                    break
+                except filelock.Timeout:
+                    waited = int(time.monotonic() - begun)
+                    progress("wait for another command with Neo4j", waited, None)
+            try:
+                yield
+            finally:
+                lock.release()
+        except OSError as error:
+            raise artifacts.disk_error(error, self.home) from error
+
+    def _tell_password(self, progress: Progress) -> None:
+        # By its file: every user of the machine may read a command line.
+        done = self.admin(
+            ["dbms", "set-initial-password", f"@{self.files.password_file}"], progress
+        )
+        if done.returncode != 0:
+            said = last_words(done.stderr + done.stdout) or "it said nothing"
+            raise EmbeddedError(
+                f"neo4j-admin could not set the first password: {said}: try again, or "
+                f"move {self.home} away"
+            )
+
+    def _known_process(self, state: State | None) -> psutil.Process | None:
+        """The process of ``server.json``, if it lives and is ours."""
+        if state is None or state.pid < 1:
+            return None
+        try:
+            process = psutil.Process(state.pid)
+            late = abs(process.create_time() - state.created)
+        except psutil.Error:
+            return None
+        ours = late <= _CREATED_TOLERANCE_S and self._is_ours(process)
+        return process if ours else None
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return self._home_argument in process.cmdline() and _alive(process)
+        except psutil.Error:
+            return False
+
+    def _end_ours(self, known: psutil.Process | None, progress: Progress) -> bool:
+        """End this home's server, and those that ``server.json`` does not know.
+
+        Returns:
+            Whether there was one.
+        """
+        if known is not None:
+            _end(known, progress)
+        unknown = [one for one in psutil.process_iter() if self._is_ours(one)]
+        for process in unknown:
+            _end(process, progress)
+        return known is not None or bool(unknown)
+
+
+def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:
+    """How to talk to a running server."""
+    return Target(
+        endpoint.bolt_uri,
+        endpoint.username,
+        endpoint.password,
+        database,
+        endpoint.http_url,
+    )
+
+
+def _endpoint(state: State, password: str) -> Endpoint:
+    return Endpoint(
+        bolt_uri=f"bolt://{LOOPBACK}:{state.bolt_port}",
+        http_url=f"http://{LOOPBACK}:{state.http_port}",
+        username=USERNAME,
+        password=password,
+        version=state.version,
+        pid=state.pid,
+    )
+
+
+def _ask(endpoint: Endpoint) -> None:
+    """One query, once: the driver's own retries would log what is no error here."""
+    import neo4j
+
+    with (
+        neo4j.GraphDatabase.driver(
+            endpoint.bolt_uri,
+            auth=(endpoint.username, endpoint.password),
+            connection_timeout=2,
+            connection_acquisition_timeout=5,
+            telemetry_disabled=True,
+            notifications_min_severity=neo4j.NotificationMinimumSeverity.OFF,
+        ) as driver,
+        driver.session(database=DATABASE) as session,
+    ):
+        session.run("RETURN 1").consume()
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _end(process: psutil.Process, progress: Progress) -> None:
+    """Ask it to end, and end it by force after a minute."""
+    begun = time.monotonic()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.terminate()
+        while (waited := time.monotonic() - begun) < _STOP_S:
+            progress("stop Neo4j", int(waited), None)
+            with contextlib.suppress(psutil.TimeoutExpired):
+                process.wait(_POLL_S)
+                return
+        process.kill()
+        process.wait(_STOP_S)

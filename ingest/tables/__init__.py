@@ -1,0 +1,1 @@
+"""A heap and its metrics as named columns; nothing here needs a server."""

@@ -1,0 +1,242 @@
+"""The input of ``neo4j-admin database import full``: CSV files and its arguments.
+
+Node ids are given, not looked up (``--id-type=actual``): Dump, Domain, Type, Object
+and Root of the first dump are numbered from 0 without a gap, then those of the next.
+
+Source: Neo4j operations manual, "Import", sections "CSV file header format" and
+"Syntax".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import polars as pl
+
+from ingest.progress import silent
+from ingest.tables.heap_tables import write_csv
+from ingest.tables.mapping import END, START, node_columns, relationships, row_column
+from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ingest.progress import Progress
+    from ingest.tables.mapping import Tables
+    from ingest.tables.schema import Label, Link, Property, Relationship
+
+_TYPES = {
+    "INTEGER": "long",
+    "STRING": "string",
+    "BOOLEAN": "boolean",
+    "ZONED DATETIME": "datetime",
+    "LIST<STRING>": "string[]",
+}
+_BETWEEN = "\x1f"
+
+AFTERWARDS = "MATCH (d:Dump) WHERE d.warnings IS NULL SET d.warnings = []"
+"""To be run on the new store: the importer leaves empty lists out."""
+
+_LINE_END = r"[\r\n]"
+_FREE_TEXT = {
+    "name", "namespace", "value", "external_name", "field", "owner", "stack",
+}  # fmt: skip
+"""Columns whose texts are the dump's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpToImport:
+    """One dump on its way into a new store.
+
+    Attributes:
+        number: Its number.
+        properties: Of its Dump node; dates as text.
+        tables: The heap.
+    """
+
+    number: int
+    properties: Mapping[str, object]
+    tables: Tables
+
+
+def write_import_files(
+    folder: Path, dumps: Sequence[DumpToImport], progress: Progress = silent
+) -> list[str]:
+    """Write one header a label and relationship, and one file of each a dump.
+
+    Args:
+        folder: An empty folder.
+        dumps: All that the new store will have.
+        progress: Told of files.
+
+    Returns:
+        The importer's arguments; the paths in them start in ``folder``.
+    """
+    writer = _Writer(folder, dumps, progress)
+    for entry in LABELS:
+        writer.add_label(entry)
+    for relation in RELATIONSHIPS:
+        writer.add_relationship(relation)
+    for link in LINKS:
+        writer.add_link(link)
+    return [
+        "--id-type=actual",
+        "--bad-tolerance=0",
+        f"--multiline-fields={str(writer.multiline).lower()}",
+        "--array-delimiter=U+001F",
+        "--read-buffer-size=16m",
+        "--high-parallel-io=on",
+        *writer.arguments,
+    ]
+
+
+class _Writer:
+    def __init__(
+        self, folder: Path, dumps: Sequence[DumpToImport], progress: Progress
+    ) -> None:
+        self._folder = folder
+        self._dumps = dumps
+        self._progress = progress
+        self._done = 0
+        self._total = (len(LABELS) + len(RELATIONSHIPS) + len(LINKS)) * len(dumps)
+        self.arguments: list[str] = []
+        self.multiline = False
+        self._looked_at: set[tuple[str, tuple[Property, ...]]] = set()
+        self._first_ids: list[dict[str, int]] = []
+        free = 0
+        for dump in dumps:
+            first = {}
+            for entry in LABELS:
+                first[entry.name] = free
+                free += 1 if entry.table is None else dump.tables.rows(entry.table)
+            self._first_ids.append(first)
+
+    def add_label(self, entry: Label) -> None:
+        """Write the nodes of one label."""
+        header = [":ID", *map(_typed, entry.properties)]
+
+        def part(at: int) -> pl.LazyFrame:
+            dump, first = self._dumps[at], self._first_ids[at][entry.name]
+            if entry.table is None:
+                return _dump_row(first, dump.properties, entry)
+            row = pl.col(row_column(entry)).cast(pl.Int64)
+            return dump.tables.lazy(entry.table).select(
+                (row + first).alias(":ID"), *node_columns(entry, dump.number)
+            )
+
+        self._add(f"--nodes={entry.name}", entry.name, header, part)
+        self._look_for_line_ends(entry.table, entry.properties)
+
+    def add_relationship(self, relation: Relationship) -> None:
+        """Write the relationships of one row of the schema."""
+        header = [":START_ID", ":END_ID", *map(_typed, relation.properties)]
+
+        def part(at: int) -> pl.LazyFrame:
+            dump, first = self._dumps[at], self._first_ids[at]
+            frame = relationships(relation, dump.tables.lazy(relation.table))
+            return frame.with_columns(
+                pl.col(START).cast(pl.Int64).fill_null(0) + first[relation.start],
+                pl.col(END).cast(pl.Int64) + first[relation.end],
+            )
+
+        self._look_for_line_ends(relation.table, relation.properties)
+        name = f"{relation.start}-{relation.name}-{relation.end}"
+        self._add(f"--relationships={relation.name}", name, header, part)
+
+    def add_link(self, link: Link) -> None:
+        """Write the relationships of one kind between dumps."""
+        entry = label(link.label)
+        header = [":START_ID", ":END_ID"]
+
+        def ends(at: int, name: str) -> pl.LazyFrame:
+            assert entry.table is not None
+            first = self._first_ids[at][entry.name]
+            row = pl.col(row_column(entry)).cast(pl.Int64) + first
+            told = pl.col(link.equal[0]).is_not_null()
+            frame = self._dumps[at].tables.lazy(entry.table).filter(told)
+            return frame.select(row.alias(name), *link.equal)
+
+        def part(at: int) -> pl.LazyFrame:
+            newer = ends(at, END)
+            pairs = [
+                ends(before, START).join(newer, on=link.equal).select(START, END)
+                for before in self._earlier(at)
+            ]
+            none = pl.LazyFrame(schema={START: pl.Int64, END: pl.Int64})
+            return pl.concat([none, *pairs])
+
+        name = f"{entry.name}-{link.name}-{entry.name}"
+        self._add(f"--relationships={link.name}", name, header, part)
+
+    def _earlier(self, at: int) -> list[int]:
+        """The dumps that are of one trace with a dump, and before it."""
+
+        def place(dump: DumpToImport) -> tuple[str, int | None]:
+            number = cast("int | None", dump.properties.get("collection_number"))
+            return str(dump.properties.get("sha256")).partition("+")[0], number
+
+        trace, number = place(self._dumps[at])
+        if number is None:
+            return []
+        found = []
+        for other, dump in enumerate(self._dumps):
+            its_trace, its_number = place(dump)
+            if its_trace == trace and its_number is not None and its_number < number:
+                found.append(other)
+        return found
+
+    def _add(
+        self,
+        argument: str,
+        name: str,
+        header: list[str],
+        part: Callable[[int], pl.LazyFrame],
+    ) -> None:
+        paths = [f"{name}-header.csv"]
+        (self._folder / paths[0]).write_text(",".join(header) + "\n", encoding="utf-8")
+        for at, dump in enumerate(self._dumps):
+            paths.append(f"{name}-{dump.number}.csv")
+            write_csv(part(at), self._folder / paths[-1], header=False)
+            self._done += 1
+            self._progress("write import files", self._done, self._total)
+        self.arguments.append(f"{argument}={','.join(paths)}")
+
+    def _look_for_line_ends(
+        self, table: str | None, properties: Sequence[Property]
+    ) -> None:
+        """Fields with line ends are read by a slower reader, so only when needed."""
+        if self.multiline or (table or "", tuple(properties)) in self._looked_at:
+            return
+        self._looked_at.add((table or "", tuple(properties)))
+        for dump in self._dumps:
+            if table is None:
+                frame = _dump_row(0, dump.properties, label("Dump"))
+                free = frame.collect_schema().names()[1:]
+            else:
+                frame = dump.tables.lazy(table)
+                free = [p.name for p in properties if p.name in _FREE_TEXT]
+                free = sorted({*free} - dump.tables.absent(table))
+            if free:
+                found = frame.select(pl.col(free).str.contains(_LINE_END).any())
+                self.multiline |= any(found.collect(engine="streaming").row(0))
+
+
+def _typed(column: Property) -> str:
+    return f"{column.name}:{_TYPES[column.type]}"
+
+
+def _dump_row(
+    first: int, properties: Mapping[str, object], entry: Label
+) -> pl.LazyFrame:
+    def text(value: object) -> str | None:
+        if isinstance(value, list):
+            return _BETWEEN.join(map(str, value))
+        return None if value is None else str(value)
+
+    cells = {
+        column.name: text(properties.get(column.name)) for column in entry.properties
+    }
+    schema = {":ID": pl.Int64, **dict.fromkeys(cells, pl.String)}
+    return pl.LazyFrame({":ID": [first], **{k: [v] for k, v in cells.items()}}, schema)

@@ -1,0 +1,117 @@
+"""From tables to nodes and relationships, as `ingest.tables.schema` says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import polars as pl
+
+from ingest.progress import silent
+from ingest.tables.columns import table
+from ingest.tables.schema import KEY_BITS, LABELS, RELATIONSHIPS
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from ingest.progress import Progress
+    from ingest.tables.schema import Label, Relationship
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+START, END = "start", "end"
+
+
+class Tables(Protocol):
+    """The tables of one dump, in memory or kept in files."""
+
+    def rows(self, name: str) -> int:
+        """How many rows a table has."""
+
+    def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
+        """A table, to be streamed."""
+
+    def absent(self, name: str) -> frozenset[str]:
+        """Columns of a table that are known to be null in every row."""
+
+
+def node_columns(
+    label: Label, number: int, absent: Container[str] = ()
+) -> list[pl.Expr]:
+    """The properties of a label's nodes, in the order of the schema.
+
+    Args:
+        label: Any but Dump; to be selected from its table.
+        number: The dump's number.
+        absent: Properties to leave out.
+    """
+    key = pl.col(row_column(label)).cast(pl.Int64) + (number << KEY_BITS)
+    first = {"key": key, "dump": pl.lit(number, dtype=pl.Int64)}
+    return [
+        first.get(column.name, pl.col(column.name)).alias(column.name)
+        for column in label.properties
+        if column.name not in absent
+    ]
+
+
+def row_column(label: Label) -> str:
+    """The column with the row's own number in a label's table."""
+    assert label.table is not None
+    return table(label.table).columns[0].name
+
+
+def relationships(relation: Relationship, frame: Frame) -> Frame:
+    """Relationships among the rows of a table: `START`, `END`, then properties.
+
+    Both are rows in the tables of their labels; `START` is null for the Dump.
+    """
+    kept = pl.col(relation.end_column) >= 0
+    start = pl.lit(None, dtype=pl.Int32)
+    if relation.start_column is not None:
+        start = pl.col(relation.start_column)
+        kept &= start >= 0
+    if relation.where is not None:
+        column, value = relation.where
+        kept &= pl.col(column) == value
+    return frame.filter(kept).select(
+        start.alias(START),
+        pl.col(relation.end_column).alias(END),
+        *(pl.col(column.name) for column in relation.properties),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Nodes by label and relationships by type; none of which there is none."""
+
+    nodes: dict[str, int] = field(default_factory=dict)
+    relationships: dict[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            _sum(self.nodes, other.nodes),
+            _sum(self.relationships, other.relationships),
+        )
+
+    @property
+    def total(self) -> int:
+        """Nodes and relationships together."""
+        return sum(self.nodes.values()) + sum(self.relationships.values())
+
+
+def _sum(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
+    added = {name: one.get(name, 0) + two.get(name, 0) for name in {**one, **two}}
+    return {name: count for name, count in added.items() if count}
+
+
+def counts(tables: Tables) -> Counts:
+    """What a dump will be in the graph, its Dump node included."""
+    found = Counts({"Dump": 1})
+    for label in LABELS:
+        if label.table is not None:
+            found += Counts({label.name: tables.rows(label.table)})
+    for relation in RELATIONSHIPS:
+        frame = relationships(relation, tables.lazy(relation.table))
+        count = frame.select(pl.len()).collect(engine="streaming").item()
+        found += Counts({}, {relation.name: count})
+    return found

