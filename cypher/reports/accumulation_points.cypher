@@ -1,23 +1,24 @@
 // name: accumulation-points
-// title: Objects below which much piles up in many pieces
+// title: Objects below which many small objects accumulate
 // mode: read
 // param: dump        INTEGER       number of the dump
-// param: share       FLOAT = 0.01  of the reachable bytes, the least that it retains
-// param: pile_share  FLOAT = 0.7   of its retained bytes, what no single child may hold
-// param: limit       INTEGER = 20  most rows to return
-// column: type                 STRING   full name of its type
+// param: share       FLOAT = 0.01  smallest retained size to list, as a share of the reachable bytes
+// param: pile_share  FLOAT = 0.7   an object is listed if each of its children retains less than this share of it
+// param: limit       INTEGER = 20  maximum number of rows
+// column: type                 STRING   full type name
 // column: address              STRING   hexadecimal, as a debugger prints it
-// column: retained_bytes       INTEGER  what would be freed if it went, bytes
-// column: child_count          INTEGER  objects that it immediately dominates
-// column: largest_child_bytes  INTEGER  the most that one of those retains
-// column: piled_type           STRING   the type that has most bytes among those
+// column: retained_bytes       INTEGER  retained size, bytes: freed if the object is freed
+// column: child_count          INTEGER  number of objects that it immediately dominates
+// column: largest_child_bytes  INTEGER  largest retained size among those, bytes
+// column: piled_type           STRING   the type with the most bytes among those
 // column: piled_count          INTEGER  how many of those are of that type
-// column: piled_bytes          INTEGER  what they retain, bytes
+// column: piled_bytes          INTEGER  sum of their retained sizes, bytes
 //
-// The dominator tree is narrow down to here and broad below: a collection that grew,
-// a cache, a buffer of messages. The piled type says what was put in, child_count
-// how often. Go on with shortest-root-path for the address, dominated-by for the
-// pieces. Unlike leak-suspects this also finds piles inside piles.
+// The dominator tree is narrow down to this object and wide below it: a collection
+// that has grown, a cache, a buffer of messages. The piled type says what was added,
+// child_count how often. Continue with shortest-root-path for the address, and with
+// dominated-by for the pieces. Unlike leak-suspects this also finds accumulation
+// points inside larger ones.
 MATCH (d:Dump {number: $dump})
 WITH $share * d.reachable_bytes AS enough
 MATCH (o:Object)

@@ -1,20 +1,21 @@
 // name: across-generations
-// title: Objects of one generation that another one refers to
+// title: References from objects of one generation to another
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: holders  INTEGER = 0   generation of those that hold
-// param: held     INTEGER = 2   generation of what they hold
-// param: limit    INTEGER = 20  most rows to return
-// column: holder_type      STRING   full name of the holders' type
-// column: type             STRING   full name of the held ones' type
+// param: holders  INTEGER = 0   generation of the referring objects
+// param: held     INTEGER = 2   generation of the objects referred to
+// param: limit    INTEGER = 20  maximum number of rows
+// column: holder_type      STRING   full type name of the referring objects
+// column: type             STRING   full type name of the objects referred to
 // column: reference_count  INTEGER  strong references between them
-// column: holder_count     INTEGER  objects that hold
-// column: object_count     INTEGER  objects that are held
-// column: retained_bytes   INTEGER  retained by those that one of the holders dominates
+// column: holder_count     INTEGER  referring objects
+// column: object_count     INTEGER  objects referred to
+// column: retained_bytes   INTEGER  sum of the retained sizes of those that a referring object dominates, bytes
 //
-// From 0 to 2: old objects that new ones keep, such as a buffer that every request
-// takes again. From 2 to 0: new objects that old ones keep, which is how a cache or a
-// list of listeners grows; each collection of gen 0 has to look at such references.
+// From 0 to 2: old objects that new ones refer to, such as a buffer that every
+// request reuses. From 2 to 0: new objects that old ones keep alive, which is how a
+// cache or a list of listeners grows; each collection of gen 0 has to scan such
+// references.
 MATCH (a:Object)
 WHERE a.dump = $dump AND a.generation = $holders
 MATCH (a)-[:INSTANCE_OF]->(ta:Type)

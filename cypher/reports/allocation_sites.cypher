@@ -1,17 +1,18 @@
 // name: allocation-sites
-// title: Places in the program that allocated what is alive
+// title: Allocation sites of the objects that are alive
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: site             STRING   the function that allocated
-// column: reachable_bytes  INTEGER  bytes of its objects that a strong root reaches
-// column: reachable_count  INTEGER  how many those are
-// column: object_count     INTEGER  objects of the dump from there, dead ones too
-// column: type             STRING   the type that most of them are
-// column: stack            STRING   functions, the innermost first
+// param: limit  INTEGER = 20  maximum number of rows
+// column: site             STRING   function that allocated the objects
+// column: reachable_bytes  INTEGER  shallow size of its reachable objects, bytes
+// column: reachable_count  INTEGER  number of its reachable objects
+// column: object_count     INTEGER  objects of the dump allocated there, including unreachable ones
+// column: type             STRING   the most frequent type among them
+// column: stack            STRING   call stack, innermost function first
 //
-// Only logs of a profiler that tells each allocation have them; of an object, ask
-// object for its address. No row: the dump has none.
+// Recorded only in profiler logs that contain every allocation. For the allocation
+// site of one object, run the query object with its address. No rows: the dump has
+// no allocation sites.
 MATCH (:Dump {number: $dump})-[:HAS_ALLOCATION_SITE]->(s:AllocationSite)
 WITH s
 ORDER BY s.reachable_bytes DESC, s.object_count DESC, s.key

@@ -2,23 +2,24 @@
 // title: Async methods whose state is still in memory
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: method           STRING   name of the method
-// column: kind             STRING   `task` where the type is a task's; else `task or iterator`
-// column: type             STRING   full name of the type that has the method's state
-// column: live_count       INTEGER  objects that a strong root reaches
-// column: dead_count       INTEGER  objects that no strong root reaches: nothing resumes them
-// column: live_bytes       INTEGER  bytes of the live ones alone
-// column: retained_bytes   INTEGER  what goes if all of them go, bytes
+// param: limit  INTEGER = 20  maximum number of rows
+// column: method          STRING   name of the method
+// column: kind            STRING   `task` if the type is that of a task; otherwise `task or iterator`
+// column: type            STRING   full name of the type that stores the state of the method
+// column: live_count      INTEGER  reachable objects
+// column: dead_count      INTEGER  unreachable objects: nothing will resume them
+// column: live_bytes      INTEGER  shallow size of the reachable ones, bytes
+// column: retained_bytes  INTEGER  freed if all of them are freed, bytes
 //
-// Each call of an async method that has had to wait is an object with its variables
-// and where it waits. Many of one method are calls that wait for what never comes, or
-// tasks that are kept in a list though they are done: a dump does not say which of
-// the two, for the state's number is no reference. The compiler names the type after
-// the method, `<Method>d__3`; iterators have such names as well, and where a type is
-// no AsyncStateMachineBox only the source tells them apart. Tasks without a method,
-// of Task.Run or a TaskCompletionSource, are not here: ask objects-of-type. The
-// counts come from the load: no object is scanned. Go on with root-paths-of-type.
+// Each call of an async method that has had to wait is an object with the local
+// variables of the method and the position where it waits. Many of one method are
+// calls waiting for something that never happens, or completed tasks that are still
+// in a list: a dump does not say which, because the state number is not a reference.
+// The compiler names the type after the method, `<Method>d__3`; iterators have such
+// names as well, and unless the type is an AsyncStateMachineBox only the source
+// shows which is which. Tasks without a method, made by Task.Run or a
+// TaskCompletionSource, are not listed: use objects-of-type. The counts are computed
+// at load time: no objects are scanned. Continue with root-paths-of-type.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.instance_count > 0 AND t.name CONTAINS '>d__'
   AND NOT t.name ENDS WITH '[]'

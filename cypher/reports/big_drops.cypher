@@ -1,23 +1,23 @@
 // name: big-drops
-// title: Where the dominator tree drops from much to little
+// title: Big drops in retained size along the dominator tree
 // mode: read
 // param: dump            INTEGER         number of the dump
-// param: min_drop_bytes  INTEGER = 4096  smallest drop to show, bytes
-// param: limit           INTEGER = 20    most rows to return
-// column: type                   STRING   full name of its type
+// param: min_drop_bytes  INTEGER = 4096  smallest drop to list, bytes
+// param: limit           INTEGER = 20    maximum number of rows
+// column: type                   STRING   full type name
 // column: address                STRING   hexadecimal, as a debugger prints it
-// column: retained_bytes         INTEGER  what would be freed if it went, bytes
-// column: child_count            INTEGER  objects that it immediately dominates
-// column: largest_child_type     STRING   type of the one that retains most, or null
+// column: retained_bytes         INTEGER  retained size, bytes: freed if the object is freed
+// column: child_count            INTEGER  number of objects that it immediately dominates
+// column: largest_child_type     STRING   type of the child with the largest retained size, or null
 // column: largest_child_address  STRING   its address
-// column: largest_child_bytes    INTEGER  what it retains, 0 where there is none
-// column: drop_bytes             INTEGER  retained bytes of the object less those of that child
+// column: largest_child_bytes    INTEGER  its retained size, bytes; 0 if there is no child
+// column: drop_bytes             INTEGER  retained size of the object minus that of its largest child, bytes
 //
-// The drop is what an object retains beyond its largest piece: its own bytes and all
-// other pieces. A big array of plain data drops by its own size, a collection by its
-// contents. Drops do not nest as retained sizes do, so this list shows the places
-// and not the holders above them. The range is read from the index by retained
-// bytes: every object that retains min_drop_bytes is looked at.
+// The drop is what an object retains beyond its largest child: its own bytes and all
+// other children. A big array of plain data drops by its own size, a collection by
+// its contents. Drops do not nest as retained sizes do, so this list shows the
+// accumulation points and not the objects above them. Every object that retains at
+// least min_drop_bytes is examined, found through the index on retained bytes.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes >= $min_drop_bytes
   AND o.root_distance IS NOT NULL

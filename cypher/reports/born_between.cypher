@@ -1,22 +1,23 @@
 // name: born-between
-// title: Objects that are new since an earlier dump of the trace, by type
+// title: Objects allocated since an earlier dump of the trace, by type
 // mode: read
 // param: dump     INTEGER        number of the dump
-// param: earlier  STRING = null  name of the earlier dump; null: the one before
-// param: limit    INTEGER = 20   most rows to return
-// column: type                    STRING   full name of their type
-// column: object_count            INTEGER  objects that the earlier dump does not have
-// column: shallow_bytes           INTEGER  bytes of those
-// column: survived_count          INTEGER  of those, objects that outlived a collection before
-// column: largest_address         STRING   the one of them that retains most
-// column: largest_retained_bytes  INTEGER  what would be freed if that one went, bytes
+// param: earlier  STRING = null  name of the earlier dump; null for the previous one
+// param: limit    INTEGER = 20   maximum number of rows
+// column: type                    STRING   full type name
+// column: object_count            INTEGER  objects that are not in the earlier dump
+// column: shallow_bytes           INTEGER  their shallow size, bytes
+// column: survived_count          INTEGER  of those, objects that survived an earlier collection
+// column: largest_address         STRING   address of the one with the largest retained size
+// column: largest_retained_bytes  INTEGER  its retained size, bytes
 // column: earlier                 STRING   name of the earlier dump
 //
-// Known to be new: allocated behind the collection that the earlier dump is of. What a
-// stretch of work has left behind: of one operation, done once between two dumps,
-// nothing of its own should be here. Go on with why for largest_address. What went
-// through a collection that did not tell what it kept may be new or old, and is left
-// out. No row: nothing is new, or the file has no other dump (see survivors-of-dump).
+// Only objects known to be new: allocated after the collection at which the earlier
+// dump was taken. To check an operation for leaks, run it once between two dumps:
+// none of its objects should be listed here. Continue with why for largest_address.
+// Objects that went through a collection without survival events may be new or old
+// and are left out. No rows: nothing is new, or the file has no other dump (see
+// survivors-of-dump).
 MATCH (d:Dump {number: $dump})
 WITH d, split(d.sha256, '+')[0] + '+' AS trace
 MATCH (e:Dump)

@@ -1,21 +1,22 @@
 // name: by-field
-// title: Who holds whom through a field
+// title: References through a field, by type
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: field  STRING        name of the field
-// param: type   STRING = ""   full name of the type that has it; empty for any
-// param: limit  INTEGER = 20  most rows to return
+// param: type   STRING = ""   full name of the type that has the field; empty for any
+// param: limit  INTEGER = 20  maximum number of rows
 // column: type             STRING   full name of the type that has the field
-// column: weak             BOOLEAN  whether the reference keeps nothing alive
-// column: target_type      STRING   full name of what it refers to
-// column: reference_count  INTEGER  references through it
-// column: target_count     INTEGER  objects that they lead to
-// column: retained_bytes   INTEGER  of those that the holder alone keeps, bytes
-// column: largest_address  STRING   of those objects the one that retains most
+// column: weak             BOOLEAN  true if the reference is weak and keeps nothing alive
+// column: target_type      STRING   full type name of the objects referred to
+// column: reference_count  INTEGER  references through the field
+// column: target_count     INTEGER  objects referred to
+// column: retained_bytes   INTEGER  sum of the retained sizes of the targets that the referrer dominates, bytes
+// column: largest_address  STRING   address of the target with the largest retained size
 //
-// A field of many names one thing: which types have it, what they hold through it,
-// and what goes if it is cleared. A listener list, a cache or a parent that was
-// never cleared stands out by its retained bytes. Statics are roots: see static-roots.
+// Which types have a field of this name, what they refer to through it, and what is
+// freed if it is cleared. A list of listeners, a cache or a parent that was never
+// cleared stands out by its retained bytes. Static fields are roots: see
+// static-roots.
 MATCH (t:Type)
 WHERE t.dump = $dump AND ' ' + t.fields + ' ' CONTAINS ' ' + $field + ' '
   AND ($type = '' OR t.name = $type)

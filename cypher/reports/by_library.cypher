@@ -2,20 +2,21 @@
 // title: Memory by package or library
 // mode: read
 // param: dump    INTEGER       number of the dump
-// param: prefix  STRING = ""   libraries that begin so, each for itself; empty: by package
-// param: limit   INTEGER = 20  most rows to return
-// column: library             STRING   package, such as `package:app`, or the library
+// param: prefix  STRING = ""   list each library whose name starts with this; if empty, group by package
+// param: limit   INTEGER = 20  maximum number of rows
+// column: library             STRING   package, such as `package:app`, or library
 // column: library_count       INTEGER  libraries in it that have instances
 // column: type_count          INTEGER  types with instances
-// column: instance_count      INTEGER  objects of those
-// column: shallow_bytes       INTEGER  bytes of those
-// column: reachable_bytes     INTEGER  bytes of the reached ones
-// column: top_retained_bytes  INTEGER  retained by those that only the roots dominate
-// column: largest_type        STRING   type with the most bytes
+// column: instance_count      INTEGER  instances of those types
+// column: shallow_bytes       INTEGER  their shallow size, bytes
+// column: reachable_bytes     INTEGER  shallow size of the reachable ones, bytes
+// column: top_retained_bytes  INTEGER  sum of the retained sizes of instances that no other object dominates, bytes
+// column: largest_type        STRING   the type with the most bytes
 //
-// Whose code made the objects. A package is what stands before the first slash of a
-// library's address. Bytes of strings and lists count where their types are
-// declared, so read top_retained_bytes too, and dominator-types for who owns them.
+// Which code the objects belong to. The package is the part of the library address
+// before the first slash. Strings and lists count for the library that declares
+// their type, not for the one that uses them, so read top_retained_bytes too, and
+// dominator-types for the owners.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.instance_count > 0 AND t.namespace STARTS WITH $prefix
 WITH t, CASE WHEN $prefix = '' THEN split(t.namespace, '/')[0] ELSE t.namespace END

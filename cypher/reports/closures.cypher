@@ -1,20 +1,21 @@
 // name: closures
-// title: Closures by function, and what their contexts keep
+// title: Closures by function, and what their contexts retain
 // mode: read
-// param: dump   INTEGER                       number of the dump
-// param: type   STRING = "dart:core::_Closure"  full name of the closures' type
-// param: limit  INTEGER = 20                  most rows to return
+// param: dump   INTEGER                         number of the dump
+// param: type   STRING = "dart:core::_Closure"  full type name of closures
+// param: limit  INTEGER = 20                    maximum number of rows
 // column: function         STRING   name of the function
 // column: declared_in      STRING   name of the class that declares it
-// column: closure_count    INTEGER  reachable closures of it
-// column: context_count    INTEGER  contexts of theirs, each once
-// column: retained_bytes   INTEGER  retained by the closures, summed
-// column: context_bytes    INTEGER  retained by their contexts, summed
-// column: largest_address  STRING   of the closures the one whose context retains most
+// column: closure_count    INTEGER  reachable closures of the function
+// column: context_count    INTEGER  distinct contexts of those closures
+// column: retained_bytes   INTEGER  sum of the retained sizes of the closures, bytes
+// column: context_bytes    INTEGER  sum of the retained sizes of their contexts, bytes
+// column: largest_address  STRING   address of the closure whose context has the largest retained size
 //
-// A closure keeps its context, and so every variable that any closure of that scope
-// uses. Many closures of one function are often listeners that were never removed:
-// ask why for the largest address, and references-of for its context's variables.
+// A closure keeps its context alive, and with it every variable that any closure of
+// the same scope captures. Many closures of one function are often listeners that
+// were never removed: use why for the largest address, and references-of for the
+// variables of its context.
 MATCH (:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(c:Object)
 WHERE c.root_distance IS NOT NULL
 OPTIONAL MATCH (c)-[rf:REFERENCES]->(f:Object)

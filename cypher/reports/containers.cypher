@@ -1,19 +1,18 @@
 // name: containers
-// title: Objects that refer to the most others
+// title: Objects with the most outgoing references
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type             STRING   full name of its type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type             STRING   full type name
 // column: address          STRING   hexadecimal, as a debugger prints it
-// column: reference_count  INTEGER  strong references that it has, nulls left out
-// column: shallow_bytes    INTEGER  its own bytes
-// column: retained_bytes   INTEGER  what would be freed if it went, bytes
+// column: reference_count  INTEGER  strong references from the object, without nulls
+// column: shallow_bytes    INTEGER  shallow size, bytes
+// column: retained_bytes   INTEGER  retained size, bytes: freed if the object is freed
 //
-// Arrays, tables of dictionaries, buckets: what has grown. The count is the number
-// of filled places, whatever the capacity. Go on with owners of it by
-// dominator-chain, and with references-of for the contents. Two references to one
-// object count twice. Every object of the dump is looked at, about a second for a
-// million.
+// Arrays, hash tables, buckets: collections that have grown. The count is the number
+// of used slots, not the capacity. Two references to one object count twice.
+// Continue with dominator-chain for the owners, and with references-of for the
+// contents. Examines every object of the dump: about one second per million objects.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes >= 0
 WITH o, COUNT { (o)-[:REFERENCES]->() } AS reference_count

@@ -1,20 +1,21 @@
 // name: cycles
-// title: Objects that refer to one another in a circle
+// title: Reference cycles
 // mode: read
 // param: dump        INTEGER        number of the dump
-// param: candidates  INTEGER = 200  how many objects to start from, those that retain most
-// param: type        STRING = ""    start from instances of this type (full name); all if empty
-// param: limit       INTEGER = 20   most rows to return
-// column: length          INTEGER       references in the circle
-// column: retained_bytes  INTEGER       of the member that retains most, bytes
-// column: alive           BOOLEAN       whether a strong root reaches it
-// column: members         LIST<STRING>  short type and address of each, the first of the dump first
+// param: candidates  INTEGER = 200  number of objects to start from, by retained size
+// param: type        STRING = ""    start from instances of this type only (full name); all types if empty
+// param: limit       INTEGER = 20   maximum number of rows
+// column: length          INTEGER       references in the cycle
+// column: retained_bytes  INTEGER       largest retained size among its members, bytes
+// column: alive           BOOLEAN       whether it is reachable from a strong root
+// column: members         LIST<STRING>  short type name and address of each member, in the order of the dump
 //
-// A shortest circle through each candidate, of at most eight references; circles
-// found from several of their members are one row. A tracing collector frees circles
-// that nothing else holds, so they are no leak by themselves, but all members live
-// and die together: one forgotten listener keeps all. Give a type to look at others
-// than the largest objects, or to find circles of garbage.
+// The shortest cycle through each candidate, of at most eight references. A cycle
+// found from several of its members is one row. A tracing collector frees cycles
+// that nothing else refers to, so a cycle is no leak by itself, but its members live
+// and die together: one forgotten listener keeps all of them alive. Give a type to
+// start from other objects than the largest, or to find cycles among unreachable
+// objects.
 CALL () {
   MATCH (o:Object)
   WHERE $type = '' AND o.dump = $dump AND o.retained_bytes >= 0

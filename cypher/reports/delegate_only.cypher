@@ -1,25 +1,25 @@
 // name: delegate-only
-// title: Objects that only a delegate or event handler keeps alive
+// title: Objects kept alive only by a delegate or event handler
 // mode: read
-// param: dump     INTEGER                       number of the dump
-// param: pattern  STRING = "(?i)(.*(delegate|eventhandler|callback|closure)|system.(action|func)\b).*"  full type names
-// param: limit    INTEGER = 20                  most rows to return
-// column: type              STRING   full name of its type
+// param: dump     INTEGER       number of the dump
+// param: pattern STRING = "(?i)(.*(delegate|eventhandler|callback|closure)|system.(action|func)\b).*" type name regex
+// param: limit    INTEGER = 20  maximum number of rows
+// column: type              STRING   full type name
 // column: address           STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes     INTEGER  its own bytes
-// column: retained_bytes    INTEGER  what would be freed if it went, bytes
-// column: delegate_type     STRING   full name of the delegate's type
-// column: delegate_address  STRING   its address
-// column: referrer_type     STRING   type of the first reachable object that refers to it
-// column: referrer_address  STRING   address of that one
+// column: shallow_bytes     INTEGER  shallow size, bytes
+// column: retained_bytes    INTEGER  retained size, bytes: freed if the object is freed
+// column: delegate_type     STRING   full type name of the delegate
+// column: delegate_address  STRING   address of the delegate
+// column: referrer_type     STRING   type of the first reachable object that refers to the delegate
+// column: referrer_address  STRING   address of that object
 //
-// The forgotten subscription: an object that nobody uses any more and that an event
-// still calls. Each row is an object whose immediate dominator is an instance of a
-// type that matches the regular expression pattern; unsubscribe, and its retained
-// bytes go. The referrer is who holds the delegate, mostly the list of an event's
-// subscribers; follow it with shortest-root-path for the delegate's address. An object
-// that several events call is held by none of them alone and is not here: event-handlers
-// adds up all handlers by who holds them and whom they call.
+// Forgotten event subscriptions: objects that are no longer used, but still
+// subscribed to an event. Each row is an object whose immediate dominator is an
+// instance of a type that matches pattern; unsubscribing frees its retained bytes.
+// The referrer is what refers to the delegate, usually the invocation list of an
+// event; follow it with shortest-root-path for the address of the delegate. An
+// object subscribed to several events is kept alive by none of them alone and is not
+// listed: event-handlers adds up all handlers by publisher and subscriber.
 MATCH (s:Type)
 WHERE s.dump = $dump AND s.name =~ $pattern
 MATCH (s)<-[:INSTANCE_OF]-(g:Object)-[:DOMINATES]->(o:Object)

@@ -1,26 +1,27 @@
 // name: dependent-handles
-// title: What is kept as long as a key, by dependent handles
+// title: Values kept alive by a key through dependent handles
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: key_type         STRING   full name of the keys' type
-// column: value_type       STRING   full name of the values' type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: key_type         STRING   full type name of the keys
+// column: value_type       STRING   full type name of the values
 // column: handle_count     INTEGER  handles, each from a key to its value
-// column: key_count        INTEGER  different keys
-// column: value_count      INTEGER  different values
-// column: live_key_count   INTEGER  of the keys, those that a strong root reaches
-// column: back_count       INTEGER  handles whose value refers straight back to its key
-// column: retained_bytes   INTEGER  of the values that their key alone keeps, bytes
-// column: largest_address  STRING   of the values the one that retains most
+// column: key_count        INTEGER  distinct keys
+// column: value_count      INTEGER  distinct values
+// column: live_key_count   INTEGER  reachable keys
+// column: back_count       INTEGER  handles whose value refers directly back to its key
+// column: retained_bytes   INTEGER  sum of the retained sizes of the values that only their key keeps alive, bytes
+// column: largest_address  STRING   address of the value with the largest retained size
 //
-// A ConditionalWeakTable ties a value to a key without a field: the value lives
-// as long as the key does. In the graph that is a reference in the field (ephemeron).
-// A value that refers back to its key does not keep it, as it would in a dictionary,
-// so back count is no leak; but a value that something else holds, and that refers to
-// the key on whatever way, keeps the key and so itself: ask shortest-root-path for the
-// largest address. Only traces tell which value has which key: a .gcdump has roots of
-// kind other in their place, see roots-by-kind. Types of keys are found by their
-// fields, so only their objects are read.
+// A ConditionalWeakTable attaches a value to a key without a field: the value lives
+// as long as the key does. In the graph this is a reference with the field
+// (ephemeron). A value that refers back to its key does not keep it alive, as it
+// would in a dictionary, so back_count is no sign of a leak. But a value that
+// something else keeps alive, and that refers to the key on any path, keeps the key
+// alive and so itself: use shortest-root-path for the largest address. Only traces
+// record which value belongs to which key: a .gcdump has roots of kind other
+// instead, see roots-by-kind. The types of the keys are known from their fields, so
+// only their objects are read.
 MATCH (kt:Type)
 WHERE kt.dump = $dump AND ' ' + kt.fields + ' ' CONTAINS ' (ephemeron) '
 MATCH (kt)<-[:INSTANCE_OF]-(a:Object)-[r:REFERENCES]->(b:Object)

@@ -1,20 +1,21 @@
 // name: died-between
-// title: Objects of an earlier dump of the trace that are gone now, by type
+// title: Objects of an earlier dump of the trace freed since then, by type
 // mode: read
 // param: dump     INTEGER        number of the dump
-// param: earlier  STRING = null  name of the earlier dump; null: the one before
-// param: limit    INTEGER = 20   most rows to return
-// column: type           STRING   full name of their type
-// column: object_count   INTEGER  objects that this dump does not have any more
-// column: shallow_bytes  INTEGER  bytes of those
+// param: earlier  STRING = null  name of the earlier dump; null for the previous one
+// param: limit    INTEGER = 20   maximum number of rows
+// column: type           STRING   full type name
+// column: object_count   INTEGER  objects that are no longer in this dump
+// column: shallow_bytes  INTEGER  their shallow size, bytes
 // column: earlier_count  INTEGER  objects of the type in the earlier dump
-// column: share          FLOAT    of those, the ones that went, 0 to 1
+// column: share          FLOAT    share of those that were freed, 0 to 1
 // column: earlier        STRING   name of the earlier dump
 //
-// What the program let go of. A cache whose entries never stand here does not evict; a
-// type of which as many go as come (see born-between) is no leak, however many there
-// are. No row: nothing died, the file has no other dump (see survivors-of-dump), or a
-// collection between did not tell what it kept, so that nobody knows.
+// Objects that the program has released. A cache whose entries never appear here
+// does not evict; a type of which as many objects are freed as allocated (see
+// born-between) is no leak, however many there are. No rows: nothing was freed, the
+// file has no other dump (see survivors-of-dump), or a collection in between has no
+// survival events, so that it is unknown.
 MATCH (d:Dump {number: $dump})
 WITH d, split(d.sha256, '+')[0] + '+' AS trace
 MATCH (e:Dump)

@@ -1,20 +1,20 @@
 // name: domains
-// title: The domains of the dump
+// title: Application domains of the dump
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: ordinal          INTEGER  its place in the dump, from 0
-// column: name             STRING   as the dump spells it
+// param: limit  INTEGER = 20  maximum number of rows
+// column: ordinal          INTEGER  position in the dump, from 0
+// column: name             STRING   name as written in the dump
 // column: object_count     INTEGER  objects in it
-// column: shallow_bytes    INTEGER  bytes of those
-// column: reachable_bytes  INTEGER  of those, what a strong root reaches
-// column: type_count       INTEGER  types that it declares
-// column: duration_ms      INTEGER  how long its part of the dump took, where known
-// column: complete         BOOLEAN  whether the dump closed it
+// column: shallow_bytes    INTEGER  their shallow size, bytes
+// column: reachable_bytes  INTEGER  shallow size of the reachable objects, bytes
+// column: type_count       INTEGER  types that the domain declares
+// column: duration_ms      INTEGER  time taken to dump the domain, if known
+// column: complete         BOOLEAN  whether the dump contains the end of the domain
 //
-// A domain that is not complete was cut off: its numbers are too small, see
-// warnings. Several domains of one name are usually one program that was started
-// again and not unloaded.
+// A domain that is not complete was truncated: its numbers are too small, see
+// warnings. Several domains of one name are usually one program that was restarted
+// without being unloaded.
 MATCH (:Dump {number: $dump})-[:HAS_DOMAIN]->(m:Domain)
 RETURN
   m.ordinal AS ordinal,

@@ -1,20 +1,20 @@
 // name: dominated-by
-// title: What an object alone keeps alive, one step down
+// title: Objects that an object immediately dominates
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: address  STRING        of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 20  most rows to return
-// column: domain          INTEGER  ordinal of its domain; null where the dump has one
-// column: type            STRING   full name of its type
+// param: address  STRING        address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 20  maximum number of rows
+// column: domain          INTEGER  ordinal of its domain; null if the dump has only one
+// column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
-// column: retained_count  INTEGER  objects that would go with it, itself included
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
+// column: retained_count  INTEGER  objects freed with it, including itself
 //
-// The children of the object in the dominator tree: they and all below them go when
-// it goes. Their retained bytes and its own bytes add up to what it retains. Follow
-// the largest child by asking again with its address, or jump to where the bytes
-// pile up with accumulation-points.
+// The children of the object in the dominator tree: they and everything below them
+// are freed with it. Their retained sizes and its shallow size add up to its
+// retained size. Run the query again with the address of the largest child to go
+// down, or go straight to the accumulation point with accumulation-points.
 MATCH (o:Object {dump: $dump, address: $address})-[:DOMINATES]->(n:Object)
 WITH o, n
 ORDER BY o.key, n.retained_bytes DESC, n.key

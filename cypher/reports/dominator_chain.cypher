@@ -1,22 +1,23 @@
 // name: dominator-chain
-// title: Who alone keeps an object alive, up to the roots
+// title: Dominators of an object, up to the roots
 // mode: read
 // param: dump     INTEGER         number of the dump
-// param: address  STRING          of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 1000  most rows to return
-// column: domain          INTEGER  ordinal of its domain; null where the dump has one
-// column: step            INTEGER  0 is the object itself, then each one's dominator
-// column: type            STRING   full name of its type
+// param: address  STRING          address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 1000  maximum number of rows
+// column: domain          INTEGER  ordinal of its domain; null if the dump has only one
+// column: step            INTEGER  0 is the object itself, then one dominator after the other
+// column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
-// column: retained_count  INTEGER  objects that would go with it, itself included
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
+// column: retained_count  INTEGER  objects freed with it, including itself
 //
-// Every path from a root to the object passes every row of this answer: free any of
-// them and the object goes too. The first row with a type of your own program is
-// usually the one to mend. One row only: nothing but the roots, or several holders
-// at once, keep it (ask: shared-by, k-shortest-root-paths). No row: no strong root
-// reaches it.
+// Every path from a root to the object passes through every row of this answer: free
+// any of them and the object is freed too. The first row with a type of your own
+// program is usually the one to fix. Only one row: nothing dominates the object,
+// because roots refer to it directly or several referrers keep it alive
+// independently (see shared-by, k-shortest-root-paths). No rows: the object is
+// unreachable.
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL
 MATCH p = (o)<-[:DOMINATES*0..100000]-(n:Object)

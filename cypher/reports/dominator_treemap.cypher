@@ -1,25 +1,26 @@
 // name: dominator-treemap
-// title: The top of the dominator tree, to be drawn or indented
+// title: The top of the dominator tree, for a treemap or an indented list
 // mode: read
 // param: dump   INTEGER         number of the dump
-// param: limit  INTEGER = 3000  most rows to return
-// column: object          INTEGER  number of the object in the dump, from 0
-// column: dominator       INTEGER  number of its immediate dominator; null at the top
-// column: type            STRING   full name of its type
-// column: namespace       STRING   namespace or library; empty where the type has none
+// param: limit  INTEGER = 3000  maximum number of rows
+// column: object          INTEGER  index of the object in the dump, from 0
+// column: dominator       INTEGER  index of its immediate dominator; null at the top
+// column: type            STRING   full type name
+// column: namespace       STRING   namespace or library; empty if the type has none
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: value           STRING   beginning of the text or name that it holds
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
-// column: retained_count  INTEGER  objects that would go with it, itself included
-// column: root_distance   INTEGER  references from the nearest strong root, 1 at a root
-// column: generation      INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned; null if not told
+// column: value           STRING   start of the text or name stored in the object
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
+// column: retained_count  INTEGER  objects freed with it, including itself
+// column: root_distance   INTEGER  references from the nearest strong root; 1 if a root refers to it directly
+// column: generation      INTEGER  0, 1 or 2; 3 is the LOH, 4 the POH; null if not recorded
 //
-// The objects that retain most, each with its dominator. No object retains more than
-// its dominator does, so these rows are the top of the tree without holes, parents in
-// front of their children. What an object retains is its own bytes, those of its
-// children here, and what its smaller children retain, which are left out. Objects
-// that retain nothing are no rows. Open one object further with dominated-by.
+// The objects with the largest retained sizes, each with its dominator. No object
+// retains more than its dominator, so these rows are the connected top of the tree,
+// parents before children. The retained size of an object is its shallow size, plus
+// those of its children listed here, plus those of its smaller children, which are
+// not listed. Objects that retain nothing are left out. Use dominated-by to expand
+// an object further.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes > 0
 WITH o

@@ -2,17 +2,17 @@
 // title: The top of the dominator tree, by type
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type            STRING   full name
-// column: domain          INTEGER  ordinal of the domain that declares it
-// column: object_count    INTEGER  instances that nothing but the roots dominates
-// column: retained_bytes  INTEGER  retained bytes of those, summed
-// column: share           FLOAT    of the reachable bytes, 0 to 1
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type            STRING   full type name
+// column: domain          INTEGER  ordinal of the domain that declares the type
+// column: object_count    INTEGER  instances that no other object dominates
+// column: retained_bytes  INTEGER  sum of their retained sizes, bytes
+// column: share           FLOAT    share of the reachable bytes, 0 to 1
 //
-// The whole reachable heap cut into pieces that do not overlap: every reachable byte
-// is retained by exactly one object at the top, and here these are added up by type.
-// A type with many small ones is a crowd without one owner: leak-suspects calls it a
-// group. Go on with root-paths-of-type.
+// Splits the reachable heap into parts that do not overlap: every reachable byte is
+// retained by exactly one object at the top of the dominator tree, and here those
+// objects are added up by type. A type with many small instances is a group without
+// a common owner, as in leak-suspects. Continue with root-paths-of-type.
 MATCH (d:Dump {number: $dump})
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.top_count > 0

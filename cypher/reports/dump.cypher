@@ -1,32 +1,32 @@
 // name: dump
-// title: The dump in numbers
+// title: Summary of the dump
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: name             STRING   what --dump takes
+// param: limit  INTEGER = 20  maximum number of rows
+// column: name             STRING   name of the dump, for --dump
 // column: format           STRING   name of the reader
 // column: producer         STRING   what wrote it
-// column: source           STRING   file name as it was given
+// column: source           STRING   file name as given
 // column: object_count     INTEGER  objects in the dump
-// column: shallow_bytes    INTEGER  bytes of all objects
-// column: reachable_count  INTEGER  objects that a strong root reaches
-// column: reachable_bytes  INTEGER  bytes of those
-// column: reference_count  INTEGER  references, nulls left out
+// column: shallow_bytes    INTEGER  their shallow size, bytes
+// column: reachable_count  INTEGER  objects reachable from a strong root
+// column: reachable_bytes  INTEGER  their shallow size, bytes
+// column: reference_count  INTEGER  references, without nulls
 // column: type_count       INTEGER  types
-// column: root_count       INTEGER  roots, weak ones included
-// column: weak_root_count  INTEGER  roots that keep nothing alive
+// column: root_count       INTEGER  roots, including weak ones
+// column: weak_root_count  INTEGER  weak roots: they keep nothing alive
 // column: missing_count    INTEGER  objects that are referred to but not in the dump
-// column: warning_count    INTEGER  irregularities that the reader met
-// column: weak_only_count  INTEGER  objects that nothing but weak references still sees
-// column: weak_only_bytes  INTEGER  bytes of those
-// column: external_bytes   INTEGER  memory outside the heap of all objects
-// column: folded_count     INTEGER  objects left out: the runtime's own
-// column: estimated_count  INTEGER  objects of the heap, if the dump is a sample; else null
-// column: estimated_bytes  INTEGER  bytes of those; else null
+// column: warning_count    INTEGER  irregularities found by the reader
+// column: weak_only_count  INTEGER  objects that only weak references refer to
+// column: weak_only_bytes  INTEGER  their shallow size, bytes
+// column: external_bytes   INTEGER  memory outside the heap owned by all objects, bytes
+// column: folded_count     INTEGER  objects of the runtime itself that were left out
+// column: estimated_count  INTEGER  estimated objects of the heap if the dump is a sample, else null
+// column: estimated_bytes  INTEGER  their estimated shallow size, bytes, else null
 //
-// Bytes less reachable bytes is garbage (ask: unreachable-types). Weak roots keep
-// nothing alive, all others do, the finalizer queue included. Go on with
-// leak-suspects, retained-objects and type-histogram; with warnings and
+// Shallow bytes minus reachable bytes is garbage (see unreachable-types). Weak roots
+// keep nothing alive; all others do, including the finalizer queue. Continue with
+// leak-suspects, retained-objects and type-histogram; and with warnings and
 // missing-references if their counts are not 0.
 MATCH (d:Dump {number: $dump})
 RETURN

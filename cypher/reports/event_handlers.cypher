@@ -1,31 +1,33 @@
 // name: event-handlers
-// title: Handlers by who holds them and whom they call
+// title: Event handlers by publisher and subscriber
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)[\w.+]*(delegate|eventhandler|callback|\b(action|func))([`<].*[\]>])?(?<!\[])" delegates
-// param: limit    INTEGER = 20  most rows to return
-// column: holder           STRING   the static field, other root, or type whose object holds the delegates
-// column: delegate_type    STRING   full name of the delegates' type
-// column: target_type      STRING   full name of the type of whom they call
+// param: limit    INTEGER = 20  maximum number of rows
+// column: holder           STRING   static field, other root, or type of the object that stores the delegates
+// column: delegate_type    STRING   full type name of the delegates
+// column: target_type      STRING   full type name of the objects that they call
 // column: handler_count    INTEGER  delegates
-// column: target_count     INTEGER  different objects that they call
-// column: retained_bytes   INTEGER  what the delegates retain, summed: targets that nothing else holds
-// column: target_bytes     INTEGER  what the targets retain, summed, whoever holds them
-// column: largest_address  STRING   of the targets the one that retains most
+// column: target_count     INTEGER  distinct objects that they call
+// column: retained_bytes   INTEGER  sum of the retained sizes of the delegates, bytes
+// column: target_bytes     INTEGER  sum of the retained sizes of the targets, bytes
+// column: largest_address  STRING   address of the target with the largest retained size
 //
-// Forgotten subscriptions, added up: many handlers of one event, each for another
-// object of one type, are objects that subscribed and never unsubscribed. Where
-// retained bytes are many, the event alone keeps them; where only target bytes are,
-// each has another holder too, often another event. Lists of handlers are looked
-// through: an event's delegate refers to an array of delegates, each of which refers
-// to its target. Of several objects that a delegate refers to, the first that is
-// neither a delegate, nor such a list, nor a method is taken for its target; static
-// methods have none and no row. One of `<>c` is made by the compiler for lambdas that
-// capture nothing and is no leak, one of `<>c__DisplayClass` has the variables that
-// a lambda captures. Only live objects count. Handlers with two holders count for
-// both, and targets that keep one another are summed twice. The names of types tell
-// which are delegates: change the pattern if yours are called otherwise. Go on with
-// delegate-only for the single objects, or k-shortest-root-paths for an address.
+// Forgotten event subscriptions, added up: many handlers of one event, each for
+// another object of one type, are objects that subscribed and never unsubscribed.
+// Where retained_bytes is large, only the event keeps them alive; where only
+// target_bytes is, each has another referrer too, often another event. Invocation
+// lists are looked through: the delegate of an event refers to an array of
+// delegates, each of which refers to its target. If a delegate refers to several
+// objects, the first that is neither a delegate, nor such an array, nor a method
+// counts as its target; delegates of static methods have no target and no row. A
+// target of type `<>c` is made by the compiler for lambdas that capture nothing and
+// is no leak; one of type `<>c__DisplayClass` stores the variables that a lambda
+// captures. Only reachable objects count. Handlers with two referrers count for
+// both, and targets that keep one another alive are summed twice. Delegates are
+// recognised by their type names: change pattern if yours are named differently.
+// Continue with delegate-only for single objects, or with k-shortest-root-paths for
+// an address.
 MATCH (s:Type)
 WHERE s.dump = $dump AND s.name =~ $pattern
 WITH collect(s.key) AS kinds, collect(s) AS delegate_types

@@ -1,19 +1,19 @@
 // name: external-bytes
-// title: Objects that hold memory outside the heap
+// title: Objects that own memory outside the heap
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type             STRING   full name of its type
-// column: address          STRING   hexadecimal, as a debugger prints it
-// column: external_name    STRING   what the memory is, as the runtime says
-// column: external_bytes   INTEGER  memory outside the heap that goes with it
-// column: shallow_bytes    INTEGER  its own bytes
-// column: alive            BOOLEAN  whether a strong root reaches it
-// column: owner_type       STRING   immediate dominator: lets go of it, and it goes
-// column: owner_address    STRING   its address
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type            STRING   full type name
+// column: address         STRING   hexadecimal, as a debugger prints it
+// column: external_name   STRING   what the memory is used for, as named by the runtime
+// column: external_bytes  INTEGER  memory outside the heap, freed with the object, bytes
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: alive           BOOLEAN  whether it is reachable from a strong root
+// column: owner_type      STRING   type of the immediate dominator: freeing it frees the object
+// column: owner_address   STRING   address of the immediate dominator
 //
-// Pictures, buffers and native handles weigh little in the heap and much outside it.
-// Where alive is false the memory goes when the collector finds the object.
+// Images, buffers and native handles are small on the heap and large outside it.
+// Where alive is false, the memory is freed once the object is collected.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.external_bytes > 0
 WITH o

@@ -1,23 +1,24 @@
 // name: finalizable-unreachable
-// title: Objects that only the finalizer queue keeps, by type
+// title: Objects kept alive only by the finalizer queue, by type
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type             STRING   full name of their type
-// column: object_count     INTEGER  objects in the queue that nothing else keeps
-// column: shallow_bytes    INTEGER  their own bytes
-// column: retained_bytes   INTEGER  what goes once their finalizers have run, bytes
-// column: largest_address  STRING   of those objects the one that retains most
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type             STRING   full type name
+// column: object_count     INTEGER  objects in the queue that nothing else keeps alive
+// column: shallow_bytes    INTEGER  their shallow size, bytes
+// column: retained_bytes   INTEGER  freed once their finalizers have run, bytes
+// column: largest_address  STRING   address of the one with the largest retained size
 //
-// The program has let go of these, and of all that they retain, but their finalizers
-// have not run yet: garbage that costs one more collection. A Dispose that is called in
-// time and suppresses the finalizer spares it; where they pile up, finalizers are slow
-// or one of them is stuck. An object counts if all its strong roots are of the queue,
-// and each live object that refers to it goes with itself or with another such object.
-// It is at least so much: what is held by something that two of them keep together is
-// left out, and of longer chains and of circles only the 500 that retain most are
-// looked at (a chain of more than 30 counts even if its end is alive). No two of them
-// retain the same bytes. finalizer-queue lists all that are in the queue, one by one.
+// The program no longer refers to these objects, nor to anything they retain, but
+// their finalizers have not run yet: garbage that survives one more collection.
+// Calling Dispose in time, which suppresses the finalizer, avoids this; where they
+// accumulate, finalizers are slow or one of them is blocked. An object counts if all
+// its strong roots are entries of the queue, and each reachable object that refers
+// to it is freed with it or with another such object. The numbers are lower bounds:
+// what two of them keep alive together is left out, and of longer chains and of
+// cycles only the 500 with the largest retained sizes are examined (a chain of more
+// than 30 counts even if its end is alive). No two of them retain the same bytes.
+// finalizer-queue lists all objects in the queue.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.kind = 'finalizer_queue'
 WITH DISTINCT o

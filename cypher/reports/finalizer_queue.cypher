@@ -1,20 +1,21 @@
 // name: finalizer-queue
-// title: Objects that wait for their finalizer
+// title: Objects waiting for their finalizer
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type              STRING   full name of its type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type              STRING   full type name
 // column: address           STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes     INTEGER  its own bytes
-// column: retained_bytes    INTEGER  what would be freed if it went, bytes
-// column: other_root_count  INTEGER  strong roots of other kinds that hold it too
-// column: holder_count      INTEGER  reachable objects that refer to it, itself left out
+// column: shallow_bytes     INTEGER  shallow size, bytes
+// column: retained_bytes    INTEGER  retained size, bytes: freed if the object is freed
+// column: other_root_count  INTEGER  strong roots of other kinds that refer to it
+// column: holder_count      INTEGER  reachable objects that refer to it, not counting itself
 //
-// The queue keeps these objects, and all that they retain, until their finalizer has
-// run. A long queue of objects that nothing else holds (both counts 0) means that
-// finalizers are slow or stuck, or that something is not disposed of in time: look
-// for the type and call its Dispose. finalizable-unreachable adds those up by type,
-// with those that only other objects of the queue hold.
+// The queue keeps these objects and everything they retain alive until their
+// finalizers have run. A long queue of objects that nothing else refers to (both
+// counts are 0) means that finalizers are slow or blocked, or that objects are not
+// disposed of in time: look up the type and call its Dispose.
+// finalizable-unreachable adds those up by type, together with those that only other
+// objects of the queue refer to.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.kind = 'finalizer_queue'
 WITH DISTINCT o

@@ -1,25 +1,26 @@
 // name: free-space
-// title: How much of each segment is no object
+// title: Free space of each segment
 // mode: read
 // param: dump   INTEGER        number of the dump
-// param: limit  INTEGER = 100  most rows to return
-// column: segment       INTEGER  its ordinal by address
+// param: limit  INTEGER = 100  maximum number of rows
+// column: segment       INTEGER  ordinal of the segment, by address
 // column: kind          STRING   `ephemeral`, `gen2`, `loh`, `poh` or `unknown`
-// column: logical_heap  INTEGER  the heap it belongs to, where there are several
-// column: used_bytes    INTEGER  from its start to behind its last object
-// column: live_bytes    INTEGER  bytes of objects that a strong root reaches
-// column: dead_bytes    INTEGER  bytes of other objects of the dump, free ones left out
-// column: free_count    INTEGER  free objects; null where the dump has none
-// column: free_bytes    INTEGER  bytes of those; null likewise
-// column: other_bytes   INTEGER  used bytes of no object in the dump
-// column: empty_share   FLOAT    free and other bytes by used bytes, 0 to 1
+// column: logical_heap  INTEGER  logical heap that it belongs to, if there are several
+// column: used_bytes    INTEGER  from the start of the segment to the end of its last object
+// column: live_bytes    INTEGER  shallow size of reachable objects, bytes
+// column: dead_bytes    INTEGER  shallow size of unreachable objects in the dump, without free ones, bytes
+// column: free_count    INTEGER  free objects; null if the dump has none
+// column: free_bytes    INTEGER  their shallow size, bytes; null if the dump has none
+// column: other_bytes   INTEGER  used bytes that belong to no object in the dump
+// column: empty_share   FLOAT    free and other bytes divided by used bytes, 0 to 1
 //
-// The runtime fills holes with objects of a type named Free, so that the heap can be
-// walked; few dumps have them. Where a dump has none, holes are among the other bytes:
-// with the garbage that a dump of live objects leaves out, and with padding. A share
-// that stays high in segments of kind gen2 or loh from dump to dump is fragmentation:
-// pinned-fragmentation tells which pins are to blame; in loh it is large objects of
-// changing sizes. Right after a collection an ephemeral segment is empty as a rule.
+// The runtime fills gaps with objects of a type named Free, so that the heap can be
+// walked; few dumps contain them. Where a dump has none, gaps count as other bytes,
+// together with garbage that a dump of live objects leaves out, and with padding. A
+// share that stays high in segments of kind gen2 or loh from dump to dump is
+// fragmentation: pinned-fragmentation shows which pins cause it; in the LOH the
+// cause is large objects of varying sizes. Right after a collection an ephemeral
+// segment is normally empty.
 MATCH (d:Dump {number: $dump})-[:HAS_SEGMENT]->(s:Segment)
 CALL (s) {
   MATCH (f:Type)

@@ -1,20 +1,20 @@
 // name: gc-handles
-// title: Handles by the type of their objects
+// title: GC handles by the type of their objects
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type            STRING   full name of the objects' type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type            STRING   full type name of the objects
 // column: handle_count    INTEGER  handles to objects of the type
 // column: strong_count    INTEGER  of those, neither weak nor pinned
 // column: pinned_count    INTEGER  of those, pinned and not weak
 // column: weak_count      INTEGER  of those, weak: they keep nothing alive
-// column: object_count    INTEGER  different objects behind the handles
-// column: retained_bytes  INTEGER  what those with a strong or pinned handle retain, summed
+// column: object_count    INTEGER  distinct objects that the handles refer to
+// column: retained_bytes  INTEGER  sum of the retained sizes of those with a strong or pinned handle, bytes
 //
-// Handles are how native code and the runtime hold managed objects. A strong handle
-// that nobody frees is a leak without any managed referrer. Counts that grow from
-// dump to dump give it away. Go on with referrers-of or shortest-root-path for an
-// object of the type (objects-of-type).
+// Handles are how native code and the runtime refer to managed objects. A strong
+// handle that is never freed is a leak without any managed referrer; it shows as a
+// count that grows from dump to dump. Continue with referrers-of or
+// shortest-root-path for an object of the type (objects-of-type).
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
 WHERE r.kind = 'handle'
 MATCH (r)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)

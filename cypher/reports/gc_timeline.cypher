@@ -1,23 +1,23 @@
 // name: gc-timeline
-// title: The collections of the trace that the dump was in
+// title: Garbage collections of the trace of this dump
 // mode: read
 // param: dump   INTEGER         number of the dump
-// param: limit  INTEGER = 1000  most rows to return
-// column: number          INTEGER  the runtime's own
-// column: generation      INTEGER  the highest that it collected
-// column: reason          STRING   why it ran
+// param: limit  INTEGER = 1000  maximum number of rows
+// column: number          INTEGER  number of the collection in the process
+// column: generation      INTEGER  highest generation collected
+// column: reason          STRING   why the collection was triggered
 // column: mode            STRING   `blocking`, `background` or `foreground`
-// column: started_us      INTEGER  microseconds after the start of the trace
-// column: duration_us     INTEGER  how long it took; the program stands unless background
-// column: heap_bytes      INTEGER  size of the heap after it
-// column: promoted_bytes  INTEGER  what outlived it in the generations it collected
-// column: moved_bytes     INTEGER  of that, what it moved
-// column: kept_bytes      INTEGER  what it left in place
-// column: is_dump         BOOLEAN  whether the dump is what it found
+// column: started_us      INTEGER  start, microseconds since the start of the trace
+// column: duration_us     INTEGER  duration, microseconds; the program is paused unless mode is background
+// column: heap_bytes      INTEGER  heap size after the collection, bytes
+// column: promoted_bytes  INTEGER  bytes that survived in the generations collected
+// column: moved_bytes     INTEGER  of those, bytes that were moved
+// column: kept_bytes      INTEGER  of those, bytes that stayed in place
+// column: is_dump         BOOLEAN  whether the dump was taken at this collection
 //
-// A heap that is larger after each full collection (generation 2) grows with what
-// roots keep: compare dumps. Many collections of generation 2 that promote nearly all
-// of it look at the same live objects again and again.
+// A heap that is larger after each full collection (generation 2) grows by objects
+// that roots keep alive: compare dumps. Many collections of generation 2 that
+// promote nearly all of it examine the same live objects again and again.
 MATCH (:Dump {number: $dump})-[:HAS_COLLECTION]->(c:GarbageCollection)
 RETURN
   c.number AS number,

@@ -1,18 +1,19 @@
 // name: generation-histogram
-// title: How many objects of each generation, and how many bytes
+// title: Objects and bytes by generation
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: generation       INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned
-// column: name             STRING   the same in words
+// param: limit  INTEGER = 20  maximum number of rows
+// column: generation       INTEGER  0, 1 or 2; 3 is the LOH, 4 the POH
+// column: name             STRING   name of the generation
 // column: object_count     INTEGER  objects of the dump in it
-// column: shallow_bytes    INTEGER  bytes of those
-// column: reachable_count  INTEGER  of those, reached by a strong root
-// column: reachable_bytes  INTEGER  bytes of the reached ones
-// column: share            FLOAT    of the bytes of all generations, 0 to 1
+// column: shallow_bytes    INTEGER  their shallow size, bytes
+// column: reachable_count  INTEGER  of those, reachable from a strong root
+// column: reachable_bytes  INTEGER  shallow size of the reachable ones, bytes
+// column: share            FLOAT    share of the bytes of all generations, 0 to 1
 //
-// An object that outlives a collection moves up a generation. Much in gen 2 that no
-// root reaches waits for a full collection; what is new and reachable sits in gen 0.
+// An object that survives a collection is promoted to the next generation.
+// Unreachable objects in gen 2 wait for a full collection; new reachable ones are in
+// gen 0.
 MATCH (:Dump {number: $dump})-[:HAS_GENERATION]->(g:Generation)
 WITH sum(g.shallow_bytes) AS all_bytes
 MATCH (:Dump {number: $dump})-[:HAS_GENERATION]->(g:Generation)

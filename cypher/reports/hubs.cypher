@@ -1,18 +1,19 @@
 // name: hubs
-// title: Objects with the most references to them
+// title: Objects with the most incoming references
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type            STRING   full name of its type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: referrer_count  INTEGER  strong references and strong roots that lead to it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
+// column: referrer_count  INTEGER  strong references and strong roots that refer to it
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 //
-// Everybody knows these: singletons, type descriptors, shared strings, null objects.
-// A hub that should have few friends, such as a window or a session, is a leak's
-// trace. Go on with referrers-of and shared-by. Two references of one object count
-// twice. Every object of the dump is looked at, about a second for a million.
+// Objects that everything refers to: singletons, type descriptors, shared strings,
+// null objects. An object that should have few referrers, such as a window or a
+// session, points to a leak. Continue with referrers-of and shared-by. Two
+// references from one object count twice. Examines every object of the dump: about
+// one second per million objects.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes >= 0
 WITH o, COUNT { (o)<-[:REFERENCES]-() } AS referrer_count

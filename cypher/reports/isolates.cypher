@@ -1,18 +1,18 @@
 // name: isolates
-// title: Isolates or threads, and what their roots hold
+// title: Isolates or threads, and what their roots retain
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: owner           STRING   the isolate or thread
-// column: root_count      INTEGER  its strong roots
-// column: static_count    INTEGER  of those, static fields
-// column: object_count    INTEGER  objects that they hold, each once
-// column: retained_bytes  INTEGER  retained by those that only roots dominate, bytes
-// column: largest_type    STRING   type of the one of these that retains most
+// param: limit  INTEGER = 20  maximum number of rows
+// column: owner            STRING   name of the isolate or thread
+// column: root_count       INTEGER  strong roots
+// column: static_count     INTEGER  of those, static fields
+// column: object_count     INTEGER  distinct objects that they refer to
+// column: retained_bytes   INTEGER  sum of the retained sizes of those that no other object dominates, bytes
+// column: largest_type     STRING   type of the one of these with the largest retained size
 // column: largest_address  STRING   its address
 //
-// Isolates of one group share a heap: what two of them hold counts for both. Roots
-// of none are the runtime's own: see roots-by-kind.
+// Isolates of one group share a heap: an object that two of them refer to counts for
+// both. Roots that belong to no isolate are those of the runtime: see roots-by-kind.
 MATCH (d:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.owner IS NOT NULL
 WITH d, r.owner AS owner, o, count(r) AS roots,

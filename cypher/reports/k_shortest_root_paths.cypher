@@ -1,26 +1,26 @@
 // name: k-shortest-root-paths
-// title: Short root paths to an object, each through another holder
+// title: Shortest root paths of an object, each through a different referrer
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: address  STRING        of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 20  most rows to return
-// column: domain          INTEGER        ordinal of its domain; null where the dump has one
+// param: address  STRING        address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 20  maximum number of rows
+// column: domain          INTEGER        ordinal of its domain; null if the dump has only one
 // column: length          INTEGER        references from the root to the object
-// column: root            STRING         the root, with the type that contains a static
-// column: steps           LIST<STRING>   field, short type, address and value of each object
-// column: types           LIST<STRING>   full type of each of those
+// column: root            STRING         the root, with the declaring type of a static field
+// column: steps           LIST<STRING>   field, short type name, address and value of each object
+// column: types           LIST<STRING>   full type name of each of those
 // column: addresses       LIST<STRING>   address of each
-// column: retained_bytes  LIST<INTEGER>  what each retains, bytes
-// column: fields          LIST<STRING>   through which the step before refers to each
-// column: values          LIST<STRING>   beginning of the text or name that each holds
+// column: retained_bytes  LIST<INTEGER>  retained size of each, bytes
+// column: fields          LIST<STRING>   name of the field that refers to each
+// column: values          LIST<STRING>   start of the text or name stored in each
 //
-// The first row is a shortest path of all; each other one is the shortest through
-// another holder, nearest to the roots first: another reason why the object is
-// alive. The holders are those of the object itself or, as long as only one refers
-// to it, of that one: then the last steps of all rows are the same and are where to
-// cut. Holders that a root reaches through the object only are left out. What all
-// paths have in common, these and longer ones, is in dominator-chain. Followed up to
-// 10,000 steps.
+// The first row is the shortest path; each other row is the shortest path through
+// another referrer, nearest to the roots first: another reason why the object is
+// alive. The referrers are those of the object itself or, as long as there is only
+// one, those of that one: then the last steps of all rows are the same, and cutting
+// there frees the object. Referrers that are reachable only through the object are
+// left out. What all paths have in common, these and longer ones, is shown by
+// dominator-chain. Paths are followed up to 10,000 steps.
 MATCH (d:Dump {number: $dump})
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL

@@ -1,18 +1,19 @@
 // name: large-objects
-// title: Objects in large-object segments
+// title: Objects on the large object heap
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type             STRING   full name of its type
-// column: address          STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes    INTEGER  its own bytes
-// column: retained_bytes   INTEGER  what would be freed if it went, bytes
-// column: segment          INTEGER  ordinal of its segment; null if not told
-// column: alive            BOOLEAN  whether a strong root reaches it
-// column: holder_type      STRING   immediate dominator's type; null where roots hold it
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type            STRING   full type name
+// column: address         STRING   hexadecimal, as a debugger prints it
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
+// column: segment         INTEGER  ordinal of its segment; null if not recorded
+// column: alive           BOOLEAN  whether it is reachable from a strong root
+// column: holder_type     STRING   type of the immediate dominator; null if only roots dominate it
 //
-// What is 85,000 bytes or more is allocated apart, and nobody moves it: many of
-// different sizes that come and go fragment the heap. Go on with why for an address.
+// Objects of 85,000 bytes or more are allocated on the LOH, which is normally not
+// compacted: allocating and freeing many objects of varying sizes fragments it.
+// Continue with why for an address.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.generation = 3
 WITH o

@@ -2,18 +2,18 @@
 // title: Objects that are referred to but not in the dump
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: domain           INTEGER       ordinal of its domain; null where the dump has one
+// param: limit  INTEGER = 20  maximum number of rows
+// column: domain           INTEGER       ordinal of its domain; null if the dump has only one
 // column: address          STRING        hexadecimal, as a debugger prints it
-// column: reference_count  INTEGER       references to it, weak ones too
-// column: root_count       INTEGER       roots that hold it, weak ones too
-// column: referrer_types   LIST<STRING>  short type names of who refers to it, five at most
-// column: alive            BOOLEAN       whether a strong root would keep it
+// column: reference_count  INTEGER       references to it, including weak ones
+// column: root_count       INTEGER       roots that refer to it, including weak ones
+// column: referrer_types   LIST<STRING>  short type names of its referrers, at most five
+// column: alive            BOOLEAN       whether a strong root would keep it alive
 //
-// Each stands in the graph as a placeholder of size 0. A few are usual: the heap
-// moved while it was written, or the object lives in another heap. Many mean that
-// the dump is cut or incomplete, and then retained sizes are too small: see
-// warnings. Placeholders are the dump's last objects, so only their keys are read.
+// Each is in the graph as a placeholder of size 0. A few are usual: the heap moved
+// while it was written, or the object is on another heap. Many mean that the dump is
+// truncated or incomplete, and then retained sizes are too small: see warnings.
+// Placeholders are the last objects of a dump, so only their keys are read.
 MATCH (d:Dump {number: $dump})
 MATCH (o:Object)
 WHERE o.key >= $dump * 1099511627776 + d.object_count

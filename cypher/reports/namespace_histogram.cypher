@@ -1,18 +1,18 @@
 // name: namespace-histogram
-// title: How many objects of each namespace, and how many bytes
+// title: Objects and bytes by namespace
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: namespace        STRING   namespace or library; empty where a type has none
-// column: type_count       INTEGER  types of it that have instances
-// column: instance_count   INTEGER  objects of those types
-// column: shallow_bytes    INTEGER  bytes of those
-// column: reachable_bytes  INTEGER  of those, what a strong root reaches
-// column: largest_type     STRING   the type with most of the bytes
+// param: limit  INTEGER = 20  maximum number of rows
+// column: namespace        STRING   namespace or library; empty if a type has none
+// column: type_count       INTEGER  its types with instances
+// column: instance_count   INTEGER  instances of those types
+// column: shallow_bytes    INTEGER  their shallow size, bytes
+// column: reachable_bytes  INTEGER  shallow size of the reachable instances, bytes
+// column: largest_type     STRING   the type with the most bytes
 //
-// Which part of the program the bytes belong to. Own bytes only: retained sizes of
-// types overlap and cannot be added up. Go on with type-histogram, or owners-of-type
-// for the largest type.
+// Which part of the program the objects belong to. Shallow sizes only: retained
+// sizes of types overlap and cannot be added up. Continue with type-histogram, or
+// with owners-of-type for the largest type.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.instance_count > 0
 WITH t

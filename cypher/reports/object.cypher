@@ -1,36 +1,36 @@
 // name: object
-// title: What is known of one object
+// title: Details of an object
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: address  STRING        of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 20  most rows to return
-// column: domain             INTEGER  ordinal of its domain; null where the dump has one
-// column: type               STRING   full name of its type
-// column: shallow_bytes      INTEGER  its own bytes
-// column: retained_bytes     INTEGER  what would be freed if it went, bytes
-// column: retained_count     INTEGER  objects that would go with it, itself included
-// column: root_distance      INTEGER  references from the nearest strong root; null for garbage
-// column: missing            BOOLEAN  true where it is referred to but not in the dump
-// column: reference_count    INTEGER  references that it has, weak ones too
-// column: referrer_count     INTEGER  references to it, weak ones too
-// column: root_count         INTEGER  roots that hold it, weak ones too
-// column: dominator_type     STRING   type of its immediate dominator, or `(roots)`
-// column: dominator_address  STRING   its address
-// column: value              STRING   text, number or name that it holds
-// column: length             INTEGER  elements of a list or map, code units of a string
-// column: external_bytes     INTEGER  memory outside the heap that goes with it
-// column: identity_hash      INTEGER  equal in two dumps of one process for one object
-// column: generation         INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned
-// column: segment            INTEGER  ordinal of its segment
-// column: born_in_gc         INTEGER  the first collection after its allocation
-// column: collections_survived  INTEGER  collections of the trace that left it alive
-// column: allocated_ms       INTEGER  the log's clock at its allocation
-// column: allocation_stack   STRING   what allocated it, the innermost function first
-// column: earlier_addresses  LIST<STRING>  where it was in earlier dumps of the trace
+// param: address  STRING        address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 20  maximum number of rows
+// column: domain                INTEGER       ordinal of its domain; null if the dump has only one
+// column: type                  STRING        full type name
+// column: shallow_bytes         INTEGER       shallow size, bytes
+// column: retained_bytes        INTEGER       retained size, bytes: freed if the object is freed
+// column: retained_count        INTEGER       objects freed with it, including itself
+// column: root_distance         INTEGER       references from the nearest strong root; null if unreachable
+// column: missing               BOOLEAN       true if it is referred to but not in the dump
+// column: reference_count       INTEGER       outgoing references, including weak ones
+// column: referrer_count        INTEGER       incoming references, including weak ones
+// column: root_count            INTEGER       roots that refer to it, including weak ones
+// column: dominator_type        STRING        type of its immediate dominator, or `(roots)`
+// column: dominator_address     STRING        address of its immediate dominator
+// column: value                 STRING        text, number or name stored in the object
+// column: length                INTEGER       elements of a list or map, UTF-16 code units of a string
+// column: external_bytes        INTEGER       memory outside the heap, freed with the object, bytes
+// column: identity_hash         INTEGER       identity hash code: the same in two dumps of one process
+// column: generation            INTEGER       0, 1 or 2; 3 is the LOH, 4 the POH
+// column: segment               INTEGER       ordinal of its segment
+// column: born_in_gc            INTEGER       first collection after its allocation
+// column: collections_survived  INTEGER       collections of the trace that it survived
+// column: allocated_ms          INTEGER       time of its allocation by the clock of the log, milliseconds
+// column: allocation_stack      STRING        call stack of its allocation, innermost function first
+// column: earlier_addresses     LIST<STRING>  its addresses in earlier dumps of the trace
 //
-// One row for each object of the address: ids are unique within a domain only. Go on
-// with references-of, referrers-of, shortest-root-path, dominator-chain or
-// dominated-by, which all take the same address.
+// One row for each object with the address: addresses are unique only within a
+// domain. Continue with references-of, referrers-of, shortest-root-path,
+// dominator-chain or dominated-by, which all take the same address.
 MATCH (o:Object {dump: $dump, address: $address})
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 OPTIONAL MATCH (i:Dump|Object)-[:DOMINATES]->(o)

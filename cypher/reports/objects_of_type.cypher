@@ -1,21 +1,21 @@
 // name: objects-of-type
-// title: The instances of a type that retain the most
+// title: Instances of a type with the largest retained sizes
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: type   STRING        full name of the type, as the runtime spells it
-// param: limit  INTEGER = 20  most rows to return
-// column: domain          INTEGER  ordinal of its domain; null where the dump has one
+// param: type   STRING        full type name, as the runtime spells it
+// param: limit  INTEGER = 20  maximum number of rows
+// column: domain          INTEGER  ordinal of its domain; null if the dump has only one
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
-// column: retained_count  INTEGER  objects that would go with it, itself included
-// column: root_distance   INTEGER  references from the nearest strong root; null for garbage
-// column: value           STRING   text, number or name that it holds
-// column: length          INTEGER  elements of a list or map, code units of a string
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
+// column: retained_count  INTEGER  objects freed with it, including itself
+// column: root_distance   INTEGER  references from the nearest strong root; null if unreachable
+// column: value           STRING   text, number or name stored in the object
+// column: length          INTEGER  elements of a list or map, UTF-16 code units of a string
 //
-// The instances one by one, garbage last. Where all are small the type matters only
-// as a crowd: owners-of-type and root-paths-of-type say who keeps it. Go on with
-// shortest-root-path for an address.
+// The instances one by one, unreachable ones last. Where all are small, only their
+// number matters: owners-of-type and root-paths-of-type show what keeps them alive.
+// Continue with shortest-root-path for an address.
 MATCH (:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(o:Object)
 RETURN
   o.domain AS domain,

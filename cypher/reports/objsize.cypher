@@ -1,20 +1,21 @@
 // name: objsize
-// title: All that an object reaches, shared or not, beside what it retains
+// title: Everything reachable from an object, compared with what it retains
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: address  STRING        of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 20  most rows to return
-// column: domain           INTEGER  ordinal of its domain; null where the dump has one
-// column: type             STRING   full name of its type
-// column: reached_count    INTEGER  objects that it reaches by strong references, itself too
-// column: reached_bytes    INTEGER  bytes of those: what `!objsize` prints
-// column: retained_count   INTEGER  of those, that go with it
-// column: retained_bytes   INTEGER  bytes of those
-// column: shared_bytes     INTEGER  reached bytes that something else keeps as well
+// param: address  STRING        address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 20  maximum number of rows
+// column: domain          INTEGER  ordinal of its domain; null if the dump has only one
+// column: type            STRING   full type name
+// column: reached_count   INTEGER  objects reachable from it by strong references, including itself
+// column: reached_bytes   INTEGER  their shallow size, bytes: what `!objsize` prints
+// column: retained_count  INTEGER  of those, objects that are freed with it
+// column: retained_bytes  INTEGER  their shallow size, bytes
+// column: shared_bytes    INTEGER  reached bytes that something else keeps alive as well
 //
-// Reached bytes count whatever the object can get at, even if others hold it too: an
-// object that refers to the program's services reaches nearly all of the heap.
-// Retained bytes are what goes when the object goes. Garbage retains nothing here.
+// Reached bytes include everything reachable from the object, even if it is also
+// reachable by other paths: an object that refers to the services of a program
+// reaches nearly the entire heap. Retained bytes are what is freed with the object.
+// Unreachable objects retain nothing here.
 MATCH (o:Object {dump: $dump, address: $address})
 MATCH (o)-[:REFERENCES*0..1000000]->(x:Object)
 WITH DISTINCT o, x

@@ -1,21 +1,21 @@
 // name: oldest-objects
-// title: Objects that outlived the most collections of the trace
+// title: Objects that survived the most collections of the trace
 // mode: read
-// param: dump   INTEGER        number of the dump
-// param: born   BOOLEAN = true only those that were allocated during the trace
-// param: limit  INTEGER = 20   most rows to return
-// column: type                  STRING   full name of its type
+// param: dump   INTEGER         number of the dump
+// param: born   BOOLEAN = true  only objects allocated during the trace
+// param: limit  INTEGER = 20    maximum number of rows
+// column: type                  STRING   full type name
 // column: address               STRING   hexadecimal, as a debugger prints it
-// column: collections_survived  INTEGER  collections that looked at it and left it alive
-// column: born_in_gc            INTEGER  the first of those; null where it was there before
-// column: generation            INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned
-// column: shallow_bytes         INTEGER  its own bytes
-// column: retained_bytes        INTEGER  what would be freed if it went, bytes
-// column: known_at              STRING   its address when the trace first tells of it
+// column: collections_survived  INTEGER  collections that examined it and left it alive
+// column: born_in_gc            INTEGER  the first of those; null if it existed before the trace
+// column: generation            INTEGER  0, 1 or 2; 3 is the LOH, 4 the POH
+// column: shallow_bytes         INTEGER  shallow size, bytes
+// column: retained_bytes        INTEGER  retained size, bytes: freed if the object is freed
+// column: known_at              STRING   its address at its first mention in the trace
 //
-// Of those with equal ages the ones that retain most. What came with the program's
-// start is old by right: with born they are left out. Go on with why for an address.
-// No row: the trace does not tell what its collections kept.
+// Objects of equal age are sorted by retained size. Objects allocated when the
+// program started are expected to be old: by default, born leaves them out. Continue
+// with why for an address. No rows: the trace has no survival events.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.collections_survived >= 0
   AND (NOT $born OR o.born_in_gc IS NOT NULL)

@@ -1,22 +1,22 @@
 // name: owners-of-type
-// title: Who owns the instances of a type
+// title: Owners of the instances of a type
 // mode: read
-// param: dump   INTEGER                       number of the dump
-// param: type   STRING                        full name of the type, as the runtime spells it
-// param: skip   STRING = "(?i).*(\[]|list|dictionary|hash|queue|stack|collection).*"  whom to look through
-// param: limit  INTEGER = 20                  most rows to return
-// column: owner_type      STRING   full name, `(roots)`, or `(further up)`
-// column: owner_count     INTEGER  how many owners of that type
-// column: instance_count  INTEGER  instances that those own
-// column: shallow_bytes   INTEGER  bytes of those instances
-// column: largest_owner   STRING   address of the owner of most of those bytes
+// param: dump   INTEGER       number of the dump
+// param: type   STRING        full type name, as the runtime spells it
+// param: skip STRING = "(?i).*(\[]|list|dictionary|hash|queue|stack|collection).*" collections
+// param: limit  INTEGER = 20  maximum number of rows
+// column: owner_type      STRING   full type name, `(roots)`, or `(further up)`
+// column: owner_count     INTEGER  number of owners of that type
+// column: instance_count  INTEGER  instances that they own
+// column: shallow_bytes   INTEGER  shallow size of those instances, bytes
+// column: largest_owner   STRING   address of the owner of the most bytes
 //
-// The owner of an instance is its immediate dominator: when the owner goes, so does
-// the instance. Owners whose short type name matches the regular expression skip are
-// looked through, and their own owner counts, so that arrays and collections do not
-// hide who uses them; skip=- takes the dominators as they are. `(roots)`: held by
-// roots directly, or by several owners at once (ask: shared-by). At most 10 owners
-// are looked through for one instance; beyond that the owner is `(further up)`.
+// The owner of an instance is its immediate dominator: freeing the owner frees the
+// instance. Owners whose short type name matches the regular expression skip are
+// replaced by their own owners, so that arrays and collections do not hide what uses
+// them; skip=- shows the dominators as they are. `(roots)`: referred to by roots
+// directly, or by several owners independently (see shared-by). At most 10 owners in
+// a row are skipped for one instance; beyond that the owner is `(further up)`.
 MATCH (:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(o:Object)
 WHERE o.root_distance IS NOT NULL
 OPTIONAL MATCH (o)

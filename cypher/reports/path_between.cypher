@@ -2,21 +2,21 @@
 // title: Shortest path of references from one object to another
 // mode: read
 // param: dump   INTEGER         number of the dump
-// param: from   STRING          address of the object to start from
-// param: to     STRING          address of the object to reach
-// param: limit  INTEGER = 1000  most rows to return
-// column: domain          INTEGER  ordinal of its domain; null where the dump has one
-// column: step            INTEGER  0 is the object it starts from
-// column: field           STRING   through which the step before refers to it
-// column: type            STRING   full name of its type
+// param: from   STRING          address of the first object
+// param: to     STRING          address of the second object
+// param: limit  INTEGER = 1000  maximum number of rows
+// column: domain          INTEGER  ordinal of its domain; null if the dump has only one
+// column: step            INTEGER  0 is the first object
+// column: field           STRING   field through which the previous step refers to it
+// column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 //
-// How the first object comes to hold the second. No row: it does not, or they are
-// one object. Of several paths that are equally short the one whose objects come
-// first in the dump is shown. If both have dominator-chain rows in common, the path
-// matters less than the common dominator.
+// How the first object refers to the second. No rows: there is no path, or the two
+// are one object. Of several shortest paths, the one whose objects come first in the
+// dump is shown. If the dominator-chain of both has rows in common, the common
+// dominator matters more than the path.
 MATCH (a:Object {dump: $dump, address: $from})
 MATCH (b:Object {dump: $dump, address: $to})
 WITH a, b

@@ -1,27 +1,28 @@
 // name: pinned-fragmentation
-// title: Segments that pinned objects hold in place
+// title: Fragmentation of segments by pinned objects
 // mode: read
 // param: dump   INTEGER        number of the dump
-// param: limit  INTEGER = 100  most rows to return
-// column: segment            INTEGER       its ordinal by address
+// param: limit  INTEGER = 100  maximum number of rows
+// column: segment            INTEGER       ordinal of the segment, by address
 // column: kind               STRING        `ephemeral`, `gen2`, `loh`, `poh` or `unknown`
-// column: pinned_count       INTEGER       objects in it that a root pins
-// column: pinned_bytes       INTEGER       bytes of those
-// column: span_bytes         INTEGER       from the first of them to the end of the last
-// column: gap_bytes          INTEGER       of the span, what lies between pinned objects
-// column: largest_gap_bytes  INTEGER       the largest stretch between two of them
-// column: used_bytes         INTEGER       of the whole segment
-// column: empty_bytes        INTEGER       used bytes of the segment that no object of the dump has
-// column: kinds              LIST<STRING>  kinds of the roots that pin, by name
-// column: types              LIST<STRING>  short names of the pinned objects' types, five at most, by name
+// column: pinned_count       INTEGER       pinned objects in it
+// column: pinned_bytes       INTEGER       their shallow size, bytes
+// column: span_bytes         INTEGER       from the start of the first of them to the end of the last
+// column: gap_bytes          INTEGER       of the span, bytes between pinned objects
+// column: largest_gap_bytes  INTEGER       largest gap between two of them
+// column: used_bytes         INTEGER       used bytes of the segment
+// column: empty_bytes        INTEGER       used bytes of the segment that belong to no object in the dump
+// column: kinds              LIST<STRING>  kinds of the roots that pin them, sorted
+// column: types              LIST<STRING>  short type names of the pinned objects, at most five, sorted
 //
-// A collection that compacts can move what lies in the gaps, not the pinned objects:
-// where few pinned bytes span a large part of a segment of kind ephemeral or gen2, its
-// empty bytes can neither be given back nor used for something larger than a gap.
-// Pins in the pinned and the large object heap (poh, loh) hurt nobody. The gaps hold
-// other objects too: how much of each is empty, walk tells. Only pins at the moment
-// of the dump are known. Addresses from 2^60 on are left out. Go on with
-// pinned-objects for the single ones, free-space for all segments.
+// A compacting collection can move the objects in the gaps, but not the pinned ones:
+// where few pinned bytes span a large part of a segment of kind ephemeral or gen2,
+// its empty bytes can be neither returned to the system nor used for anything larger
+// than a gap. Pins on the pinned and the large object heap (poh, loh) do no harm.
+// The gaps contain other objects too: walk shows how much of each gap is empty. Only
+// pins at the time of the dump are known. Addresses from 2^60 on are left out.
+// Continue with pinned-objects for single objects, and with free-space for all
+// segments.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
 WHERE r.pinned
 MATCH (r)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)

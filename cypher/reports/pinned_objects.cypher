@@ -1,20 +1,20 @@
 // name: pinned-objects
-// title: Objects that may not be moved
+// title: Pinned objects
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type            STRING        full name of its type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type            STRING        full type name
 // column: address         STRING        hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER       its own bytes
-// column: retained_bytes  INTEGER       what would be freed if it went, bytes
+// column: shallow_bytes   INTEGER       shallow size, bytes
+// column: retained_bytes  INTEGER       retained size, bytes: freed if the object is freed
 // column: pin_count       INTEGER       roots that pin it
-// column: kinds           LIST<STRING>  kinds of those roots, by name
+// column: kinds           LIST<STRING>  kinds of those roots, sorted
 //
-// A pinned object cannot be moved by a compacting collection: many small ones
-// scattered over the heap fragment it, and buffers pinned for good are the usual
-// cause. Sorted by their own size, for that is what stays in place. Go on with
-// gc-handles for who pins by handle, pinned-fragmentation for what lies between them
-// in each segment, or referrers-of for an address.
+// A compacting collection cannot move a pinned object: many small ones scattered
+// over the heap fragment it, and buffers that are pinned permanently are the usual
+// cause. Sorted by shallow size, because that is what stays in place. Continue with
+// gc-handles for pins by handle, with pinned-fragmentation for the gaps between
+// pinned objects in each segment, or with referrers-of for an address.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
 WHERE r.pinned
 MATCH (r)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)

@@ -1,19 +1,20 @@
 // name: promoted-to-gen2
-// title: Objects allocated during the trace that are in generation 2 now, by type
+// title: Objects allocated during the trace and already in generation 2, by type
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type                     STRING   full name of their type
-// column: object_count             INTEGER  objects
-// column: shallow_bytes            INTEGER  bytes of those
-// column: first_born_in_gc         INTEGER  the first collection that the oldest went through
-// column: last_born_in_gc          INTEGER  the same of the youngest
-// column: fewest_collections       INTEGER  collections that made the quickest one old
-// column: reachable_count          INTEGER  of the objects, reached by a strong root
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type                STRING   full type name
+// column: object_count        INTEGER  number of objects
+// column: shallow_bytes       INTEGER  their shallow size, bytes
+// column: first_born_in_gc    INTEGER  first collection after the allocation of the oldest
+// column: last_born_in_gc     INTEGER  first collection after the allocation of the youngest
+// column: fewest_collections  INTEGER  fewest collections that any of them survived
+// column: reachable_count     INTEGER  of the objects, reached by a strong root
 //
-// What lives just long enough to become old is what collectors pay most for: only a
-// full collection frees it again. Types of short work, such as requests, buffers or
-// tasks, should not be here. No row: the trace does not tell of it.
+// Objects that live just long enough to reach generation 2 are the most expensive
+// for a collector: only a full collection frees them. Types used for short tasks,
+// such as requests, buffers or work items, should not be here. No rows: the trace
+// does not record it.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.generation = 2 AND o.born_in_gc IS NOT NULL
 MATCH (o)-[:INSTANCE_OF]->(t:Type)

@@ -1,21 +1,21 @@
 // name: references-of
-// title: What an object refers to
+// title: Objects that an object refers to
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: address  STRING        of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 20  most rows to return
-// column: domain           INTEGER  ordinal of its domain; null where the dump has one
-// column: type             STRING   full name of its type
+// param: address  STRING        address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 20  maximum number of rows
+// column: domain           INTEGER  ordinal of its domain; null if the dump has only one
+// column: type             STRING   full type name
 // column: address          STRING   hexadecimal, as a debugger prints it
-// column: weak             BOOLEAN  whether the reference keeps it alive: then false
-// column: field            STRING   through which it refers; the first, of several
-// column: reference_count  INTEGER  how many such references
-// column: shallow_bytes    INTEGER  its own bytes
-// column: retained_bytes   INTEGER  what would be freed if it went, bytes
+// column: weak             BOOLEAN  true if the reference is weak and does not keep it alive
+// column: field            STRING   name of the referring field; the first, if there are several
+// column: reference_count  INTEGER  number of such references
+// column: shallow_bytes    INTEGER  shallow size, bytes
+// column: retained_bytes   INTEGER  retained size, bytes: freed if the object is freed
 // column: dominated        BOOLEAN  whether the object alone keeps it alive
 //
-// The fields or elements of the object, those that retain most first. What it does
-// not dominate it shares with others: see shared-by, referrers-of.
+// The objects in the fields or elements of the object, by retained size. Those that
+// it does not dominate are shared with other referrers: see shared-by, referrers-of.
 MATCH (o:Object {dump: $dump, address: $address})
 MATCH (o)-[r:REFERENCES|WEAKLY_REFERENCES]->(n:Object)
 WITH o, n, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,

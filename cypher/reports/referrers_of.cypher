@@ -1,22 +1,22 @@
 // name: referrers-of
-// title: Who refers to an object
+// title: Referrers of an object
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: address  STRING        of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 20  most rows to return
-// column: domain           INTEGER  ordinal of its domain; null where the dump has one
-// column: what             STRING   the root in words, or `object`
-// column: type             STRING   type of the object; of a static root, the type that contains it
-// column: address          STRING   of the object that refers to it; null for roots
-// column: weak             BOOLEAN  true where the reference does not keep it alive
-// column: field            STRING   through which it refers; the first, of several
-// column: reference_count  INTEGER  how many such references
-// column: retained_bytes   INTEGER  what the referrer retains, bytes
-// column: root_distance    INTEGER  of the referrer: 0 for roots, null for garbage
+// param: address  STRING        address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 20  maximum number of rows
+// column: domain           INTEGER  ordinal of its domain; null if the dump has only one
+// column: what             STRING   description of the root, or `object`
+// column: type             STRING   type of the referrer; for a static root, its declaring type
+// column: address          STRING   address of the referrer; null for roots
+// column: weak             BOOLEAN  true if the reference is weak and does not keep it alive
+// column: field            STRING   name of the referring field; the first, if there are several
+// column: reference_count  INTEGER  number of such references
+// column: retained_bytes   INTEGER  retained size of the referrer, bytes
+// column: root_distance    INTEGER  distance of the referrer: 0 for roots, null if unreachable
 //
-// Roots first, then the referrers nearest to a root: the first strong row is the one
-// that a shortest path takes. Referrers that are further from the roots than the
-// object itself are often below it, such as children that know their parent.
+// Roots first, then the referrers nearest to a root: the first strong row is on a
+// shortest path. Referrers further from the roots than the object itself are often
+// below it, such as children that refer to their parent.
 MATCH (o:Object {dump: $dump, address: $address})
 MATCH (o)<-[r:REFERENCES|WEAKLY_REFERENCES]-(n:Object|Root)
 WITH o, n, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,

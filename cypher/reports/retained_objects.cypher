@@ -1,21 +1,21 @@
 // name: retained-objects
-// title: Objects that retain the most memory
+// title: Objects with the largest retained sizes
 // mode: read
 // param: dump       INTEGER       number of the dump
-// param: min_bytes  INTEGER = 0   smallest retained size to show, bytes
-// param: limit      INTEGER = 20  most rows to return
-// column: type            STRING   full name of its type
+// param: min_bytes  INTEGER = 0   smallest retained size to list, bytes
+// param: limit      INTEGER = 20  maximum number of rows
+// column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
-// column: retained_count  INTEGER  objects that would go with it, itself included
-// column: root_distance   INTEGER  references from the nearest strong root, 1 at a root
-// column: value           STRING   text, number or name that it holds
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
+// column: retained_count  INTEGER  objects freed with it, including itself
+// column: root_distance   INTEGER  references from the nearest strong root; 1 if a root refers to it directly
+// column: value           STRING   text, number or name stored in the object
 //
-// Start here. A small object that retains much is a holder: a cache, a list of
-// listeners, a static map. Go on with shortest-root-path or dominator-chain for an
-// address of this answer, or down with dominated-by. Retained sizes nest: never add
-// up two rows of one dominator chain.
+// A good place to start. A small object that retains much is a container: a cache, a
+// list of listeners, a static map. Continue with shortest-root-path or
+// dominator-chain for an address, or down the tree with dominated-by. Retained sizes
+// nest: never add up two rows of one dominator chain.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes >= $min_bytes
   AND o.root_distance IS NOT NULL

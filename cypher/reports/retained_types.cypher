@@ -1,19 +1,19 @@
 // name: retained-types
-// title: Types whose instances together retain the most
+// title: Types with the largest retained sizes
 // mode: read
 // param: dump       INTEGER       number of the dump
-// param: min_bytes  INTEGER = 0   smallest retained size to show, bytes
-// param: limit      INTEGER = 20  most rows to return
-// column: type             STRING   full name
-// column: domain           INTEGER  ordinal of the domain that declares it
-// column: retained_bytes   INTEGER  what would be freed if all its instances went, bytes
-// column: reachable_count  INTEGER  instances that a strong root reaches
-// column: reachable_bytes  INTEGER  bytes of those
+// param: min_bytes  INTEGER = 0   smallest retained size to list, bytes
+// param: limit      INTEGER = 20  maximum number of rows
+// column: type             STRING   full type name
+// column: domain           INTEGER  ordinal of the domain that declares the type
+// column: retained_bytes   INTEGER  freed if all instances of the type are freed, bytes
+// column: reachable_count  INTEGER  reachable instances
+// column: reachable_bytes  INTEGER  their shallow size, bytes
 //
-// What would go if a type had no instance at all, as a set: what two instances hold
-// together counts, nothing counts twice within one row. Rows overlap one another: a
-// dictionary and its entries retain the same bytes. Go on with owners-of-type or
-// root-paths-of-type for a type of this answer.
+// What would be freed if all instances of a type were freed together: objects kept
+// alive by two instances count, and nothing counts twice within a row. Rows overlap
+// one another: a dictionary and its entries retain the same bytes. Continue with
+// owners-of-type or root-paths-of-type.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.reachable_count > 0 AND t.retained_bytes >= $min_bytes
 RETURN

@@ -1,28 +1,30 @@
 // name: root-path-tree
-// title: The shortest ways from roots to all objects, merged by type
+// title: Shortest root paths of all objects, merged by type
 // mode: read
 // param: dump   INTEGER         number of the dump
-// param: limit  INTEGER = 2000  most rows to return
+// param: limit  INTEGER = 2000  maximum number of rows
 // column: path           INTEGER  number of the merged path, from 0
-// column: parent         INTEGER  number of the path that it continues; null at the top
-// column: depth          INTEGER  steps from the top; 0 is the whole tree
-// column: type           STRING   full name of the type at its end, or the kind of root; empty at the top
-// column: namespace      STRING   namespace or library; empty where the type has none
-// column: object_count   INTEGER  objects merged here
-// column: shallow_bytes  INTEGER  bytes of those
-// column: total_count    INTEGER  those objects, and all whose ways lead on from here
-// column: total_bytes    INTEGER  bytes of all of them
-// column: rest_count     INTEGER  of those, in smaller paths that are left out
-// column: rest_bytes     INTEGER  bytes of those
+// column: parent         INTEGER  number of the parent path; null at the top
+// column: depth          INTEGER  steps from the top; 0 is the root of the tree
+// column: type           STRING   full type name at the end of the path, or the kind of root; empty at the top
+// column: namespace      STRING   namespace or library; empty if the type has none
+// column: object_count   INTEGER  objects merged into this node
+// column: shallow_bytes  INTEGER  their shallow size, bytes
+// column: total_count    INTEGER  those objects, and all whose paths continue from here
+// column: total_bytes    INTEGER  shallow size of all of them, bytes
+// column: rest_count     INTEGER  of those, objects in smaller paths that are not listed
+// column: rest_bytes     INTEGER  their shallow size, bytes
 //
-// The shortest way from a root to each object, written as types and merged: first the
-// kind of root, then the types on the way, a run of one type as one step. It shows
-// through what the heap hangs on its roots, and how much on each way. An object has
-// one way here even where it has several of one length, so a total is not what goes
-// if a step goes: that is type-tree. The load keeps the 2,000 paths with most bytes:
-// the first row is all of it, parents stand in front of their children. Own bytes, the
-// rest, and the totals of the rows right below add up to a row's total. A dump that
-// was loaded by an older version has no row. Go on with root-paths-of-type.
+// The shortest path from a root to each object, written as types and merged: first
+// the kind of root, then the types on the path; consecutive objects of one type are
+// one step. It shows through which types the heap is reached from its roots, and how
+// much through each. Each object is counted on one shortest path even if there are
+// several of that length, so a total is not what is freed if a step is removed: see
+// type-tree for that. The 2,000 paths with the most bytes are stored at load time;
+// the first row is the root of the tree, and parents come before their children. The
+// shallow size of a row, its rest, and the totals of its children add up to its
+// total. A dump loaded by an older version has no rows. Continue with
+// root-paths-of-type.
 MATCH (n:TypePath)
 WHERE n.dump = $dump AND n.tree = 'root_paths'
 WITH n

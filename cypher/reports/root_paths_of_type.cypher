@@ -1,20 +1,20 @@
 // name: root-paths-of-type
-// title: Shortest root paths of a type's instances, merged
+// title: Shortest root paths of the instances of a type, merged
 // mode: read
 // param: dump       INTEGER        number of the dump
-// param: type       STRING         full name of the type, as the runtime spells it
-// param: instances  INTEGER = 500  how many instances to follow, those that retain most
-// param: limit      INTEGER = 20   most rows to return
-// column: path            LIST<STRING>  the root, then types down to the type itself
+// param: type       STRING         full type name, as the runtime spells it
+// param: instances  INTEGER = 500  number of instances to follow, by retained size
+// param: limit      INTEGER = 20   maximum number of rows
+// column: path            LIST<STRING>  the root, then the types down to the type itself
 // column: instance_count  INTEGER       instances at the end of this path
-// column: shallow_bytes   INTEGER       their own bytes
-// column: retained_bytes  INTEGER       retained bytes of them, summed; counts twice what nests
+// column: shallow_bytes   INTEGER       their shallow size, bytes
+// column: retained_bytes  INTEGER       sum of their retained sizes, bytes; counts nested objects twice
 //
-// One shortest path for each instance, written as types, equal ones counted: few
-// rows with high counts are the patterns by which the type is kept alive. A run of
-// objects of one type, as in a linked list, is one step. Instances that nothing
-// reaches are left out (ask: unreachable-types). Where an instance has several
-// equally short paths, one of them is taken. Go on with shortest-root-path for an
+// One shortest path for each instance, written as types; equal ones are merged and
+// counted: the few rows with high counts are the patterns that keep the type alive.
+// Consecutive objects of one type, as in a linked list, are one step. Unreachable
+// instances are left out (see unreachable-types). If an instance has several
+// shortest paths, one of them is used. Continue with shortest-root-path for an
 // instance (objects-of-type), or with owners-of-type.
 MATCH (:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(o:Object)
 WHERE o.root_distance IS NOT NULL

@@ -1,20 +1,21 @@
 // name: roots-by-kind
-// title: Roots by kind, and what they hold
+// title: GC roots by kind
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
+// param: limit  INTEGER = 20  maximum number of rows
 // column: kind            STRING   kind of root
-// column: root_count      INTEGER  roots of that kind, weak ones too
-// column: weak_count      INTEGER  of those, roots that keep nothing alive
-// column: pinned_count    INTEGER  of those, roots whose object may not be moved
-// column: object_count    INTEGER  different objects that the strong ones hold
-// column: retained_bytes  INTEGER  what each of those retains, summed
+// column: root_count      INTEGER  roots of that kind, including weak ones
+// column: weak_count      INTEGER  of those, weak roots: they keep nothing alive
+// column: pinned_count    INTEGER  of those, roots that pin their object
+// column: object_count    INTEGER  distinct objects that the strong ones refer to
+// column: retained_bytes  INTEGER  sum of their retained sizes, bytes
 //
-// Strong are all kinds but weak ones; the finalizer queue keeps its objects alive
-// until their finalizer has run. No object that a strong root holds dominates
-// another such object, so the sum counts nothing twice within one row. It leaves out
-// what two of them keep together, and an object held by roots of two kinds is in two
-// rows. Go on with static-roots, gc-handles, pinned-objects, finalizer-queue.
+// All kinds except weak ones are strong; the finalizer queue keeps its objects alive
+// until their finalizers have run. No object that a strong root refers to dominates
+// another such object, so the sum counts nothing twice within a row. It leaves out
+// what only two of them together keep alive, and an object with roots of two kinds
+// is in two rows. Continue with static-roots, gc-handles, pinned-objects,
+// finalizer-queue.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
 OPTIONAL MATCH (r)-[:REFERENCES]->(o:Object)
 WITH r.kind AS kind, o, count(r) AS roots,

@@ -1,25 +1,26 @@
 // name: shared-by
-// title: Objects that several holders keep alive independently
+// title: Objects that several referrers keep alive independently
 // mode: read
 // param: dump       INTEGER         number of the dump
-// param: min_bytes  INTEGER = 1024  smallest retained size to show, bytes
-// param: limit      INTEGER = 20    most rows to return
-// column: type               STRING        full name of its type
+// param: min_bytes  INTEGER = 1024  smallest retained size to list, bytes
+// param: limit      INTEGER = 20    maximum number of rows
+// column: type               STRING        full type name
 // column: address            STRING        hexadecimal, as a debugger prints it
-// column: shallow_bytes      INTEGER       its own bytes
-// column: retained_bytes     INTEGER       what would be freed if it went, bytes
-// column: root_count         INTEGER       strong roots that hold it
-// column: holder_count       INTEGER       reachable objects that refer to it, itself left out
-// column: holder_types       LIST<STRING>  short type names of those, five at most, by name
-// column: dominator          STRING        type of what keeps it and all its holders, or `(roots)`
-// column: dominator_address  STRING        its address
+// column: shallow_bytes      INTEGER       shallow size, bytes
+// column: retained_bytes     INTEGER       retained size, bytes: freed if the object is freed
+// column: root_count         INTEGER       strong roots that refer to it
+// column: holder_count       INTEGER       reachable objects that refer to it, not counting itself
+// column: holder_types       LIST<STRING>  short type names of those, at most five, sorted
+// column: dominator          STRING        type of the immediate dominator of it and all its referrers, or `(roots)`
+// column: dominator_address  STRING        address of that dominator
 //
-// Shared means: two or more strong roots or reachable objects refer to it, and none
-// of them alone keeps it alive; who refers to it only from below it does not count.
-// Its bytes are in nobody's retained size but the dominator's, which is why an owner
-// can look smaller than it is. To free such an object all its holders must let go:
-// referrers-of lists them. The objects come from the index by retained bytes, the
-// largest first, and the search ends when the limit is full.
+// An object is shared if two or more strong roots or reachable objects refer to it
+// and none of them alone keeps it alive; referrers that are only reachable through
+// it do not count. Its bytes are part of the retained size of the dominator only,
+// which is why an owner can look smaller than it is. To free such an object, all its
+// referrers must release it: referrers-of lists them. The objects come from the
+// index on retained bytes, largest first, and the search ends when the limit is
+// reached.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes >= $min_bytes
 MATCH (i:Dump|Object)-[:DOMINATES]->(o)

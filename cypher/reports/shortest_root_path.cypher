@@ -2,24 +2,24 @@
 // title: Shortest path from a root to an object
 // mode: read
 // param: dump     INTEGER         number of the dump
-// param: address  STRING          of the object, as the dump has it: 0x1c15d2
-// param: limit    INTEGER = 1000  most rows to return
-// column: domain          INTEGER  ordinal of its domain; null where the dump has one
+// param: address  STRING          address of the object, for example 0x1c15d2
+// param: limit    INTEGER = 1000  maximum number of rows
+// column: domain          INTEGER  ordinal of its domain; null if the dump has only one
 // column: step            INTEGER  0 is the root, the last is the object itself
-// column: what            STRING   the root in words, `object`, or `missing object`
-// column: field           STRING   through which the step before refers to it; of a static root, the static
-// column: type            STRING   type of the object; of a static root, the type that contains it
+// column: what            STRING   description of the root, `object`, or `missing object`
+// column: field STRING field through which the previous step refers to it; of a static root, the static field
+// column: type            STRING   type of the object; for a static root, its declaring type
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes   INTEGER  its own bytes
-// column: retained_bytes  INTEGER  what would be freed if it went, bytes
+// column: shallow_bytes   INTEGER  shallow size, bytes
+// column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 //
-// Read from the top: the root keeps the first object, each object the next one. No
-// row means that no strong root reaches the object, or that there is no such object
-// (ask: object). Of several paths that are equally short the one whose objects come
-// first in the dump is shown; see k-shortest-root-paths for others. Cutting a path
-// does not free the object while another one is left: what must be cut is in
-// dominator-chain. Addresses are unique within a domain only, so there may be one
-// path for each domain. Of a path longer than the limit the beginning is shown.
+// Read from the top: the root keeps the first object alive, each object the next
+// one. No rows: the object is unreachable, or does not exist (see object). Of
+// several shortest paths, the one whose objects come first in the dump is shown; see
+// k-shortest-root-paths for others. Cutting one path does not free the object as
+// long as another one remains: dominator-chain shows where to cut. Addresses are
+// unique only within a domain, so there may be one path for each domain. If a path
+// is longer than the limit, its start is shown.
 MATCH (d:Dump {number: $dump})
 MATCH (o:Object {dump: $dump, address: $address})
 CALL (d, o) {

@@ -2,21 +2,22 @@
 // title: Linked lists: long chains of objects of one type
 // mode: read
 // param: dump        INTEGER         number of the dump
-// param: min_bytes   INTEGER = 1024  smallest retained size of a chain's head, bytes
-// param: min_length  INTEGER = 3     shortest chain to show
-// param: limit       INTEGER = 20    most rows to return
-// column: type            STRING   full name of the head's type
-// column: address         STRING   of the head
+// param: min_bytes   INTEGER = 1024  smallest retained size of the head of a chain, bytes
+// param: min_length  INTEGER = 3     shortest chain to list
+// param: limit       INTEGER = 20    maximum number of rows
+// column: type            STRING   full type name of the head
+// column: address         STRING   address of the head
 // column: length          INTEGER  objects from the head to the deepest of its type
-// column: member_count    INTEGER  all below it of its type without a gap, itself too
-// column: retained_bytes  INTEGER  what would be freed if the head went, bytes
+// column: member_count    INTEGER  objects of its type below it without a gap, including itself
+// column: retained_bytes  INTEGER  retained size of the head, bytes
 //
 // A chain follows the dominator tree as long as the short type name stays the same;
-// its head is one whose dominator has another type. In a linked list length and
-// member_count are equal, in a tree of nodes member_count is larger. A list whose
-// members know a common third object, such as the head of a ring, has no chain in
-// the dominator tree. A list that only grows is a queue that nobody empties: ask
-// shortest-root-path for its head. Looks at every object that retains min_bytes.
+// the dominator of its head has another type. In a linked list length and
+// member_count are equal; in a tree of nodes member_count is larger. A list whose
+// members all refer to a common object, such as the head of a ring, has no chain in
+// the dominator tree. A list that only grows is a queue that is never emptied: use
+// shortest-root-path for its head. Every object that retains at least min_bytes is
+// examined.
 MATCH (h:Object)
 WHERE h.dump = $dump AND h.retained_bytes >= $min_bytes
 MATCH (i:Dump|Object)-[:DOMINATES]->(h)

@@ -1,21 +1,21 @@
 // name: static-roots
-// title: What the statics of each type hold
+// title: Static fields by declaring type
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type             STRING   the type that contains the static fields; the field itself where no type is told
-// column: root_count       INTEGER  static roots in it
-// column: object_count     INTEGER  different objects that they hold
-// column: retained_bytes   INTEGER  what each of those retains, summed
-// column: largest_type     STRING   type of the one that retains most
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type             STRING   type that declares the static fields; the field itself if no type is recorded
+// column: root_count       INTEGER  static roots of the type
+// column: object_count     INTEGER  distinct objects that they refer to
+// column: retained_bytes   INTEGER  sum of their retained sizes, bytes
+// column: largest_type     STRING   type of the one with the largest retained size
 // column: largest_address  STRING   its address
-// column: largest_bytes    INTEGER  what it retains, bytes
+// column: largest_bytes    INTEGER  its retained size, bytes
 //
-// A static field lives as long as its domain: what it holds is freed only by code
-// that clears it. No object that a root holds dominates another such object, so the
-// sum counts nothing twice; what two statics of the type keep only together is in
-// neither, so emptying all of them frees at least this. Go on with dominated-by for
-// the largest address.
+// A static field lives as long as its domain: what it refers to is freed only by
+// code that clears it. No object that a root refers to dominates another such
+// object, so the sum counts nothing twice; what only two static fields of the type
+// together keep alive is in neither, so clearing all of them frees at least this
+// much. Continue with dominated-by for the largest address.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.kind = 'static'
 OPTIONAL MATCH (r)-[:STATIC_IN]->(t:Type)

@@ -1,24 +1,24 @@
 // name: string-duplicates
-// title: Strings of equal size: what could be wasted at most
+// title: Possible duplicate strings, by size
 // mode: read
 // param: dump       INTEGER                   number of the dump
-// param: type       STRING = "System.String"  full name of the strings' type
+// param: type       STRING = "System.String"  full name of the string type
 // param: min_count  INTEGER = 2               fewest strings of one size
-// param: limit      INTEGER = 20              most rows to return
-// column: type            STRING   full name of the type
-// column: each_bytes      INTEGER  size of each, bytes
+// param: limit      INTEGER = 20              maximum number of rows
+// column: type            STRING   full type name
+// column: each_bytes      INTEGER  size of each string, bytes
 // column: string_count    INTEGER  reachable strings of that size
-// column: shallow_bytes   INTEGER  bytes of all of them
-// column: wasted_bytes    INTEGER  bytes of all but one, if all were equal: an upper bound
-// column: sample_address  STRING   the first of them in the dump
+// column: shallow_bytes   INTEGER  their shallow size, bytes
+// column: wasted_bytes    INTEGER  upper bound of the waste, bytes: all but one, if all were equal
+// column: sample_address  STRING   address of the first of them in the dump
 //
-// Traces and .gcdump files have no text, so that only sizes tell strings apart: those
-// of one size may be alike or all different, and what is wasted is at most this. A
-// string of .NET has 22 bytes and 2 for each character, 14 and 2 in a process of 32
-// bits, so that a size is one length. One that stands out by far is worth a look in
-// the program: ids, keys and names that are parsed again and again have one length
-// each. Where a dump has texts, strings tells which are alike, and those are not
-// here. Go on with owners-of-type for who has them.
+// Traces and .gcdump files contain no text, so strings can only be compared by size:
+// strings of one size may be equal or all different, and the waste is an upper
+// bound. A .NET string takes 22 bytes plus 2 for each character, 14 plus 2 in a
+// 32-bit process, so each size is one length. A size that stands out is worth
+// checking in the program: ids, keys and names that are parsed over and over have
+// the same length. If a dump contains the texts, strings lists the equal ones, and
+// those are not listed here. Continue with owners-of-type for the owners.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.name = $type AND t.value_kind IS NULL
 MATCH (o:Object)-[:INSTANCE_OF]->(t)

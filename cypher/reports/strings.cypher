@@ -1,20 +1,20 @@
 // name: strings
-// title: Strings of which there are several alike
+// title: Duplicate strings
 // mode: read
 // param: dump       INTEGER       number of the dump
-// param: min_count  INTEGER = 2   fewest strings alike
-// param: limit      INTEGER = 20  most rows to return
+// param: min_count  INTEGER = 2   fewest equal strings
+// param: limit      INTEGER = 20  maximum number of rows
 // column: value           STRING   the text, cut at 128 characters
-// column: length          INTEGER  its whole length, code units
-// column: string_count    INTEGER  reachable strings alike
-// column: shallow_bytes   INTEGER  bytes of all of them
-// column: wasted_bytes    INTEGER  bytes of all but the largest of them
-// column: sample_address  STRING   the first of them in the dump
-// column: holder_type     STRING   the first holder of that one, nearest to the roots
+// column: length          INTEGER  full length, UTF-16 code units
+// column: string_count    INTEGER  reachable strings with this text
+// column: shallow_bytes   INTEGER  their shallow size, bytes
+// column: wasted_bytes    INTEGER  shallow size of all but the largest of them, bytes
+// column: sample_address  STRING   address of the first of them in the dump
+// column: holder_type     STRING   type of the first referrer of that one, nearest to the roots
 //
-// The same text held many times: intern it, or share one copy. Strings longer than
-// 128 characters are told by their beginning and their length, so that two that
-// differ only behind that count as alike.
+// Equal strings stored many times: intern them, or share one copy. Strings longer
+// than 128 characters are compared by their start and their length, so strings that
+// differ only after that count as equal.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.value_kind = 'string'
 MATCH (o:Object)-[:INSTANCE_OF]->(t)

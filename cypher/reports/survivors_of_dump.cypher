@@ -1,21 +1,22 @@
 // name: survivors-of-dump
-// title: Objects that were in an earlier dump of the trace already, by type
+// title: Objects that survived since an earlier dump of the trace, by type
 // mode: read
 // param: dump     INTEGER        number of the dump
-// param: earlier  STRING = null  name of the earlier dump; null: the one before
-// param: limit    INTEGER = 20   most rows to return
-// column: type            STRING   full name of their type
-// column: object_count    INTEGER  objects that are in both
-// column: shallow_bytes   INTEGER  bytes of those
-// column: moved_count     INTEGER  of those, objects with another address now
-// column: earlier_count   INTEGER  objects of the type in the earlier dump
-// column: share           FLOAT    of those, the ones that survived, 0 to 1
-// column: earlier         STRING   name of the earlier dump
+// param: earlier  STRING = null  name of the earlier dump; null for the previous one
+// param: limit    INTEGER = 20   maximum number of rows
+// column: type           STRING   full type name
+// column: object_count   INTEGER  objects that are in both dumps
+// column: shallow_bytes  INTEGER  their shallow size, bytes
+// column: moved_count    INTEGER  of those, objects whose address has changed
+// column: earlier_count  INTEGER  objects of the type in the earlier dump
+// column: share          FLOAT    share of those that survived, 0 to 1
+// column: earlier        STRING   name of the earlier dump
 //
-// Which objects these are is known, not guessed: the trace tells what each collection
-// moved and kept. Types that ought to come and go, and stay, are what to look at; see
-// died-between for what went and born-between for what is new. No row: the file has no
-// other dump (load it with --all-dumps), or it was not recorded with --track.
+// The objects are followed exactly, not matched by guess: the trace records what
+// each collection moved and what survived in place. Look for types that should be
+// short-lived and yet survive; see died-between for objects that were freed and
+// born-between for new ones. No rows: the file has no other dump (load it with
+// --all-dumps), or it was not recorded with --track.
 MATCH (d:Dump {number: $dump})
 WITH d, split(d.sha256, '+')[0] + '+' AS trace
 MATCH (e:Dump)

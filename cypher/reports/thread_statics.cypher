@@ -1,22 +1,23 @@
 // name: thread-statics
-// title: What the statics of threads hold
+// title: Thread-static fields
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: field            STRING   the thread static
-// column: type             STRING   the type that contains it; null where that is not told
-// column: thread_count     INTEGER  roots of it: one for each thread that has set it
-// column: object_count     INTEGER  different objects that they hold
-// column: retained_bytes   INTEGER  what each of those retains, summed
-// column: largest_type     STRING   type of the one that retains most
+// param: limit  INTEGER = 20  maximum number of rows
+// column: field            STRING   name of the thread-static field
+// column: type             STRING   type that declares it; null if not recorded
+// column: thread_count     INTEGER  its roots: one for each thread that has set it
+// column: object_count     INTEGER  distinct objects that they refer to
+// column: retained_bytes   INTEGER  sum of their retained sizes, bytes
+// column: largest_type     STRING   type of the one with the largest retained size
 // column: largest_address  STRING   its address
-// column: largest_bytes    INTEGER  what it retains, bytes
+// column: largest_bytes    INTEGER  its retained size, bytes
 //
-// A thread static has a value for each thread, which lives as long as the thread: in a
-// pool that is for ever. Buffers and caches that are cheap once are there as often as
-// there are threads. They are local roots with a field. What a ThreadLocal holds is
-// not here, and a .gcdump that tells no fields has its thread statics among all local
-// roots: see roots-by-kind. Go on with dominated-by for the largest address.
+// A thread-static field has a value for each thread, which lives as long as the
+// thread: in a thread pool, forever. Buffers and caches that are cheap once exist as
+// often as there are threads. In the dump they are local roots with a field. What a
+// ThreadLocal stores is not listed, and in a .gcdump without fields thread-static
+// fields are among all local roots: see roots-by-kind. Continue with dominated-by
+// for the largest address.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
 WHERE r.kind = 'local' AND r.field IS NOT NULL
 OPTIONAL MATCH (r)-[:STATIC_IN]->(t:Type)

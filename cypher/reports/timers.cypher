@@ -4,25 +4,26 @@
 // param: dump      INTEGER       number of the dump
 // param: pattern STRING = "System\.(Threading\.(TimerQueueTimer|PeriodicTimer)|Timers\.Timer|Windows\..*Timer)" timers
 // param: callback STRING = "[\w.+]*(Delegate|EventHandler|Callback|\b(Action|Func))([`<].*[\]>])?(?<!\[])" delegates
-// param: skip STRING = "System\.(Threading\.(Timer|ExecutionContext).*|Object\[].*|Reflection\..*)" their own
-// param: limit     INTEGER = 20  most rows to return
-// column: timer_type       STRING   full name of the timers' type
-// column: held_type        STRING   full name of the type of what they hold
-// column: by_callback      BOOLEAN  whether it is whom a callback calls; else the timer's own state
-// column: timer_count      INTEGER  live timers that hold such an object
-// column: held_count       INTEGER  different objects that they hold
-// column: retained_bytes   INTEGER  what those retain, summed
-// column: largest_address  STRING   of those the one that retains most
+// param: skip STRING = "System\.(Threading\.(Timer|ExecutionContext).*|Object\[].*|Reflection\..*)" internals
+// param: limit     INTEGER = 20  maximum number of rows
+// column: timer_type       STRING   full type name of the timers
+// column: held_type        STRING   full type name of the objects that they keep alive
+// column: by_callback      BOOLEAN  true for the target of a callback, false for the state of the timer
+// column: timer_count      INTEGER  reachable timers that keep such an object alive
+// column: held_count       INTEGER  distinct objects that they keep alive
+// column: retained_bytes   INTEGER  sum of the retained sizes of those objects, bytes
+// column: largest_address  STRING   address of the one with the largest retained size
 //
-// A timer that is armed is held by the runtime's queue, and keeps alive the object
-// that its callback calls and the state it was given, until it is disposed of. As
-// many timers as there are objects of one of your types means that each made a timer
-// and none stopped it. Retained bytes are what each held object retains, whoever else
-// holds it: two that keep one another are summed twice. Whether a timer is armed, and
-// when it is due, is not in a dump; one that is in no queue lives as long as its
-// holder. Timers refer to the next one in their queue, so what a timer itself
-// retains says nothing and is not told. Of an event with several handlers they are
-// not told either: see event-handlers. Go on with shortest-root-path for the address.
+// An active timer is in the queue of the runtime, and keeps the target of its
+// callback and its state object alive until it is disposed of. As many timers as
+// there are objects of one of your types means that each started a timer and none
+// stopped it. Retained bytes count what each object retains, whatever else keeps it
+// alive: two objects that keep one another alive are summed twice. A dump does not
+// record whether a timer is active or when it is due; one that is in no queue lives
+// as long as its referrers. Timers refer to the next timer in their queue, so the
+// retained size of a timer itself means nothing and is not shown. Timers of an event
+// with several handlers are not listed: see event-handlers. Continue with
+// shortest-root-path for the address.
 MATCH (s:Type)
 WHERE s.dump = $dump AND s.name =~ $callback
 WITH collect(s.key) AS kinds

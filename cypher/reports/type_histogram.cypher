@@ -1,23 +1,24 @@
 // name: type-histogram
-// title: How many objects of each type, and how many bytes
+// title: Objects and bytes by type
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type             STRING   full name
-// column: domain           INTEGER  ordinal of the domain that declares it
-// column: instance_count   INTEGER  objects of it
-// column: shallow_bytes    INTEGER  bytes of those
-// column: reachable_count  INTEGER  of those, reached by a strong root
-// column: reachable_bytes  INTEGER  bytes of the reached ones
-// column: retained_bytes   INTEGER  what would be freed if all its instances went, bytes
-// column: estimated_count  INTEGER  objects of it in the heap, if the dump is a sample; else null
-// column: estimated_bytes  INTEGER  bytes of those; else null
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type             STRING   full type name
+// column: domain           INTEGER  ordinal of the domain that declares the type
+// column: instance_count   INTEGER  instances
+// column: shallow_bytes    INTEGER  their shallow size, bytes
+// column: reachable_count  INTEGER  of those, reachable from a strong root
+// column: reachable_bytes  INTEGER  shallow size of the reachable ones, bytes
+// column: retained_bytes   INTEGER  freed if all instances of the type are freed, bytes
+// column: estimated_count  INTEGER  estimated instances in the heap if the dump is a sample, else null
+// column: estimated_bytes  INTEGER  their estimated shallow size, bytes, else null
 //
-// The classic first look. Strings and arrays lead in every heap and say little; a
-// type of your own with far more instances than you expect says much. Sorted by own
-// bytes: retained-types sorts by what a type keeps. Go on with owners-of-type or
-// root-paths-of-type. Of a sample all counts but the estimates are those of the
-// objects in the dump, and so are its retained bytes. The counts come from the load: no object is scanned.
+// The class histogram. Strings and arrays lead in every heap and say little; a type
+// of your own with far more instances than expected says much. Sorted by shallow
+// size: retained-types sorts by retained size. Continue with owners-of-type or
+// root-paths-of-type. For a sampled dump, all counts except the estimates, and the
+// retained sizes, cover only the objects in the dump. The counts are computed at
+// load time: no objects are scanned.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.instance_count > 0
 RETURN

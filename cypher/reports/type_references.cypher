@@ -1,16 +1,16 @@
 // name: type-references
-// title: Which types refer to which, and how often
+// title: References between types
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING = ""   only references from or to this type (full name); all if empty
-// param: limit  INTEGER = 20  most rows to return
-// column: from_type        STRING   full name
-// column: to_type          STRING   full name
-// column: reference_count  INTEGER  references from instances of the one to the other
+// param: limit  INTEGER = 20  maximum number of rows
+// column: from_type        STRING   full type name of the referrers
+// column: to_type          STRING   full type name of the objects referred to
+// column: reference_count  INTEGER  references between instances of the two types
 //
 // The heap as a small graph: draw it in Neo4j Browser with REFERENCES_TYPE. Weak
-// references and garbage count too. A pair that you did not expect, or a count far
-// above the number of instances, is where to look. Go on with owners-of-type.
+// references and unreachable objects count too. Look for unexpected pairs, or for
+// counts far above the number of instances. Continue with owners-of-type.
 MATCH (a:Type)-[r:REFERENCES_TYPE]->(b:Type)
 WHERE a.dump = $dump AND ($type = '' OR $type IN [a.name, b.name])
 WITH a, b, r

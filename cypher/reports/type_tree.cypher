@@ -1,27 +1,28 @@
 // name: type-tree
-// title: The dominator tree, its objects merged by type
+// title: The dominator tree, merged by type
 // mode: read
 // param: dump   INTEGER         number of the dump
-// param: limit  INTEGER = 2000  most rows to return
+// param: limit  INTEGER = 2000  maximum number of rows
 // column: path           INTEGER  number of the merged path, from 0
-// column: parent         INTEGER  number of the path that it continues; null at the top
-// column: depth          INTEGER  steps from the top; 0 is the whole tree
-// column: type           STRING   full name of the type at its end; empty at the top
-// column: namespace      STRING   namespace or library; empty where the type has none
-// column: object_count   INTEGER  objects merged here
-// column: shallow_bytes  INTEGER  bytes of those
+// column: parent         INTEGER  number of the parent path; null at the top
+// column: depth          INTEGER  steps from the top; 0 is the root of the tree
+// column: type           STRING   full type name at the end of the path; empty at the top
+// column: namespace      STRING   namespace or library; empty if the type has none
+// column: object_count   INTEGER  objects merged into this node
+// column: shallow_bytes  INTEGER  their shallow size, bytes
 // column: total_count    INTEGER  those objects, and all that they dominate
-// column: total_bytes    INTEGER  bytes of all of them: what those here retain
-// column: rest_count     INTEGER  of those, in smaller paths that are left out
-// column: rest_bytes     INTEGER  bytes of those
+// column: total_bytes    INTEGER  shallow size of all of them, bytes: what the merged objects retain
+// column: rest_count     INTEGER  of those, objects in smaller paths that are not listed
+// column: rest_bytes     INTEGER  their shallow size, bytes
 //
-// Objects are one path whose dominators, up to the roots, are of the same types; runs
-// of one type are one step. Thousands of small objects that each object of a list
-// holds are one row with their sum here, where the tree of objects has nothing large
-// to show. The load keeps the 2,000 paths with most bytes: the first row is all of it,
-// parents stand in front of their children. Own bytes, the rest, and the totals of
-// the rows right below add up to a row's total. A dump that was loaded by an older
-// version has no row. Go on with owners-of-type for a type.
+// Objects are merged if their dominators, up to the roots, have the same types;
+// consecutive objects of one type are one step. Thousands of small objects, kept
+// alive by the elements of one list, are one row with their sum here, where the
+// dominator tree of objects shows nothing large. The 2,000 paths with the most bytes
+// are stored at load time; the first row is the root of the tree, and parents come
+// before their children. The shallow size of a row, its rest, and the totals of its
+// children add up to its total. A dump loaded by an older version has no rows.
+// Continue with owners-of-type for a type.
 MATCH (n:TypePath)
 WHERE n.dump = $dump AND n.tree = 'dominators'
 WITH n

@@ -1,17 +1,17 @@
 // name: unreachable-types
-// title: Garbage by type: what no strong root reaches
+// title: Garbage by type: objects that no strong root reaches
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type               STRING   full name
-// column: domain             INTEGER  ordinal of the domain that declares it
-// column: unreachable_count  INTEGER  instances that no strong root reaches
-// column: unreachable_bytes  INTEGER  bytes of those
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type               STRING   full type name
+// column: domain             INTEGER  ordinal of the domain that declares the type
+// column: unreachable_count  INTEGER  unreachable instances
+// column: unreachable_bytes  INTEGER  their shallow size, bytes
 // column: instance_count     INTEGER  all instances
 //
-// What the next full collection takes. It counts towards the size of the dump and is
-// no leak. Much garbage of one type means that it is made and dropped at a high
-// rate, or that the dump was written without a collection before it.
+// What the next full collection will free. It counts towards the size of the dump
+// and is no leak. Much garbage of one type means that it is allocated and dropped at
+// a high rate, or that the dump was written without a collection before it.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.instance_count > t.reachable_count
 RETURN

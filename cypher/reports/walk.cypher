@@ -1,18 +1,18 @@
 // name: walk
-// title: The objects of a segment in the order of their addresses
+// title: Objects of a segment in address order
 // mode: read
-// param: dump     INTEGER        number of the dump
-// param: segment  INTEGER = 0    its ordinal
-// param: start    STRING = "0x0" address to start at
-// param: limit    INTEGER = 100  most rows to return
+// param: dump     INTEGER         number of the dump
+// param: segment  INTEGER = 0     ordinal of the segment
+// param: start    STRING = "0x0"  first address to list
+// param: limit    INTEGER = 100   maximum number of rows
 // column: address        STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes  INTEGER  its own bytes
-// column: generation     INTEGER  0, 1 or 2; 3 for large objects, 4 for pinned
-// column: type           STRING   full name of its type
-// column: alive          BOOLEAN  whether a strong root reaches it
+// column: shallow_bytes  INTEGER  shallow size, bytes
+// column: generation     INTEGER  0, 1 or 2; 3 is the LOH, 4 the POH
+// column: type           STRING   full type name
+// column: alive          BOOLEAN  whether it is reachable from a strong root
 //
-// What lies beside what. No row: the dump tells no segments, or none of that ordinal
-// (ask: segments), and then its heap cannot be walked. Go on with the last address.
+// Which objects lie next to one another. No rows: the dump has no segments, or none
+// with that ordinal (see segments). Continue with the last address.
 MATCH (o:Object)
 WHERE o.dump = $dump AND o.segment = $segment
   AND (size(o.address) > size($start)

@@ -1,14 +1,14 @@
 // name: warnings
-// title: What was irregular in the dump
+// title: Irregularities found in the dump
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: position  INTEGER  in the order of first sight, from 1
-// column: warning   STRING   kind, how often, and the first line at fault
+// param: limit  INTEGER = 20  maximum number of rows
+// column: position  INTEGER  in order of first occurrence, from 1
+// column: warning   STRING   kind, count, and the first line concerned
 //
-// The reader counts what is irregular and goes on; load with --strict to refuse such
-// a dump. Missing objects are in missing-references. Truncated or malformed lines
-// mean that numbers of this dump are too small.
+// The reader counts irregularities and continues; load with --strict to reject such
+// a dump. Missing objects are listed by missing-references. If lines were truncated
+// or malformed, the numbers of this dump are too small.
 MATCH (d:Dump {number: $dump})
 UNWIND range(1, size(d.warnings)) AS position
 RETURN position, d.warnings[position - 1] AS warning

@@ -1,20 +1,20 @@
 // name: weakly-held
-// title: Objects that weak roots or references see
+// title: Objects with weak roots or references
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: limit  INTEGER = 20  most rows to return
-// column: type                  STRING   full name of its type
+// param: limit  INTEGER = 20  maximum number of rows
+// column: type                  STRING   full type name
 // column: address               STRING   hexadecimal, as a debugger prints it
-// column: shallow_bytes         INTEGER  its own bytes
-// column: retained_bytes        INTEGER  what would be freed if it went, bytes
-// column: alive                 BOOLEAN  whether a strong root reaches it as well
-// column: weak_root_count       INTEGER  weak roots that see it
-// column: weak_reference_count  INTEGER  weak references of other objects to it
+// column: shallow_bytes         INTEGER  shallow size, bytes
+// column: retained_bytes        INTEGER  retained size, bytes: freed if the object is freed
+// column: alive                 BOOLEAN  whether it is also reachable from a strong root
+// column: weak_root_count       INTEGER  weak roots that refer to it
+// column: weak_reference_count  INTEGER  weak references to it from other objects
 //
-// Weak references do not keep alive. Where alive is true the object lives by strong
-// paths only (ask: shortest-root-path); a cache that was meant to be weak and whose
-// objects are all alive is held by something else. Where it is false nothing keeps
-// the object: it is garbage that the next collection takes.
+// Weak references do not keep objects alive. Where alive is true, only strong paths
+// keep the object alive (see shortest-root-path); if all objects of a cache that was
+// meant to be weak are alive, something else refers to them. Where it is false, the
+// object is garbage that the next collection will free.
 CALL () {
   MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(:Root)-[:WEAKLY_REFERENCES]->(o:Object)
   RETURN o, 1 AS by_root, 0 AS by_object
