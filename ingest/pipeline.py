@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -13,8 +12,9 @@ from ingest import __version__
 from ingest.database.via import Via
 from ingest.errors import AlreadyLoaded, StoreError
 from ingest.progress import silent
-from ingest.readers import open_source, read
+from ingest.readers import open_source, read, stem
 from ingest.readers.base import DEFAULTS, ReadOptions
+from ingest.readers.source import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from ingest.server.embedded import EmbeddedServer
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Counts
-
-_SUFFIXES = re.compile(
-    r"(\.(gclog|dartheap|gcdump|nettrace|txt|log|xml|gz|xz|zst|bz2))+$", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +119,10 @@ def load(
         graph = read(source, options, progress)
     warnings = {i.kind: i.count for i in graph.irregularities}
     digest = graph.digest(source.sha256)
-    stem = name or free_name(dump)
+    wished = name or free_name(dump)
     if tell_part and graph.part is not None:
-        stem = f"{stem}-{graph.part}"
-        name = name and stem
+        wished = f"{wished}-{graph.part}"
+        name = name and wished
     present = dumps.list_dumps(database)
     same = [entry for entry in present if entry.sha256 == digest]
     if same and not replace:
@@ -147,7 +143,7 @@ def load(
             database,
             server=server,
             via=via,
-            name=name or (same[0].name if same else numbered(stem, taken)),
+            name=name or (same[0].name if same else numbered(wished, taken)),
             exact_name=name is not None,
             source=source_name(dump),
             sha256=digest,
@@ -363,8 +359,7 @@ def source_name(dump: str) -> str:
 
 def free_name(dump: str) -> str:
     """A name from the file's."""
-    stem = "stdin" if dump == "-" else _SUFFIXES.sub("", PurePath(dump).name)
-    return stem or "dump"
+    return "stdin" if dump == STDIN else stem(dump) or "dump"
 
 
 def numbered(stem: str, taken: Container[str]) -> str:

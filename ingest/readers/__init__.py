@@ -1,12 +1,14 @@
-"""Every dump format we read. To add one: write its module, name it in `readers`."""
+"""Every dump format we read. To add one: write its package, name it in `READERS`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from ingest.errors import DumpError, UnknownFormat
+from ingest.readers import clrprofiler, dart, gcdump, gclog, nettrace, traverseheap
 from ingest.readers.base import TimelineReader
-from ingest.readers.source import STDIN, open_source
+from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN, open_source
 
 if TYPE_CHECKING:
     from ingest.heap.graph import GarbageCollection, HeapGraph
@@ -14,20 +16,17 @@ if TYPE_CHECKING:
     from ingest.readers.base import Reader, ReadOptions
     from ingest.readers.source import Source
 
-__all__ = ["open_source", "probe", "read", "reader_for", "readers", "timeline"]
+__all__ = ["READERS", "open_source", "probe", "read", "reader_for", "stem", "timeline"]
 
-
-def readers() -> tuple[Reader, ...]:
-    """All readers, in the order in which they are asked; imported on first use."""
-    from ingest.readers.clrprofiler import reader as clrprofiler
-    from ingest.readers.dart import reader as dartheap
-    from ingest.readers.gcdump import reader as gcdump
-    from ingest.readers.gclog import reader as gclog
-    from ingest.readers.nettrace import reader as nettrace
-    from ingest.readers.traverseheap import reader as traverseheap
-
-    modules = (dartheap, gcdump, nettrace, traverseheap, clrprofiler, gclog)
-    return tuple(cast("Reader", module) for module in modules)
+READERS: tuple[Reader, ...] = (
+    dart,
+    gcdump,
+    nettrace,
+    traverseheap,
+    clrprofiler,
+    gclog,
+)
+"""All formats, in the order in which they are asked."""
 
 
 def reader_for(source: Source) -> Reader:
@@ -36,13 +35,23 @@ def reader_for(source: Source) -> Reader:
     Raises:
         UnknownFormat: none does.
     """
-    for reader in readers():
+    for reader in READERS:
         if reader.sniff(source.head):
             return reader
     if source.head.startswith(b"PK\3\4"):
         raise UnknownFormat("a zip archive; unpack it first", path=source.name)
-    known = ", ".join(f"{reader.NAME} ({reader.TITLE})" for reader in readers())
+    known = ", ".join(f"{reader.NAME} ({reader.TITLE})" for reader in READERS)
     raise UnknownFormat(f"not a dump that we read; known: {known}", path=source.name)
+
+
+def stem(path: str) -> str:
+    """The name of a file without its folder and the suffixes of dumps."""
+    name = PurePath(path).name
+    known = {suffix for reader in READERS for suffix in reader.SUFFIXES}
+    known |= COMPRESSION_SUFFIXES
+    while (dot := name.rfind(".")) >= 0 and name[dot:].lower() in known:
+        name = name[:dot]
+    return name
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
@@ -68,7 +77,7 @@ _CHOICES = {"gc": "nettrace", "dump_index": "clrprofiler"}
 
 
 def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
-    """The collections that ``source`` tells of, whether it has a heap dump or not.
+    """The collections that ``source`` records, whether it has a heap dump or not.
 
     Raises:
         UnknownFormat: no reader of such a format claims it.
@@ -77,7 +86,7 @@ def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
     reader = reader_for(source)
     if not isinstance(reader, TimelineReader):
         raise UnknownFormat(
-            f"a file of format {reader.NAME} tells of no collections", path=source.name
+            f"a file of format {reader.NAME} records no collections", path=source.name
         )
     return reader.timeline(source, progress)
 

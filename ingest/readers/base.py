@@ -1,4 +1,4 @@
-"""What a reader is."""
+"""What a reader provides, and its options."""
 
 from __future__ import annotations
 
@@ -48,10 +48,24 @@ DEFAULTS = ReadOptions()
 
 
 class Reader(Protocol):
-    """One dump format: a module with these four names."""
+    """One dump format: a package whose face has these names.
 
-    NAME: str
-    TITLE: str
+    The face imports nothing that a file of another format does not need: numpy,
+    kernels and the format's other modules are imported inside its functions.
+
+    Attributes:
+        NAME: As messages, JSON and the database have it.
+        TITLE: For a person.
+        SUFFIXES: Of its files, in lower case with the dot; names of dumps are made
+            without them. A file is recognised by `sniff`, never by its suffix.
+    """
+
+    @property
+    def NAME(self) -> str: ...  # noqa: D102, N802
+    @property
+    def TITLE(self) -> str: ...  # noqa: D102, N802
+    @property
+    def SUFFIXES(self) -> tuple[str, ...]: ...  # noqa: D102, N802
 
     def sniff(self, head: bytes) -> bool:
         """Whether ``head``, the first bytes of a file, is of this format."""
@@ -59,12 +73,12 @@ class Reader(Protocol):
     def read(
         self, source: Source, options: ReadOptions, progress: Progress
     ) -> HeapGraph:
-        """Read the whole dump.
+        """Read one dump.
 
         Args:
-            source: The dump, nothing of it consumed yet.
+            source: The file, nothing of it consumed yet.
             options: How to read it.
-            progress: Told of bytes read.
+            progress: Receives the bytes read.
 
         Raises:
             MalformedDump: the dump contradicts its format beyond reading.
@@ -74,12 +88,12 @@ class Reader(Protocol):
 
 @runtime_checkable
 class TimelineReader(Reader, Protocol):
-    """A format whose files tell of collections: a fifth name."""
+    """A format whose files record garbage collections."""
 
     def timeline(self, source: Source, progress: Progress) -> list[GarbageCollection]:
         """The collections of the file's process, in their order.
 
-        ``is_dump`` tells which of them have a heap dump.
+        ``is_dump`` says which of them have a heap dump.
 
         Raises:
             MalformedDump: the file contradicts its format beyond reading.

@@ -93,6 +93,8 @@ _COMPRESSIONS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
     ("bz2", b"BZh", lambda raw: cast("BinaryIO", bz2.BZ2File(raw))),
 )
 
+COMPRESSION_SUFFIXES = frozenset(f".{name}" for name, _, _ in _COMPRESSIONS)
+
 
 class _Rest(io.RawIOBase):
     """What is left of a stream, with the bytes already taken put back in front."""

@@ -1,1 +1,62 @@
-"""See `ingest.readers.clrprofiler.reader`."""
+"""CLR Profiler logs, and the heap dumps that SOS writes for the CLR Profiler.
+
+Text, one record a line, known by its first character; numbers with ``0x`` are
+hexadecimal, all others decimal::
+
+    t TYPE FINALIZABLE NAME           a type
+    f FUNCTION NAME SIGNATURE ...     a function
+    n STACK FLAGS ... FUNCTION*       a stack, perhaps an allocation's; s of old
+    ! THREAD OBJECT STACK             an allocation; a of old, without a thread
+    i MILLISECONDS                    the clock
+    b BEFORE INDUCED GENERATION (START USED RESERVED GENERATION)*
+                                      a collection begins or ends
+    u OLD NEW BYTES, v START BYTES    what outlived it
+    g COUNT COUNT COUNT               it is over; all that logs of old tell of it
+    e OBJECT KIND FLAGS ID            a root; ID is a function's or an address
+    r OBJECT*                         roots without kinds
+    o OBJECT TYPE SIZE OBJECT*        an object and what it refers to
+    s OBJECT FIELD TYPE THREAD DOMAIN           a static field, of SOS only
+    L OBJECT VARIABLE METHOD TYPE THREAD DOMAIN  a variable, of SOS only
+
+A log may have many heap dumps: roots begin one, objects follow. The last whole one is
+read, unless another is asked for. Where roots are told with kinds, those without are
+the same again. Calls, handles, modules, assemblies and remarks are skipped.
+
+SOS (``!traverseheap``) writes for most roots where they stand instead of what they
+hold, and makes up an allocation for each object: both are left out.
+
+Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp (the writer) and
+CLRProfiler/ReadNewLog.cs; microsoft/perfview, src/PerfView/memory/ClrProfilerParser.cs;
+dotnet/diagnostics, TraverseHeapCommand.cs, and before it gcroot.cpp, HeapTraverser.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.readers.clrprofiler.signature import NAME, sniff
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import GarbageCollection, HeapGraph
+    from ingest.progress import Progress
+    from ingest.readers.base import ReadOptions
+    from ingest.readers.source import Source
+
+__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff", "timeline"]
+
+TITLE = "CLR Profiler log, or SOS !traverseheap"
+SUFFIXES = (".log",)
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read one heap dump of a log; see `ingest.readers.base.Reader.read`."""
+    from ingest.readers.clrprofiler import reader
+
+    return reader.read(source, options, progress)
+
+
+def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
+    """The collections that it records; see `ingest.readers.base.TimelineReader`."""
+    from ingest.readers.clrprofiler import reader
+
+    return reader.timeline(source, progress)

@@ -1,38 +1,7 @@
-"""CLR Profiler logs, and the heap dumps that SOS writes for the CLR Profiler.
-
-Text, one record a line, known by its first character; numbers with ``0x`` are
-hexadecimal, all others decimal::
-
-    t TYPE FINALIZABLE NAME           a type
-    f FUNCTION NAME SIGNATURE ...     a function
-    n STACK FLAGS ... FUNCTION*       a stack, perhaps an allocation's; s of old
-    ! THREAD OBJECT STACK             an allocation; a of old, without a thread
-    i MILLISECONDS                    the clock
-    b BEFORE INDUCED GENERATION (START USED RESERVED GENERATION)*
-                                      a collection begins or ends
-    u OLD NEW BYTES, v START BYTES    what outlived it
-    g COUNT COUNT COUNT               it is over; all that logs of old tell of it
-    e OBJECT KIND FLAGS ID            a root; ID is a function's or an address
-    r OBJECT*                         roots without kinds
-    o OBJECT TYPE SIZE OBJECT*        an object and what it refers to
-    s OBJECT FIELD TYPE THREAD DOMAIN           a static field, of SOS only
-    L OBJECT VARIABLE METHOD TYPE THREAD DOMAIN  a variable, of SOS only
-
-A log may have many heap dumps: roots begin one, objects follow. The last whole one is
-read, unless another is asked for. Where roots are told with kinds, those without are
-the same again. Calls, handles, modules, assemblies and remarks are skipped.
-
-SOS (``!traverseheap``) writes for most roots where they stand instead of what they
-hold, and makes up an allocation for each object: both are left out.
-
-Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp (the writer) and
-CLRProfiler/ReadNewLog.cs; microsoft/perfview, src/PerfView/memory/ClrProfilerParser.cs;
-dotnet/diagnostics, TraverseHeapCommand.cs, and before it gcroot.cpp, HeapTraverser.
-"""
+"""Reads one heap dump of a CLR Profiler log, or its collections only."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -43,6 +12,7 @@ from ingest.readers.clrprofiler.history import Collections, allocations_of
 from ingest.readers.clrprofiler.names import type_name
 from ingest.readers.clrprofiler.pieces import Log
 from ingest.readers.clrprofiler.scan import KINDS
+from ingest.readers.clrprofiler.signature import NAME
 from ingest.readers.shared.irregularities import Report
 from ingest.readers.shared.lines import to_utf8, whole_lines
 from ingest.readers.shared.resolver import (
@@ -65,44 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=np.generic)
 
-__all__ = ["NAME", "TITLE", "read", "sniff", "timeline"]
-
-NAME = "clrprofiler"
-TITLE = "CLR Profiler log, or SOS !traverseheap"
-
-_HEX = rb"0[xX][0-9A-Fa-f]{1,16}"
-_ANY = rb"(?:0[xX][0-9A-Fa-f]{1,16}|-?[0-9]{1,20})"
-_BLANKS = rb"[ \t]+"
-_MARK = re.compile(
-    rb"[ \t]*(?:[fF][ \t]+0[ \t]+NATIVE FUNCTION .*"
-    rb"|[oO][ \t]+" + _HEX + rb"(?:[ \t]+" + _ANY + rb"){2,}[ \t]*"
-    rb"|[eE][ \t]+" + _HEX + rb"(?:[ \t]+" + _ANY + rb"){2,3}[ \t]*"
-    rb"|[rR](?:[ \t]+" + _HEX + rb")+[ \t]*"
-    rb"|[uU](?:[ \t]+" + _HEX + rb"){2}[ \t]+[0-9]+[ \t]*"
-    rb"|[aAvV][ \t]+" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
-    rb"|![ \t]+[0-9]+[ \t]+" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
-    rb"|[bB](?:[ \t]+-?[0-9]+){3}(?:[ \t]+" + _HEX + rb"(?:[ \t]+[0-9]+){3})*[ \t]*"
-    rb"|[tT][ \t]+[0-9]{1,10}[ \t]+[01][ \t]+\S.*"
-    rb"|[sSL][ \t]+" + _HEX + rb"[ \t]+\S.*"
-    rb"|[mM][ \t]+\S.*[ \t]" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
-    rb"|[yYdD][ \t]+[0-9]+[ \t]+" + _HEX + rb"[ \t].*"
-    rb"|[hH][ \t]+[0-9]+(?:[ \t]+" + _HEX + rb"){2}[ \t]+[0-9]+[ \t]*"
-    rb"|[jJ][ \t]+[0-9]+[ \t]+" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
-    rb"|[fF][ \t]+[0-9]+[ \t]+\S.*\).*)",
-    re.S,
-)
-"""Records that nothing but this format has."""
-
-_RECORD = re.compile(
-    rb"[ \t]*(?:[iI][ \t]+[0-9]+|[gG](?:[ \t]+-?[0-9]+){1,3}|[cC](?:[ \t]+[0-9]+){2}"
-    rb"|[nNsS](?:[ \t]+-?[0-9]+)+|[zZ][ \t].*|[rR]|[lL][ \t]+[0-9][ \t]+" + _HEX + rb"|"
-    rb"M[ \t]+\S.*)[ \t]*",
-    re.S,
-)
-_LIST = re.compile(
-    rb"[ \t]*(?:[rR]|[oO][ \t]+" + _HEX + rb"(?:[ \t]+[0-9]+){2})[ \t]+" + _HEX
-)
-_SNIFFED_BYTES = 16384
 
 _ROOT_KINDS = np.array(
     [RootKind.OTHER, RootKind.LOCAL, RootKind.FINALIZER_QUEUE, RootKind.HANDLE],
@@ -111,26 +43,6 @@ _ROOT_KINDS = np.array(
 """What kinds 0 to 3 are."""
 
 _FLAGS = RootFlag.PINNED | RootFlag.WEAK | RootFlag.INTERIOR
-
-
-def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a log's: its first and most of its lines are records."""
-    text = b"".join(to_utf8([head]))[:_SNIFFED_BYTES]
-    lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip(b" \t")]
-    if not lines:
-        return False
-    if len(lines) == 1 and len(text) >= _SNIFFED_BYTES:
-        # A list that is cut in the middle.
-        return _LIST.match(lines[0]) is not None
-    if len(lines) > 1 and not text.endswith((b"\r", b"\n")):
-        lines.pop()  # perhaps cut
-    marks = [_MARK.fullmatch(line) is not None for line in lines]
-    good = sum(
-        mark or _RECORD.fullmatch(line) is not None
-        for mark, line in zip(marks, lines, strict=True)
-    )
-    first = marks[0] or _RECORD.fullmatch(lines[0]) is not None
-    return first and any(marks) and 2 * good > len(lines)
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

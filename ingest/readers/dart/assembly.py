@@ -35,6 +35,7 @@ from ingest.heap.values import ValueKind
 from ingest.readers.base import Fold
 from ingest.readers.dart.links import compact, describe, reached
 from ingest.readers.dart.roots import Roots
+from ingest.readers.dart.signature import NAME
 from ingest.readers.shared.columns import check_sum, extended
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ingest.readers.dart.classes import Classes, Objects
     from ingest.readers.shared.irregularities import Report
 
-NAME = "dartheap"
 
 _EPHEMERON_CLASS = "_WeakProperty"
 

@@ -1,13 +1,4 @@
-"""Heap snapshots of the Dart VM: Flutter and Dart programs, DevTools' exports.
-
-Binary, numbers in LEB128: a header, the classes with their fields, the objects
-with their references, external properties, and in newer files an identity hash an
-object. An object's id is its place in the file, from 1; object 1 is the root.
-
-Source: dart-lang/sdk, runtime/vm/service/heap_snapshot.md, and its writer,
-runtime/vm/object_graph.cc, which is right where they differ: a name's data have tag
-8, and identity hashes are LEB128.
-"""
+"""Reads a Dart snapshot's classes and objects, piece by piece."""
 
 from __future__ import annotations
 
@@ -19,7 +10,7 @@ import numpy as np
 from ingest.errors import TruncatedDump
 from ingest.heap.graph import ExternalMemory
 from ingest.heap.values import ObjectValues
-from ingest.readers.dart.assembly import NAME, assemble
+from ingest.readers.dart.assembly import assemble
 from ingest.readers.dart.classes import Classes, Objects
 from ingest.readers.dart.scan import (
     BYTES,
@@ -33,6 +24,7 @@ from ingest.readers.dart.scan import (
     scan,
     ulebs,
 )
+from ingest.readers.dart.signature import MAGIC
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.irregularities import Report
@@ -45,11 +37,6 @@ if TYPE_CHECKING:
     from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "TITLE", "read", "sniff"]
-
-TITLE = "Dart VM heap snapshot"
-MAGIC = b"dartheap"
-
 _MOST_OBJECTS = (1 << 31) - 2
 _MOST_CLASSES = 1 << 21
 """A class id of the VM has 20 bits."""
@@ -57,11 +44,6 @@ _MOST_FIELDS = 1 << 20
 _MOST_PLACES = 1 << 24
 _LONGEST_NAME_BYTES = 1 << 16
 _SMALLEST_WINDOW_BYTES = 1 << 16
-
-
-def sniff(head: bytes) -> bool:
-    """Whether ``head`` is a Dart heap snapshot's."""
-    return head.startswith(MAGIC)
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

@@ -34,6 +34,7 @@ from ingest.heap.graph import (
 from ingest.readers.base import Fold
 from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
+from ingest.readers.gcdump.signature import NAME
 from ingest.readers.shared.address_ranges import within
 from ingest.readers.shared.columns import check_sum, extended
 
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from ingest.readers.gcdump.nodes import Nodes
     from ingest.readers.shared.irregularities import Report
 
-NAME = "gcdump"
 NO_ADDRESS = 1 << 63
 """An address that no program's memory has."""
 

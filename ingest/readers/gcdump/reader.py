@@ -1,15 +1,4 @@
-"""``.gcdump``: heap dumps of .NET, by dotnet-gcdump, PerfView and Visual Studio.
-
-Binary: objects in a container that names their types. The one at its begin,
-``GCHeapDump``, has the graph, what the process was, and the heap's segments. Roots
-are nodes of the graph like all others, with names in brackets.
-
-Layouts of versions 4 to 7, and from 9 on; what later versions add is passed over.
-What stands behind the graph may be missing: it is counted then.
-
-Source: microsoft/perfview, src/HeapDump/GCHeapDump.cs, src/MemoryGraph,
-src/HeapDumpCommon/DotNetHeapInfo.cs; dotnet/diagnostics, src/Tools/dotnet-gcdump.
-"""
+"""Reads a ``.gcdump``'s graph and what follows it."""
 
 from __future__ import annotations
 
@@ -19,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import MalformedDump, TruncatedDump
-from ingest.readers.dotnet.fastserialization import MAGIC, Archive, Tag
-from ingest.readers.gcdump.assembly import NAME, About, assemble
+from ingest.readers.dotnet.fastserialization import Archive, Tag
+from ingest.readers.gcdump.assembly import About, assemble
 from ingest.readers.gcdump.nodes import read_nodes
+from ingest.readers.gcdump.signature import ENTRY, HEAD
 from ingest.readers.shared.binary import F32, I32, I64, U8, Feed
 from ingest.readers.shared.irregularities import Report
 
@@ -32,19 +22,9 @@ if TYPE_CHECKING:
     from ingest.readers.dotnet.fastserialization import Kind
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "TITLE", "read", "sniff"]
 
-TITLE = ".NET heap dump (dotnet-gcdump, PerfView, Visual Studio)"
-
-_ENTRY = "GCHeapDump"
-_HEAD = I32.pack(len(MAGIC)) + MAGIC
 _FIRST_VERSION, _REFUSED_VERSION, _OUR_VERSION = 4, 8, 10
 _OLD_SEGMENT, _SEGMENT = Struct("<6Q"), Struct("<7Q")
-
-
-def sniff(head: bytes) -> bool:
-    """Whether ``head`` is a gcdump's: the container's mark, and its first type."""
-    return head.startswith(_HEAD) and _ENTRY.encode() in head[:64]
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
@@ -54,9 +34,9 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """
     report = Report(strict=options.strict, name=source.name)
     feed = Feed.whole(source.chunks(progress), source.name)
-    feed.take(len(_HEAD))
+    feed.take(len(HEAD))
     archive = Archive(feed)
-    kind = archive.begin(_ENTRY)
+    kind = archive.begin(ENTRY)
     _check_version(feed, kind)
     nodes = archive.read("Graphs.MemoryGraph", lambda kind: read_nodes(archive, kind))
     if nodes is None:

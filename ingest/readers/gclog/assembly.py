@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.heap.graph import NO_TYPE, HeapGraph, RootKind
+from ingest.readers.gclog.signature import NAME
 from ingest.readers.shared.columns import check_sum
 from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.lines import decode
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ingest.readers.gclog.pieces import Piece, Scanner
     from ingest.readers.shared.irregularities import Lines, Report
 
-NAME = "gclog"
 PRODUCER = "Remote Performance Monitor"
 
 _ROOT_KIND = np.array(

@@ -1,22 +1,4 @@
-"""gclog, version 2: heap dumps of .NET Compact Framework and XNA.
-
-Text, one record a line, elements separated by blanks, every number but the
-version hexadecimal without a prefix::
-
-    a 2 NAME [CLOCK]            an application domain opens
-    t TYPE NAME                 a type; the name is the rest of the line
-    o OBJECT TYPE SIZE OBJECT*  an object and what it refers to
-    r OBJECT KIND FLAGS [TYPE]  a root; TYPE contains the static field (kind 4)
-    c NAME [CLOCK]              the domain closes
-
-Types may follow their use or be missing, objects may be missing, ids are scoped
-to their domain. Whatever is irregular is counted by kind and put up with.
-
-Source: S. Pratschner, "Write your own GC Heap Viewer for the .Net Compact
-Framework" (2007), and "Heap Dump File Information" of the XNA Game Studio
-documentation. Line ends, encodings and scopes are not described there: the
-choices here are the most forgiving ones.
-"""
+"""Reads a gclog's records and domains."""
 
 from __future__ import annotations
 
@@ -24,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.heap.graph import Domain
-from ingest.readers.gclog.assembly import NAME, Columns, assemble
+from ingest.readers.gclog.assembly import Columns, assemble
 from ingest.readers.gclog.pieces import Scanner
 from ingest.readers.gclog.scan import CLOSED, IMPLIED, KINDS, OPENED
 from ingest.readers.shared.irregularities import Report
@@ -38,37 +20,10 @@ if TYPE_CHECKING:
     from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "TITLE", "read", "sniff"]
 
-TITLE = ".NET Compact Framework / XNA heap dump"
-
-_RECORD = re.compile(
-    rb"[ \t]*(?:[aA][ \t]+[0-9A-Fa-f]{1,8}(?:[ \t]+\S.*)?"
-    rb"|[cC][ \t]+\S.*"
-    rb"|[tT][ \t]+[0-9A-Fa-f]{1,16}(?:[ \t](?![ \t]*[01][ \t]).*)?"
-    rb"|[oO](?:[ \t]+[0-9A-Fa-f]+){3,}[ \t]*"
-    rb"|[rR][ \t]+[0-9A-Fa-f]+[ \t]+[0-9A-Fa-f][ \t]+[0-9A-Fa-f]{1,2}"
-    rb"(?:[ \t]+[0-9A-Fa-f]+)?[ \t]*)"
-)
 _CLOSE = re.compile(rb"[ \t]*[cC][ \t]+\S")
 _CLOCK = re.compile(r"(.*\S)[ \t]+([0-9A-Fa-f]{1,8})[ \t]*")
 _VERSION = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})(?:[ \t]+|$)")
-
-
-def sniff(head: bytes) -> bool:
-    """Whether ``head`` is a gclog's: its first line, and most lines, are records."""
-    text = b"".join(to_utf8([head]))
-    lines = [line for line in re.split(rb"[\r\n]+", text[:16384]) if line.strip(b" \t")]
-    if not lines:
-        return False
-    if len(lines) > 1:
-        lines.pop()  # perhaps cut
-    good = sum(_RECORD.fullmatch(line) is not None for line in lines)
-    whole = _RECORD.fullmatch(lines[0]) is not None
-    if len(lines) == 1 and not whole and len(lines[0]) >= 16384:
-        # An object with a long list of references, cut in the middle.
-        return _RECORD.match(lines[0]) is not None
-    return whole and 2 * good > len(lines)
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

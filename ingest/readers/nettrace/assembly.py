@@ -20,6 +20,7 @@ import numpy as np
 from ingest.errors import MalformedDump
 from ingest.heap.graph import EPHEMERON, NO_FIELD, Part, RootFlag, RootKind
 from ingest.readers.dotnet.gc_events import Gc
+from ingest.readers.nettrace.signature import NAME
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.resolver import Objects, Roots, TypeRows, graph_of, rows_of
 from ingest.readers.shared.resolver import Told as Heap
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ingest.readers.shared.id_table import IdTable
     from ingest.readers.shared.irregularities import Report
 
-NAME = "nettrace"
 PRODUCER = "EventPipe"
 
 _KINDS = np.array(

@@ -1,13 +1,4 @@
-"""``.nettrace``: streams of events of .NET programs, with heap snapshots in them.
-
-dotnet-trace and EventPipe write such streams. A snapshot is what one collection of
-garbage tells of the heap, where the events for that were asked for. A stream without
-its end, of a program that was killed, is read as far as it goes; one whose writer had
-to drop events of the snapshot is refused.
-
-Source: microsoft/perfview, src/TraceEvent/EventPipe, NetTraceFormat_v5.md and
-NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
-"""
+"""Reads one heap snapshot of a ``.nettrace``, or its collections only."""
 
 from __future__ import annotations
 
@@ -17,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import DumpError
-from ingest.readers.dotnet.event_blocks import MAGIC
 from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Payloads, wanted
-from ingest.readers.nettrace.assembly import NAME, assemble
+from ingest.readers.nettrace.assembly import assemble
 from ingest.readers.nettrace.history import history
 from ingest.readers.nettrace.snapshot import Snapshots
 from ingest.readers.shared.binary import Feed
@@ -33,15 +23,6 @@ if TYPE_CHECKING:
     from ingest.readers.dotnet.event_stream import Gaps
     from ingest.readers.nettrace.snapshot import Collection
     from ingest.readers.source import Source
-
-__all__ = ["NAME", "TITLE", "read", "sniff", "timeline"]
-
-TITLE = ".NET event trace with a heap snapshot (EventPipe)"
-
-
-def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a stream's."""
-    return head.startswith(MAGIC)
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

@@ -1,1 +1,49 @@
-"""See `ingest.readers.traverseheap.reader`."""
+"""The heap dump in XML that SOS writes: ``!traverseheap -xml FILE``.
+
+Types, then roots, then objects with what they refer to::
+
+    <gcheap>
+    <types><type id="1" name="System.String"/> ...</types>
+    <roots><root kind="stack" address="0x..."/> ...</roots>
+    <objects>
+    <object address="0x..." typeid="1" size="24">
+        <member address="0x..."/> ...
+    </object> ...
+    </objects>
+    </gcheap>
+
+The SOS of the .NET Framework marks members that a dependent handle keeps
+(``dependentHandle="1"``), names the loader of a collectible type
+(``<loaderallocator address="0x..."/>``), and writes names in the code page of the
+machine. Of a root it writes the place instead of the object if it is a handle; the SOS
+of .NET always does. What no object has is left out, and counted.
+
+Without ``-xml`` the same is written as a CLR Profiler log.
+
+Source: dotnet/diagnostics, src/SOS/Strike/gcroot.cpp, HeapTraverser, and after it
+Microsoft.Diagnostics.ExtensionCommands/TraverseHeapCommand.cs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.readers.traverseheap.signature import NAME, sniff
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.readers.base import ReadOptions
+    from ingest.readers.source import Source
+
+__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+
+TITLE = "SOS !traverseheap in XML"
+SUFFIXES = (".xml",)
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read a dump; see `ingest.readers.base.Reader.read`."""
+    from ingest.readers.traverseheap import reader
+
+    return reader.read(source, options, progress)

@@ -1,32 +1,7 @@
-"""The heap dump in XML that SOS writes: ``!traverseheap -xml FILE``.
-
-Types, then roots, then objects with what they refer to::
-
-    <gcheap>
-    <types><type id="1" name="System.String"/> ...</types>
-    <roots><root kind="stack" address="0x..."/> ...</roots>
-    <objects>
-    <object address="0x..." typeid="1" size="24">
-        <member address="0x..."/> ...
-    </object> ...
-    </objects>
-    </gcheap>
-
-The SOS of the .NET Framework marks members that a dependent handle keeps
-(``dependentHandle="1"``), names the loader of a collectible type
-(``<loaderallocator address="0x..."/>``), and writes names in the code page of the
-machine. Of a root it writes the place instead of the object if it is a handle; the SOS
-of .NET always does. What no object has is left out, and counted.
-
-Without ``-xml`` the same is written as a CLR Profiler log.
-
-Source: dotnet/diagnostics, src/SOS/Strike/gcroot.cpp, HeapTraverser, and after it
-Microsoft.Diagnostics.ExtensionCommands/TraverseHeapCommand.cs.
-"""
+"""Reads SOS's XML: a compiled scan of objects, expat for everything else."""
 
 from __future__ import annotations
 
-import re
 from array import array
 from typing import TYPE_CHECKING
 from xml.parsers import expat
@@ -47,6 +22,7 @@ from ingest.readers.shared.resolver import (
     rows_of,
 )
 from ingest.readers.traverseheap.scan import room_for, skim
+from ingest.readers.traverseheap.signature import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,19 +35,12 @@ if TYPE_CHECKING:
     from ingest.readers.source import Source
     from ingest.readers.traverseheap.scan import Room
 
-__all__ = ["NAME", "TITLE", "read", "sniff"]
-
-NAME = "traverseheap"
-TITLE = "SOS !traverseheap in XML"
 PRODUCER = "SOS"
 
 LONGEST_TAG_BYTES = 1 << 20
 _STEP_BYTES = 1 << 18
 _LARGEST_ID = (1 << 64) - 1
 
-_START = re.compile(
-    rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,1000}?-->\s*)?<gcheap\s*/?>", re.S
-)
 _CONTROL = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
 _BLANKED = bytes.maketrans(_CONTROL, b"?" * len(_CONTROL))
 """Characters that no XML may have; names made by obfuscators do."""
@@ -82,11 +51,6 @@ _ROOT_KINDS = {
     "finalizer": RootKind.FINALIZER_QUEUE,
 }
 _PARTS = frozenset({"gcheap", "types", "roots", "objects"})
-
-
-def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a file's."""
-    return _START.match(b"".join(to_utf8([head]))[:4096]) is not None
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

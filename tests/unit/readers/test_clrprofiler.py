@@ -14,10 +14,10 @@ from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
 from ingest.heap.graph import Part, SegmentKind
 from ingest.progress import silent
+from ingest.readers import gclog
 from ingest.readers.base import ReadOptions
 from ingest.readers.clrprofiler import pieces as clrprofiler_pieces
-from ingest.readers.clrprofiler.reader import read, sniff
-from ingest.readers.gclog import reader as gclog
+from ingest.readers.clrprofiler import read, sniff
 from tests.dumps.clrprofiler import NATIVE, Log, large_log, program, sos_heap
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import clrprofiler_twin

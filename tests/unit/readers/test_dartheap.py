@@ -15,7 +15,7 @@ from ingest.errors import DumpError, MalformedDump
 from ingest.heap.graph import NO_FIELD, RefKind, RootKind
 from ingest.progress import silent
 from ingest.readers.base import Fold, ReadOptions
-from ingest.readers.dart.reader import read, sniff
+from ingest.readers.dart import read, sniff
 from tests.dumps.dartheap import (
     DartHeap,
     boolean,

@@ -15,8 +15,8 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import SegmentKind
 from ingest.progress import silent
 from ingest.readers.base import Fold, ReadOptions
+from ingest.readers.gcdump import read, sniff
 from ingest.readers.gcdump.assembly import NO_ADDRESS
-from ingest.readers.gcdump.reader import read, sniff
 from ingest.readers.gcdump.roots import static_of
 from tests.dumps.gcdump import GcDump, i32, number, program, text
 from tests.unit.readers.shared import (

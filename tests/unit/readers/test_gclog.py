@@ -16,7 +16,7 @@ from ingest.heap.graph import Domain, RootKind
 from ingest.progress import silent
 from ingest.readers import open_source
 from ingest.readers.base import ReadOptions
-from ingest.readers.gclog.reader import sniff
+from ingest.readers.gclog import sniff
 from ingest.readers.shared.lines import to_utf8, whole_lines
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import gclog_twin
@@ -371,7 +371,7 @@ def test_the_reader_agrees_with_its_twin(
     lines: list[str], end: str, piece: int
 ) -> None:
     """Whatever the records, and wherever the pieces of the file are cut."""
-    from ingest.readers.gclog.reader import read as read_gclog
+    from ingest.readers.gclog import read as read_gclog
 
     text = "".join(line + end for line in ["a 2 d0", *lines])
     expected = gclog_twin.read(text)
@@ -439,7 +439,7 @@ def test_the_reader_agrees_with_its_twin(
 @given(st.binary(max_size=300))
 @settings(max_examples=300)
 def test_noise_behind_a_record_never_breaks_the_reader(noise: bytes) -> None:
-    from ingest.readers.gclog.reader import read as read_gclog
+    from ingest.readers.gclog import read as read_gclog
 
     class Noise:
         name = "noise"

@@ -25,7 +25,7 @@ from ingest.readers.dotnet.gc_events import (
     Start,
     wanted,
 )
-from ingest.readers.nettrace.reader import read, sniff
+from ingest.readers.nettrace import read, sniff
 from ingest.readers.shared.binary import Feed
 from tests.dumps.dartheap import uleb
 from tests.dumps.nettrace import (

@@ -246,7 +246,7 @@ def test_a_format_without_collections_has_no_timeline(
     path = tmp_path / "x.gclog"
     path.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
     code, _, err = ingest("timeline", str(path))
-    assert (code, "a file of format gclog tells of no collections" in err) == (3, True)
+    assert (code, "a file of format gclog records no collections" in err) == (3, True)
 
 
 def test_addresses_are_followed_as_unsigned(reading: Reading) -> None:

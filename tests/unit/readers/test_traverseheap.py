@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.progress import silent
+from ingest.readers import clrprofiler, gclog
 from ingest.readers.base import ReadOptions
-from ingest.readers.clrprofiler import reader as clrprofiler
-from ingest.readers.gclog import reader as gclog
-from ingest.readers.traverseheap.reader import read, sniff
+from ingest.readers.traverseheap import read, sniff
 from tests.dumps.clrprofiler import large_xml, sos_heap
 from tests.unit.readers.shared import Pieces, alive, roots, same, targets, warnings
 
