@@ -5,7 +5,6 @@
 // param: limit  INTEGER = 100  maximum number of rows
 // column: segment       INTEGER  ordinal of the segment, by address
 // column: kind          STRING   `ephemeral`, `gen2`, `loh`, `poh` or `unknown`
-// column: logical_heap  INTEGER  logical heap that it belongs to, if there are several
 // column: used_bytes    INTEGER  from the start of the segment to the end of its last object
 // column: live_bytes    INTEGER  shallow size of reachable objects, bytes
 // column: dead_bytes    INTEGER  shallow size of unreachable objects in the dump, without free ones, bytes
@@ -35,7 +34,6 @@ WITH s, holes, hole_bytes, types > 0 AS told,
 RETURN
   s.ordinal AS segment,
   s.kind AS kind,
-  s.logical_heap AS logical_heap,
   s.used_bytes AS used_bytes,
   s.reachable_bytes AS live_bytes,
   s.shallow_bytes - s.reachable_bytes - hole_bytes AS dead_bytes,

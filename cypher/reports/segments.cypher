@@ -6,9 +6,7 @@
 // column: segment        INTEGER  ordinal of the segment, by address
 // column: start          STRING   first address
 // column: end            STRING   end of its last object
-// column: committed_end  STRING   end of its committed memory; null if not recorded
 // column: reserved_end   STRING   end of its reserved memory; null if not recorded
-// column: logical_heap   INTEGER  logical heap that it belongs to, if there are several
 // column: kind           STRING   `ephemeral`, `gen2`, `loh`, `poh` or `unknown`
 // column: used_bytes     INTEGER  from start to end
 // column: object_count   INTEGER  objects of the dump in it
@@ -25,9 +23,7 @@ RETURN
   s.ordinal AS segment,
   s.start AS start,
   s.end AS end,
-  s.committed_end AS committed_end,
   s.reserved_end AS reserved_end,
-  s.logical_heap AS logical_heap,
   s.kind AS kind,
   s.used_bytes AS used_bytes,
   s.object_count AS object_count,

@@ -155,19 +155,14 @@ class Segment:
     Attributes:
         start: Its first address.
         end: Behind its last object.
-        committed_end: Behind its committed memory; ``None`` if not told.
         reserved_end: Behind its reserved memory; ``None`` if not told.
         kind: What it is for.
-        logical_heap: Number of the heap it belongs to, where the collector has
-            several; ``None`` if not told.
     """
 
     start: int
     end: int
-    committed_end: int | None = None
     reserved_end: int | None = None
     kind: SegmentKind = SegmentKind.UNKNOWN
-    logical_heap: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,7 +272,6 @@ PANELS: tuple[Panel, ...] = (
         columns=(
             "segment",
             "kind",
-            "logical_heap",
             "start",
             "end",
             "used_bytes",
@@ -294,7 +293,6 @@ PANELS: tuple[Panel, ...] = (
         columns=(
             "segment",
             "kind",
-            "logical_heap",
             "used_bytes",
             "live_bytes",
             "dead_bytes",

@@ -67,12 +67,8 @@ class Regions:
             "ordinal": np.arange(begin, end, dtype=np.int32),
             "name": pl.Series(names, dtype=pl.String),
             "kind": pl.Series([str(s.kind) for s in segments], dtype=pl.String),
-            "logical_heap": pl.Series(
-                [s.logical_heap for s in segments], dtype=pl.Int64
-            ),
             "start": _hexadecimal([s.start for s in segments]),
             "end": _hexadecimal([s.end for s in segments]),
-            "committed_end": _hexadecimal([s.committed_end for s in segments]),
             "reserved_end": _hexadecimal([s.reserved_end for s in segments]),
             "used_bytes": pl.Series(
                 [s.end - s.start for s in segments], dtype=pl.Int64

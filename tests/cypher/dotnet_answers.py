@@ -216,7 +216,6 @@ def free_space(heap: Heap, limit: int) -> Rows:
             (
                 ordinal,
                 str(s.kind),
-                s.logical_heap,
                 used,
                 heap.bytes(live),
                 heap.bytes(inside - live - free),

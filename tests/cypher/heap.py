@@ -175,9 +175,9 @@ def _read(log: Gclog) -> HeapGraph:
 def _placed(graph: HeapGraph) -> HeapGraph:
     """``graph`` in three segments: old, young and large objects; some in none."""
     segments = (
-        Segment(0x100, 0x230, 0x240, 0x300, SegmentKind.GEN2, 0),
-        Segment(0x300, 0x720, 0x800, None, SegmentKind.EPHEMERAL, 0),
-        Segment(0x720, 0x910, None, None, SegmentKind.LOH, 1),
+        Segment(0x100, 0x230, 0x300, SegmentKind.GEN2),
+        Segment(0x300, 0x720, None, SegmentKind.EPHEMERAL),
+        Segment(0x720, 0x910, None, SegmentKind.LOH),
     )
     ids = graph.object_id.astype(np.int64)
     index = np.full(len(ids), -1, np.int32)

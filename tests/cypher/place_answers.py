@@ -34,9 +34,7 @@ def segments(heap: Heap, limit: int) -> Rows:
                 ordinal,
                 hex(s.start),
                 hex(s.end),
-                None if s.committed_end is None else hex(s.committed_end),
                 None if s.reserved_end is None else hex(s.reserved_end),
-                s.logical_heap,
                 str(s.kind),
                 used,
                 len(inside),
@@ -45,29 +43,6 @@ def segments(heap: Heap, limit: int) -> Rows:
             )
         )
     return rows[:limit]
-
-
-def heap_balance(heap: Heap, limit: int) -> Rows:
-    groups: dict[int | None, list[int]] = defaultdict(list)
-    for ordinal, s in enumerate(heap.graph.segments):
-        groups[s.logical_heap].append(ordinal)
-    used = [s.end - s.start for s in heap.graph.segments]
-    rows = []
-    for number, ordinals in groups.items():
-        inside = [o for i in ordinals for o in _in_segment(heap, i)]
-        mine = sum(used[i] for i in ordinals)
-        rows.append(
-            (
-                number,
-                len(ordinals),
-                mine,
-                len(inside),
-                _bytes(inside),
-                _bytes(_alive(heap, inside)),
-                mine / sum(used),
-            )
-        )
-    return sorted(rows, key=lambda row: (row[0] is None, row[0] or 0))[:limit]
 
 
 def generation_histogram(heap: Heap, limit: int) -> Rows:

@@ -68,7 +68,6 @@ CASES: dict[str, list[Given]] = {
     "allocation-sites": [{}, {"limit": "1"}],
     "gc-timeline": [{}, {"limit": "1"}],
     "segments": [{}, {"limit": "1"}],
-    "heap-balance": [{}, {"limit": "1"}],
     "generation-histogram": [{}, {"limit": "2"}],
     "large-objects": [{}, {"limit": "1"}],
     "across-generations": [
