@@ -249,7 +249,7 @@ def write(
         if server is None:
             counts = mapping.counts(tables)
         else:
-            counts = bulk.keep(server, number, sha256, tables, progress)
+            counts = bulk.store(server, number, sha256, tables, progress)
         if server is not None and in_bulk:
             properties = tables.dump() | about
             tables.close()  # the importer needs the memory

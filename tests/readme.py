@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from ingest import errors
 from ingest.queries.library import library
-from ingest.tables.columns import TABLES
-from ingest.tables.schema import markdown
+from ingest.tables.schema import TABLES, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

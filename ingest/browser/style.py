@@ -10,8 +10,12 @@ Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES, Label
+from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
+
+if TYPE_CHECKING:
+    from ingest.tables.column import Label
 
 NAME = "heaproots.grass"
 _CAPTIONS = ("type_name", "name")

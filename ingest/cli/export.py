@@ -20,7 +20,7 @@ from ingest.cli.options import (
 )
 from ingest.pipeline import free_name, measure, source_name
 from ingest.readers.base import Fold, ReadOptions
-from ingest.tables.export_kind import ExportFor
+from ingest.tables.export_format import ExportFormat
 from ingest.text import printable
 
 
@@ -28,13 +28,13 @@ def export(
     dump: DumpFile,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")],
     kind: Annotated[
-        ExportFor,
+        ExportFormat,
         typer.Option(
             "--for",
             help="neo4j-admin: what imports it into a server of yours; "
             "csv, parquet: tables for DuckDB, pandas, Spark.",
         ),
-    ] = ExportFor.PARQUET,
+    ] = ExportFormat.PARQUET,
     name: Annotated[
         str | None, typer.Option(help="What to call the dump (neo4j-admin only).")
     ] = None,
@@ -81,5 +81,5 @@ def export(
         typer.echo(json.dumps({"folder": str(folder), "bytes": files}, indent=2))
         return
     typer.echo(f"{len(files)} files in {printable(str(folder))}")
-    what = "how to import them" if kind is ExportFor.NEO4J_ADMIN else "their columns"
+    what = "how to import them" if kind is ExportFormat.NEO4J_ADMIN else "their columns"
     typer.echo(f"{what}: {printable(str(folder / ABOUT))}")

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
+    from ingest.tables.column import Column, Label, Relationship
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Counts
-    from ingest.tables.schema import Label, Property, Relationship
 
     Ids = NDArray[np.int64]
     T = TypeVar("T")
@@ -159,16 +159,16 @@ class _Writer:
         )
         for entry in LABELS:
             if entry.table is not None and entry.name != "Object":
-                count = self._tables.rows(entry.table)
+                count = self._tables.rows(entry.table.name)
                 self._ids[entry.name] = self._create_all(entry, 0, count)
         self._create_objects()
         for relation in RELATIONSHIPS:
             if relation.name != "INSTANCE_OF":
                 self._relate(relation)
 
-    def _given(self, entry: Label | Relationship) -> list[Property]:
-        """The properties that this heap tells at all."""
-        absent = self._tables.absent(entry.table) if entry.table else ()
+    def _given(self, entry: Label | Relationship) -> list[Column]:
+        """The properties that this heap has."""
+        absent = self._tables.absent(entry.table.name) if entry.table else ()
         return [column for column in entry.properties if column.name not in absent]
 
     def _create_all(self, entry: Label, first: int, last: int, tail: str = "") -> Ids:
@@ -178,7 +178,7 @@ class _Writer:
             The server's ids, row by row.
         """
         assert entry.table is not None
-        table = entry.table
+        table = entry.table.name
 
         def some(begin: int, end: int) -> Ids:
             rows = self._tables.part(table, begin, end)
@@ -233,7 +233,8 @@ class _Writer:
 
         def some(begin: int, end: int) -> None:
             frame = relationships(
-                relation, self._tables.part(relation.table, begin, end)
+                relation,
+                self._tables.part(relation.table.name, begin, end, relation.columns),
             )
             if frame.is_empty():
                 return
@@ -246,7 +247,7 @@ class _Writer:
             _, summary = self._database.write(text, {"rows": rows})
             self._count(summary.counters)
 
-        self._share(0, self._tables.rows(relation.table), some)
+        self._share(0, self._tables.rows(relation.table.name), some)
 
     def _share(self, first: int, last: int, work: Callable[[int, int], T]) -> list[T]:
         """Do ``work`` on all batches of the rows, each writer its own stretch of them.
@@ -302,7 +303,7 @@ def _by_source(sources: Ids, targets: list[object]) -> list[list[object]]:
     ]
 
 
-def _properties(columns: Sequence[Property], row: str, first: int) -> str:
+def _properties(columns: Sequence[Column], row: str, first: int) -> str:
     """A map from a row's places; nothing where there are no properties."""
     pairs = (f"{column.name}: {row}[{i}]" for i, column in enumerate(columns, first))
     return f"{{{', '.join(pairs)}}}" if columns else ""

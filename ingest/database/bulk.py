@@ -31,7 +31,7 @@ from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
 from ingest.tables.mapping import Counts
-from ingest.tables.saved import KeptDumps
+from ingest.tables.parquet import StoredDumps
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
 from ingest.tables.statements import (
     constraint_statements,
@@ -65,9 +65,9 @@ LEAST_ENTITIES = 2_000_000
 _POLL_S, _INDEXES_S = 2.0, 86_400
 
 
-def kept_dumps(server: EmbeddedServer) -> KeptDumps:
+def stored_dumps(server: EmbeddedServer) -> StoredDumps:
     """The tables beside a server's store."""
-    return KeptDumps(server.home / "dumps")
+    return StoredDumps(server.home / "dumps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def plan(
         entities: Nodes and relationships of the new dump, about.
         replaced: Numbers of dumps that will go.
     """
-    kept = kept_dumps(server)
+    kept = stored_dumps(server)
     expected, carried = Counts(), entities
     for dump in _present(database):
         if dump.state != "ready":
@@ -203,7 +203,7 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
         lock.release()
 
 
-def keep(
+def store(
     server: EmbeddedServer,
     number: int,
     sha256: str,
@@ -219,14 +219,14 @@ def keep(
         EmbeddedError: there is no room for them.
     """
     try:
-        return kept_dumps(server).keep(number, sha256, tables, progress).counts()
+        return stored_dumps(server).store(number, sha256, tables, progress).counts()
     except OSError as error:
         raise disk_error(error, server.home) from error
 
 
 def prune(server: EmbeddedServer, database: Database) -> None:
     """Remove the kept tables of dumps that are no more."""
-    kept = kept_dumps(server)
+    kept = stored_dumps(server)
     listed = kept.listed()
     kept.prune(listed, [(dump.number, dump.sha256) for dump in _present(database)])
 
@@ -272,7 +272,7 @@ def write(
         name = f"{name}-{number}"
     ready = properties | {"name": name, "state": "ready"}
     ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
-    kept, dumps, expected = kept_dumps(server), [], Counts()
+    kept, dumps, expected = stored_dumps(server), [], Counts()
     for dump in present:
         tables = kept.find(dump.number, dump.sha256)
         if tables is None:

@@ -14,7 +14,7 @@ from ingest.tables.schema import KEY_BITS, LINKS
 if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.progress import Progress
-    from ingest.tables.schema import Link
+    from ingest.tables.column import Link
 
 
 def siblings(database: Database, number: int) -> set[int]:

@@ -10,7 +10,7 @@ Its home is one folder below the user's state folder, for one series of Neo4j
       store            name of the current data folder; ``data`` where it is missing
       data/            the first data folder
       data-*/          the one that a bulk load made, or is making
-      dumps/           the tables of each loaded dump, see `ingest.tables.saved`
+      dumps/           the tables of each loaded dump, see `ingest.tables.parquet`
       conf/ logs/ import/ plugins/ run/ lib/
 
 ``store`` is replaced in one step: before it is the old store, behind it the new one.

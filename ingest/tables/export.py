@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
 from ingest.progress import silent
-from ingest.tables.columns import TABLES
-from ingest.tables.export_kind import ExportFor
-from ingest.tables.heap_tables import write_csv, write_parquet
+from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
+from ingest.tables.schema import TABLES, tables_markdown
+from ingest.tables.sinks import write_csv, write_parquet
 from ingest.tables.statements import (
     constraint_statements,
     index_statements,
@@ -33,7 +33,7 @@ ARGUMENTS, SCHEMA, ABOUT = "import.args", "schema.cypher", "README.md"
 def export(
     tables: HeapTables,
     folder: Path,
-    kind: ExportFor,
+    kind: ExportFormat,
     *,
     version: str,
     about: dict[str, object],
@@ -59,14 +59,14 @@ def export(
         IngestError: The folder has files, or cannot be written to.
     """
     with _whole_or_not(folder, force=force) as part:
-        if kind is ExportFor.NEO4J_ADMIN:
+        if kind is ExportFormat.NEO4J_ADMIN:
             _for_neo4j_admin(tables, part, about, version, progress)
         else:
-            write = write_csv if kind is ExportFor.CSV else write_parquet
+            write = write_csv if kind is ExportFormat.CSV else write_parquet
             for entry in TABLES:
                 path = part / f"{entry.name}.{kind.value}"
                 write(tables.lazy(entry.name, progress), path)
-            (part / ABOUT).write_text(tables_markdown(kind), encoding="utf-8")
+            (part / ABOUT).write_text(tables_markdown(kind.value), encoding="utf-8")
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 
 
@@ -159,27 +159,3 @@ Then leave offline maintenance mode, and:
 
 `NEO4J_URI=neo4j://HOST ingest list` finds the dump afterwards.
 """
-
-
-def tables_markdown(kind: ExportFor) -> str:
-    """The tables and their columns."""
-    lines = [
-        "# A heap as tables",
-        "",
-        "Rows refer to rows of other tables by number, from 0 in the dump's order.",
-    ]
-    for entry in TABLES:
-        lines += [
-            "",
-            f"## {entry.name}.{kind.value}",
-            "",
-            entry.meaning[0].upper() + entry.meaning[1:] + ".",
-            "",
-            "| column | type | meaning |",
-            "| --- | --- | --- |",
-            *(
-                f"| `{column.name}` | {column.dtype.__name__} | {column.meaning} |"
-                for column in entry.columns
-            ),
-        ]
-    return "\n".join(lines) + "\n"

@@ -15,35 +15,22 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from ingest.progress import silent
-from ingest.tables.heap_tables import write_csv
 from ingest.tables.mapping import END, START, node_columns, relationships, row_column
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
+from ingest.tables.sinks import LIST_SEPARATOR, write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ingest.progress import Progress
+    from ingest.tables.column import Column, Label, Link, Relationship, Table
     from ingest.tables.mapping import Tables
-    from ingest.tables.schema import Label, Link, Property, Relationship
-
-_TYPES = {
-    "INTEGER": "long",
-    "STRING": "string",
-    "BOOLEAN": "boolean",
-    "ZONED DATETIME": "datetime",
-    "LIST<STRING>": "string[]",
-}
-_BETWEEN = "\x1f"
 
 AFTERWARDS = "MATCH (d:Dump) WHERE d.warnings IS NULL SET d.warnings = []"
 """To be run on the new store: the importer leaves empty lists out."""
 
 _LINE_END = r"[\r\n]"
-_FREE_TEXT = {
-    "name", "namespace", "value", "external_name", "field", "owner", "stack",
-}  # fmt: skip
-"""Columns whose texts are the dump's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +90,14 @@ class _Writer:
         self._total = (len(LABELS) + len(RELATIONSHIPS) + len(LINKS)) * len(dumps)
         self.arguments: list[str] = []
         self.multiline = False
-        self._looked_at: set[tuple[str, tuple[Property, ...]]] = set()
+        self._searched: set[str] = set()
         self._first_ids: list[dict[str, int]] = []
         free = 0
         for dump in dumps:
             first = {}
             for entry in LABELS:
                 first[entry.name] = free
-                free += 1 if entry.table is None else dump.tables.rows(entry.table)
+                free += 1 if entry.table is None else dump.tables.rows(entry.table.name)
             self._first_ids.append(first)
 
     def add_label(self, entry: Label) -> None:
@@ -122,7 +109,7 @@ class _Writer:
             if entry.table is None:
                 return _dump_row(first, dump.properties, entry)
             row = pl.col(row_column(entry)).cast(pl.Int64)
-            return dump.tables.lazy(entry.table).select(
+            return dump.tables.lazy(entry.table.name).select(
                 (row + first).alias(":ID"), *node_columns(entry, dump.number)
             )
 
@@ -135,7 +122,7 @@ class _Writer:
 
         def part(at: int) -> pl.LazyFrame:
             dump, first = self._dumps[at], self._first_ids[at]
-            frame = relationships(relation, dump.tables.lazy(relation.table))
+            frame = relationships(relation, dump.tables.lazy(relation.table.name))
             return frame.with_columns(
                 pl.col(START).cast(pl.Int64).fill_null(0) + first[relation.start],
                 pl.col(END).cast(pl.Int64) + first[relation.end],
@@ -155,7 +142,7 @@ class _Writer:
             first = self._first_ids[at][entry.name]
             row = pl.col(row_column(entry)).cast(pl.Int64) + first
             told = pl.col(link.equal[0]).is_not_null()
-            frame = self._dumps[at].tables.lazy(entry.table).filter(told)
+            frame = self._dumps[at].tables.lazy(entry.table.name).filter(told)
             return frame.select(row.alias(name), *link.equal)
 
         def part(at: int) -> pl.LazyFrame:
@@ -204,27 +191,27 @@ class _Writer:
         self.arguments.append(f"{argument}={','.join(paths)}")
 
     def _look_for_line_ends(
-        self, table: str | None, properties: Sequence[Property]
+        self, table: Table | None, properties: Sequence[Column]
     ) -> None:
         """Fields with line ends are read by a slower reader, so only when needed."""
-        if self.multiline or (table or "", tuple(properties)) in self._looked_at:
+        free = [column.name for column in properties if column.free_text]
+        if self.multiline or not free or (table and table.name in self._searched):
             return
-        self._looked_at.add((table or "", tuple(properties)))
         for dump in self._dumps:
             if table is None:
-                frame = _dump_row(0, dump.properties, label("Dump"))
-                free = frame.collect_schema().names()[1:]
+                frame, found = _dump_row(0, dump.properties, label("Dump")), free
             else:
-                frame = dump.tables.lazy(table)
-                free = [p.name for p in properties if p.name in _FREE_TEXT]
-                free = sorted({*free} - dump.tables.absent(table))
-            if free:
-                found = frame.select(pl.col(free).str.contains(_LINE_END).any())
-                self.multiline |= any(found.collect(engine="streaming").row(0))
+                self._searched.add(table.name)
+                frame = dump.tables.lazy(table.name)
+                found = sorted({*free} - dump.tables.absent(table.name))
+            if found:
+                ends = pl.col(found).str.contains(_LINE_END).any()
+                row = frame.select(ends).collect(engine="streaming").row(0)
+                self.multiline |= any(row)
 
 
-def _typed(column: Property) -> str:
-    return f"{column.name}:{_TYPES[column.type]}"
+def _typed(column: Column) -> str:
+    return f"{column.name}:{column.dtype.importer}"
 
 
 def _dump_row(
@@ -232,7 +219,7 @@ def _dump_row(
 ) -> pl.LazyFrame:
     def text(value: object) -> str | None:
         if isinstance(value, list):
-            return _BETWEEN.join(map(str, value))
+            return LIST_SEPARATOR.join(map(str, value))
         return None if value is None else str(value)
 
     cells = {

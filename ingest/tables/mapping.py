@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import polars as pl
 
 from ingest.progress import silent
-from ingest.tables.columns import table
 from ingest.tables.schema import KEY_BITS, LABELS, RELATIONSHIPS
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from ingest.progress import Progress
-    from ingest.tables.schema import Label, Relationship
+    from ingest.tables.column import Label, Relationship
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -57,7 +56,7 @@ def node_columns(
 def row_column(label: Label) -> str:
     """The column with the row's own number in a label's table."""
     assert label.table is not None
-    return table(label.table).columns[0].name
+    return label.table.columns[0].name
 
 
 def relationships(relation: Relationship, frame: Frame) -> Frame:
@@ -109,9 +108,9 @@ def counts(tables: Tables) -> Counts:
     found = Counts({"Dump": 1})
     for label in LABELS:
         if label.table is not None:
-            found += Counts({label.name: tables.rows(label.table)})
+            found += Counts({label.name: tables.rows(label.table.name)})
     for relation in RELATIONSHIPS:
-        frame = relationships(relation, tables.lazy(relation.table))
+        frame = relationships(relation, tables.lazy(relation.table.name))
         count = frame.select(pl.len()).collect(engine="streaming").item()
         found += Counts({}, {relation.name: count})
     return found

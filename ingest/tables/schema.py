@@ -1,65 +1,108 @@
-"""The graph, as one table: labels, relationships, properties, types and units.
+"""The tables and the graph that they become: labels, relationships, links, sizes.
 
-Constraints, indexes, the rows that are written, the README's tables and the
-query linter all follow from here. To add a property: a row here or in
-`ingest.tables.labels`, and its column in `ingest.tables.columns` and
-`ingest.tables.heap_tables`.
+The columns are declared in `object_tables`, `analysis_tables`, `place_tables` and
+`dump_properties`, one row each. Parquet columns, the rows that are written over Bolt,
+import headers, constraints, the README and the linter of queries follow from them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ingest.tables.labels import INT, KEY_BITS, LABELS, STR, Label, Property
+from ingest.tables.analysis_tables import DOMINATOR_TREE, TYPE_PATHS, TYPE_REFERENCES
+from ingest.tables.column import Label, Link, Relationship
+from ingest.tables.dump_properties import DUMP_PROPERTIES
+from ingest.tables.object_tables import OBJECTS, REFERENCES, ROOTS, TYPES
+from ingest.tables.place_tables import (
+    ALLOCATION_SITES,
+    COLLECTIONS,
+    DOMAINS,
+    GENERATIONS,
+    SEGMENTS,
+)
 
-__all__ = [
-    "KEY_BITS",
-    "LABELS",
-    "LINKS",
-    "RELATIONSHIPS",
-    "SIZES",
-    "Label",
-    "Link",
-    "Property",
-    "Relationship",
-]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+    from ingest.tables.column import Column, Table
 
-@dataclass(frozen=True, slots=True)
-class Relationship:
-    """One relationship type between two labels.
+KEY_BITS = 40
+"""A node's key is dump number x 2^40 + its row number in the table of its label."""
 
-    Attributes:
-        table: The table of `ingest.tables.columns` whose rows are its relationships.
-        start_column, end_column: Its columns with the rows of the two nodes in
-            their own tables; ``None`` as start is the Dump. Where either is null
-            or negative, there is no relationship.
-        where: A column and the value that it must have.
-    """
+TABLES: tuple[Table, ...] = (
+    OBJECTS,
+    TYPES,
+    ROOTS,
+    REFERENCES,
+    DOMINATOR_TREE,
+    TYPE_REFERENCES,
+    DOMAINS,
+    SEGMENTS,
+    GENERATIONS,
+    COLLECTIONS,
+    ALLOCATION_SITES,
+    TYPE_PATHS,
+)
 
-    name: str
-    start: str
-    end: str
-    meaning: str
-    table: str
-    start_column: str | None
-    end_column: str
-    where: tuple[str, bool | int] | None = None
-    properties: tuple[Property, ...] = ()
-
-
-_FIELD = Property("field", STR, "the field; `[i]` for element or variable i", True)
+LABELS: tuple[Label, ...] = (
+    Label(
+        "Dump",
+        "a loaded dump, and the super-root above all its roots",
+        None,
+        DUMP_PROPERTIES,
+        unique=("number", "name"),
+        indexes=(("sha256",),),
+    ),
+    Label("Domain", "an application domain of the dump", DOMAINS),
+    # No index by name: a name can be longer than an index takes, and one dump has
+    # few types.
+    Label("Type", "a type of one dump", TYPES, indexes=(("dump",),)),
+    Label(
+        "Object",
+        "an object of the dump, or a placeholder for one that is missing",
+        OBJECTS,
+        indexes=(
+            ("dump", "retained_bytes"),
+            ("dump", "address"),
+            ("dump", "weakly_referenced"),
+            ("dump", "external_bytes"),
+            ("dump", "generation"),
+            ("dump", "segment"),
+            ("dump", "collections_survived"),
+            ("dump", "known_at"),
+        ),
+    ),
+    Label("Root", "a garbage-collection root", ROOTS, indexes=(("dump",),)),
+    Label("Segment", "a contiguous part of the heap", SEGMENTS),
+    Label("Generation", "the objects of one generation", GENERATIONS),
+    Label(
+        "GarbageCollection",
+        "a garbage collection of the trace that contains the dump",
+        COLLECTIONS,
+    ),
+    Label(
+        "AllocationSite",
+        "a call stack that allocated objects of the dump",
+        ALLOCATION_SITES,
+    ),
+    Label(
+        "TypePath",
+        "objects whose paths from the top of a tree have the same types, merged",
+        TYPE_PATHS,
+        indexes=(("dump",),),
+    ),
+)
 
 RELATIONSHIPS: tuple[Relationship, ...] = (
     Relationship(
-        "HAS_DOMAIN", "Dump", "Domain", "the dump's domains", "domains", None, "ordinal"
+        "HAS_DOMAIN", "Dump", "Domain", "the dump's domains", DOMAINS, None, "ordinal"
     ),
     Relationship(
         "HAS_SEGMENT",
         "Dump",
         "Segment",
         "the segments of its heap",
-        "segments",
+        SEGMENTS,
         None,
         "ordinal",
     ),
@@ -67,8 +110,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "HAS_GENERATION",
         "Dump",
         "Generation",
-        "objects by their age",
-        "generations",
+        "the generations of its heap",
+        GENERATIONS,
         None,
         "generation",
     ),
@@ -76,8 +119,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "HAS_COLLECTION",
         "Dump",
         "GarbageCollection",
-        "collections of its trace",
-        "collections",
+        "the collections of its trace",
+        COLLECTIONS,
         None,
         "collection",
     ),
@@ -85,8 +128,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "FOLLOWED_BY",
         "GarbageCollection",
         "GarbageCollection",
-        "the next one",
-        "collections",
+        "the next collection",
+        COLLECTIONS,
         "collection",
         "next",
     ),
@@ -94,8 +137,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "HAS_ROOT",
         "Dump",
         "Root",
-        "the dump's roots, weak ones too",
-        "roots",
+        "the dump's roots, including weak ones",
+        ROOTS,
         None,
         "root",
     ),
@@ -103,8 +146,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "REFERENCES",
         "Root",
         "Object",
-        "a strong root keeps its object",
-        "roots",
+        "the object of a strong root",
+        ROOTS,
         "root",
         "object",
         ("weak", False),
@@ -113,8 +156,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "WEAKLY_REFERENCES",
         "Root",
         "Object",
-        "a weak root only sees it",
-        "roots",
+        "the object of a weak root",
+        ROOTS,
         "root",
         "object",
         ("weak", True),
@@ -123,8 +166,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "STATIC_IN",
         "Root",
         "Type",
-        "the type with the static field",
-        "roots",
+        "the type that declares the static field",
+        ROOTS,
         "root",
         "type",
     ),
@@ -132,30 +175,28 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "REFERENCES",
         "Object",
         "Object",
-        "a strong reference; one each",
-        "references",
+        "a strong reference; one relationship each",
+        REFERENCES,
         "source",
         "target",
         ("weak", False),
-        (_FIELD,),
     ),
     Relationship(
         "WEAKLY_REFERENCES",
         "Object",
         "Object",
         "a weak reference",
-        "references",
+        REFERENCES,
         "source",
         "target",
         ("weak", True),
-        (_FIELD,),
     ),
     Relationship(
         "INSTANCE_OF",
         "Object",
         "Type",
         "the object's type",
-        "objects",
+        OBJECTS,
         "object",
         "type",
     ),
@@ -163,8 +204,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "DOMINATES",
         "Object",
         "Object",
-        "immediate dominator",
-        "dominator_tree",
+        "from the immediate dominator",
+        DOMINATOR_TREE,
         "dominator",
         "object",
     ),
@@ -172,8 +213,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "DOMINATES",
         "Dump",
         "Object",
-        "the top of the tree: nothing but the roots",
-        "dominator_tree",
+        "the top of the tree: objects that no other object dominates",
+        DOMINATOR_TREE,
         None,
         "object",
         ("dominator", -1),
@@ -183,17 +224,16 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "Type",
         "Type",
         "references between their instances, counted",
-        "type_references",
+        TYPE_REFERENCES,
         "source",
         "target",
-        properties=(Property("reference_count", INT, "how many"),),
     ),
     Relationship(
         "HAS_ALLOCATION_SITE",
         "Dump",
         "AllocationSite",
-        "where its objects come from",
-        "allocation_sites",
+        "where its objects were allocated",
+        ALLOCATION_SITES,
         None,
         "site",
     ),
@@ -201,8 +241,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "ALLOCATED_AT",
         "Object",
         "AllocationSite",
-        "where the object comes from",
-        "objects",
+        "where the object was allocated",
+        OBJECTS,
         "object",
         "site",
     ),
@@ -211,7 +251,7 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "Dump",
         "TypePath",
         "the tops of its merged trees",
-        "type_paths",
+        TYPE_PATHS,
         None,
         "path",
         ("depth", 0),
@@ -220,8 +260,8 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "CONTAINS",
         "TypePath",
         "TypePath",
-        "one step further from the top",
-        "type_paths",
+        "a group one step further from the top",
+        TYPE_PATHS,
         "parent",
         "path",
     ),
@@ -229,34 +269,18 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "OF_TYPE",
         "TypePath",
         "Type",
-        "the type at its end",
-        "type_paths",
+        "the type of the group's objects",
+        TYPE_PATHS,
         "path",
         "type",
     ),
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One relationship type from a dump to a later one of the same trace.
-
-    Attributes:
-        label: Of the nodes at both ends.
-        equal: Their properties that are the same, the one with an index first.
-    """
-
-    name: str
-    label: str
-    meaning: str
-    equal: tuple[str, ...]
-
-
 LINKS: tuple[Link, ...] = (
     Link(
         "SURVIVED_AS",
         "Object",
-        "the same object in another dump of the trace, a later one",
+        "the same object in a later dump of the trace",
         ("known_at", "known_since_gc"),
     ),
 )
@@ -265,9 +289,14 @@ makes or removes them too."""
 
 SIZES: tuple[tuple[str, int], ...] = (("Retains1Percent", 1), ("Retains10Percent", 10))
 """Further labels of an Object by its share of the reachable bytes, in percent: Neo4j
-Browser can draw a label larger, but not a property. At most `MOST_OF_A_SIZE` each."""
+Browser can draw a label larger, but not a property. At most `MAX_OF_A_SIZE` each."""
 
-MOST_OF_A_SIZE = 1000
+MAX_OF_A_SIZE = 1000
+
+
+def table(name: str) -> Table:
+    """The table of that name."""
+    return next(entry for entry in TABLES if entry.name == name)
 
 
 def label(name: str) -> Label:
@@ -276,19 +305,17 @@ def label(name: str) -> Label:
 
 
 def markdown() -> str:
-    """The schema as the README's tables."""
+    """The graph as the README's tables."""
     lines = ["| label | property | type | meaning |", "| --- | --- | --- | --- |"]
     for entry in LABELS:
         lines.append(f"| **`{entry.name}`** | | | {entry.meaning} |")
-        for column in entry.properties:
-            kind = column.type + (", may be absent" if column.optional else "")
-            lines.append(f"| | `{column.name}` | {kind} | {column.meaning} |")
+        lines += ["| " + row for row in _rows(entry.properties, in_graph=True)]
     for name, percent in SIZES:
         what = f"also an Object that retains {percent} % of the reachable bytes or more"
-        lines.append(f"| **`{name}`** | | | {what}; the largest {MOST_OF_A_SIZE:,} |")
+        lines.append(f"| **`{name}`** | | | {what}; the largest {MAX_OF_A_SIZE:,} |")
     lines += ["", "| relationship | meaning |", "| --- | --- |"]
     for relation in RELATIONSHIPS:
-        inner = ", ".join(f"{column.name}" for column in relation.properties)
+        inner = ", ".join(column.name for column in relation.properties)
         inner = f" {{{inner}}}" if inner else ""
         lines.append(
             f"| `(:{relation.start})-[:{relation.name}{inner}]->(:{relation.end})` "
@@ -298,3 +325,35 @@ def markdown() -> str:
         ends = f"(:{link.label})-[:{link.name}]->(:{link.label})"
         lines.append(f"| `{ends}` | {link.meaning} |")
     return "\n".join(lines) + "\n"
+
+
+def tables_markdown(suffix: str) -> str:
+    """The tables as a document, each as a file of that suffix."""
+    lines = [
+        "# A heap as tables",
+        "",
+        "Rows refer to rows of other tables by number, from 0 in the dump's order.",
+    ]
+    for entry in TABLES:
+        lines += [
+            "",
+            f"## {entry.name}.{suffix}",
+            "",
+            entry.meaning[0].upper() + entry.meaning[1:] + ".",
+            "",
+            "| column | type | meaning |",
+            "| --- | --- | --- |",
+            *_rows(entry.columns),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(columns: Sequence[Column], *, in_graph: bool = False) -> list[str]:
+    """A row of a Markdown table for each column."""
+    lines = []
+    for column in columns:
+        kind = column.dtype.cypher if in_graph else str(column.dtype.polars)
+        unit = f", {column.unit}" if column.unit else ""
+        absent = (", may be absent" if in_graph else ", may be null") * column.optional
+        lines.append(f"| `{column.name}` | {kind}{unit}{absent} | {column.meaning} |")
+    return lines

@@ -29,31 +29,15 @@ def addresses(ids: NDArray[np.uint64]) -> pl.Series:
     ).to_series()
 
 
-def not_negative(values: NDArray[np.int32] | NDArray[np.int64]) -> pl.Series:
-    """The values, null where they are negative."""
-    series = pl.Series(values)
-    return pl.select(pl.when(series >= 0).then(series)).to_series()
-
-
 def from_end(rows: NDArray[np.int32], count: int) -> NDArray[np.uint32]:
     """Row -1 as the last of ``count``."""
     return np.where(rows < 0, count - 1, rows).astype(np.uint32)
 
 
-def true_or_null(flags: NDArray[np.bool_]) -> pl.Series:
-    """True where a flag is set, else null."""
-    series = pl.Series(flags)
-    return pl.select(pl.when(series).then(pl.lit(value=True))).to_series()
-
-
-def texts_of(
-    rows: NDArray[np.int32] | None, texts: Sequence[str], part: slice
-) -> pl.Series:
-    """The texts of some rows; null where a row is negative or none is told."""
-    if rows is None:
-        return nulls(part.stop - part.start, pl.String)
+def texts_of(rows: NDArray[np.int32], texts: Sequence[str]) -> pl.Series:
+    """The texts of some rows; null where a row is negative."""
     known = pl.Series([*texts, None], dtype=pl.String)
-    return known.gather(from_end(np.maximum(rows[part], -1), len(known)))
+    return known.gather(from_end(rows, len(known)))
 
 
 def scattered(at: NDArray[np.int32], values: pl.Series, rows: int) -> pl.Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.tables.schema import LABELS, MOST_OF_A_SIZE, SIZES
+from ingest.tables.schema import LABELS, MAX_OF_A_SIZE, SIZES
 
 
 def index_statements() -> tuple[str, ...]:
@@ -38,6 +38,6 @@ def size_statements(number: int | None = None) -> tuple[str, ...]:
         f"MATCH (d:Dump{chosen}) CALL (d) {{ MATCH (o:Object) WHERE o.dump = d.number "
         f"AND o.retained_bytes > 0 AND 100 * o.retained_bytes >= "
         f"{percent} * d.reachable_bytes WITH o ORDER BY o.dump DESC, "
-        f"o.retained_bytes DESC, o.key LIMIT {MOST_OF_A_SIZE} SET o:{name} }}"
+        f"o.retained_bytes DESC, o.key LIMIT {MAX_OF_A_SIZE} SET o:{name} }}"
         for name, percent in SIZES
     )

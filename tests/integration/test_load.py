@@ -188,7 +188,7 @@ def test_what_is_written_is_what_the_schema_says(
         )
         assert {name for name, _ in found} <= set(declared)
         for name, kind in found:
-            expected = declared[cast("str", name)].type
+            expected = declared[cast("str", name)].dtype.cypher
             shown = str(kind).replace(" NOT NULL", "")
             # A list without elements has none of any type.
             assert shown.replace("<NOTHING>", "<STRING>") == expected, name

@@ -15,11 +15,11 @@ from ingest.errors import EmbeddedError, IngestError
 from ingest.server.home import Home
 from ingest.server.memory import for_import
 from ingest.tables.export import export
-from ingest.tables.export_kind import ExportFor
+from ingest.tables.export_format import ExportFormat
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts, counts
-from ingest.tables.saved import KeptDumps
+from ingest.tables.parquet import StoredDumps
 from tests.cypher.heap import main_heap, two_domains
 
 if TYPE_CHECKING:
@@ -98,21 +98,21 @@ def test_a_damaged_name_of_a_data_folder_is_no_other_store(
 
 
 def test_kept_tables_are_what_was_kept(tables: HeapTables, tmp_path: Path) -> None:
-    kept = KeptDumps(tmp_path)
-    kept.keep(3, "ab" * 32, tables)
-    found = kept.find(3, "ab" * 32)
+    stored = StoredDumps(tmp_path)
+    stored.store(3, "ab" * 32, tables)
+    found = stored.find(3, "ab" * 32)
     assert found is not None
     assert found.counts() == counts(tables) == counts(found)
     for name in ("objects", "references", "dominator_tree"):
         assert found.lazy(name).collect().equals(tables.lazy(name).collect())
-    assert kept.find(4, "ab" * 32) is None
-    assert kept.find(3, "ac" * 32) is None
+    assert stored.find(4, "ab" * 32) is None
+    assert stored.find(3, "ac" * 32) is None
 
 
 def test_columns_that_came_later_than_the_files_are_null(
     tables: HeapTables, tmp_path: Path
 ) -> None:
-    found = KeptDumps(tmp_path).keep(1, "a" * 64, tables)
+    found = StoredDumps(tmp_path).store(1, "a" * 64, tables)
     path = found.folder / "types.parquet"
     pl.read_parquet(path).drop("top_address").write_parquet(path)
     types = found.lazy("types").collect()
@@ -124,14 +124,14 @@ def test_columns_that_came_later_than_the_files_are_null(
 def test_pruning_leaves_what_is_loaded_and_what_came_later(
     tables: HeapTables, tmp_path: Path
 ) -> None:
-    kept = KeptDumps(tmp_path)
-    kept.keep(1, "a" * 64, tables)
-    kept.keep(2, "b" * 64, tables)
+    stored = StoredDumps(tmp_path)
+    stored.store(1, "a" * 64, tables)
+    stored.store(2, "b" * 64, tables)
     (tmp_path / "5-dddddddddddddddd.part").mkdir()
-    listed = kept.listed()
-    kept.keep(3, "c" * 64, tables)
-    kept.prune(listed, [(1, "a" * 64)])
-    assert kept.listed() == ["1-aaaaaaaaaaaaaaaa", "3-cccccccccccccccc"]
+    listed = stored.listed()
+    stored.store(3, "c" * 64, tables)
+    stored.prune(listed, [(1, "a" * 64)])
+    assert stored.listed() == ["1-aaaaaaaaaaaaaaaa", "3-cccccccccccccccc"]
 
 
 def test_what_cannot_be_kept_whole_is_not_kept(
@@ -139,9 +139,9 @@ def test_what_cannot_be_kept_whole_is_not_kept(
 ) -> None:
     monkeypatch.setattr(pl.LazyFrame, "sink_parquet", parquet_full)
     with pytest.raises(OSError, match="No space") as raised:
-        KeptDumps(tmp_path).keep(1, "a" * 64, tables)
+        StoredDumps(tmp_path).store(1, "a" * 64, tables)
     assert raised.value.errno == errno.ENOSPC
-    assert KeptDumps(tmp_path).listed() == []
+    assert StoredDumps(tmp_path).listed() == []
 
 
 def test_node_ids_have_no_gap_over_all_dumps(
@@ -175,7 +175,7 @@ def test_an_export_is_whole_or_not_there(
 ) -> None:
     def put(folder: Path, *, force: bool = False) -> dict[str, int]:
         return export(
-            tables, folder, ExportFor.CSV, version="5.26.29", about={}, force=force
+            tables, folder, ExportFormat.CSV, version="5.26.29", about={}, force=force
         )
 
     folder = tmp_path / "out"

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
-from ingest.tables.columns import TABLES, table
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.mapping import counts, relationships
-from ingest.tables.schema import LABELS, RELATIONSHIPS
+from ingest.tables.schema import LABELS, RELATIONSHIPS, TABLES, tables_markdown
 from ingest.tables.series import addresses
+from tests.cypher.dart_heap import dart_heap
+from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, two_domains
 from tests.unit.graphs import small_graphs
 
@@ -130,17 +131,48 @@ def test_addresses_are_what_hex_writes(ids: list[int]) -> None:
     assert addresses(np.array(ids, np.uint64)).to_list() == [hex(i) for i in ids]
 
 
-def test_every_property_and_end_is_a_column() -> None:
-    for label in LABELS:
-        if label.table is not None:
-            names = {column.name for column in table(label.table).columns}
-            assert {p.name for p in label.properties} - {"key", "dump"} <= names
+def test_relationships_are_made_of_columns_that_exist() -> None:
+    labels = {label.name: label for label in LABELS}
     for relation in RELATIONSHIPS:
-        names = {column.name for column in table(relation.table).columns}
-        used = {relation.end_column, *(p.name for p in relation.properties)}
-        used |= {relation.start_column} if relation.start_column else set()
-        used |= {relation.where[0]} if relation.where else set()
-        assert used <= names
+        assert set(relation.columns) <= set(relation.table.schema.names())
+        for name in (relation.start, relation.end):
+            assert labels[name].table is not None or name == "Dump"
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [main_heap(), two_domains(), dart_heap(), dotnet_heap()],
+    ids=["main", "two", "dart", "dotnet"],
+)
+def test_null_is_in_optional_columns_only_and_everywhere_in_absent_ones(
+    graph: HeapGraph,
+) -> None:
+    tables = tables_of(graph)
+    for entry in TABLES:
+        whole = tables.part(entry.name, 0, tables.rows(entry.name))
+        absent = tables.absent(entry.name)
+        for column in entry.columns:
+            nulls = whole[column.name].null_count()
+            assert column.optional or not nulls, column.name
+            assert column.name not in absent or nulls == len(whole), column.name
+
+
+def test_only_the_columns_that_are_asked_for_are_made() -> None:
+    tables = tables_of(main_heap())
+    tables.lazy("types").select("name").collect()
+    assert "top_addresses" not in vars(tables)
+    chosen = tables.part("types", 0, 2, ["namespace", "name"])
+    assert chosen.columns == ["namespace", "name"]
+    shown = tables.lazy("types").filter(pl.col("instance_count") > 1).select("name")
+    every = tables.lazy("types").collect().filter(pl.col("instance_count") > 1)
+    assert shown.collect().equals(every.select("name"))
+
+
+def test_the_readme_of_an_export_has_units_and_what_may_be_null() -> None:
+    text = tables_markdown("parquet")
+    assert "## objects.parquet" in text
+    assert "| `retained_bytes` | Int64, bytes | bytes freed if it is freed" in text
+    assert "| `root_distance` | Int32, may be null |" in text
 
 
 def test_the_tree_hangs_from_the_dump() -> None:

@@ -1,12 +1,12 @@
-"""What exported files are for, as the command line names it."""
+"""What a dump can be exported as, as the command line names it."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 
-class ExportFor(StrEnum):
-    """Whom exported files are for."""
+class ExportFormat(StrEnum):
+    """Format of exported files."""
 
     NEO4J_ADMIN = "neo4j-admin"
     CSV = "csv"

@@ -1,9 +1,9 @@
-"""The tables of each loaded dump, kept beside the embedded store.
+"""The tables of each loaded dump as Parquet files, beside the embedded store.
 
-A bulk load makes the whole store anew: these files are what it makes the dumps of
-before from. One folder a dump, ``NUMBER-DIGEST``, with one Parquet file a table and
-``counts.json``; it appears whole, or not at all. They can be read by anything that
-reads Parquet, as what ``ingest export --for parquet`` writes.
+A bulk load makes a new store, and imports the dumps that are already loaded from these
+files. Each dump has a folder ``NUMBER-DIGEST`` with one Parquet file for each table and
+``counts.json``; the folder appears complete, or not at all. The files are the same as
+those that ``ingest export --for parquet`` writes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.progress import silent
-from ingest.tables.columns import TABLES, table
-from ingest.tables.heap_tables import write_parquet
 from ingest.tables.mapping import Counts, counts
+from ingest.tables.schema import TABLES, table
+from ingest.tables.sinks import write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,7 @@ _COUNTS = "counts.json"
 _PART = ".part"
 
 
-class KeptTables:
+class StoredTables:
     """The tables in one folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,8 +44,8 @@ class KeptTables:
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed from its file.
 
-        Columns that came later than the file are null, and a table that came later
-        has no rows.
+        Columns newer than the file are null, and a table newer than the folder has
+        no rows.
         """
         del progress
         path = self._path(name)
@@ -53,13 +53,13 @@ class KeptTables:
             return pl.LazyFrame(schema=table(name).schema)
         absent = self.absent(name)
         return pl.scan_parquet(path, glob=False).with_columns(
-            pl.lit(None, dtype=column.dtype).alias(column.name)
+            pl.lit(None, dtype=column.dtype.polars).alias(column.name)
             for column in table(name).columns
             if column.name in absent
         )
 
     def absent(self, name: str) -> frozenset[str]:
-        """Columns of a table that came later than its file."""
+        """Columns of a table that are newer than its file."""
         if not self._path(name).is_file():
             return frozenset()
         there = pl.scan_parquet(self._path(name), glob=False).collect_schema().names()
@@ -69,15 +69,15 @@ class KeptTables:
         return self.folder / f"{name}.parquet"
 
     def counts(self) -> Counts:
-        """What the dump is in the graph."""
+        """Nodes and relationships of the dump in the graph."""
         return Counts(**json.loads((self.folder / _COUNTS).read_text("utf-8")))
 
 
-class KeptDumps:
+class StoredDumps:
     """The folders of all dumps.
 
     Args:
-        folder: Where they are.
+        folder: The folder that contains them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,18 +86,18 @@ class KeptDumps:
     def _path(self, number: int, sha256: str) -> Path:
         return self._folder / f"{number}-{sha256[:16]}"
 
-    def find(self, number: int, sha256: str) -> KeptTables | None:
-        """The tables of a dump, if they were kept."""
+    def find(self, number: int, sha256: str) -> StoredTables | None:
+        """The tables of a dump, if they are stored."""
         folder = self._path(number, sha256)
-        return KeptTables(folder) if (folder / _COUNTS).is_file() else None
+        return StoredTables(folder) if (folder / _COUNTS).is_file() else None
 
-    def keep(
+    def store(
         self, number: int, sha256: str, tables: HeapTables, progress: Progress = silent
-    ) -> KeptTables:
-        """Write the tables of a dump; what was there under its number goes.
+    ) -> StoredTables:
+        """Write the tables of a dump, in place of those under its number.
 
         Raises:
-            OSError: there is no room, or no right.
+            OSError: the disk is full, or access is denied.
         """
         final = self._path(number, sha256)
         part = final.with_name(final.name + _PART)
@@ -107,14 +107,14 @@ class KeptDumps:
             for entry in TABLES:
                 path = part / f"{entry.name}.parquet"
                 write_parquet(tables.lazy(entry.name, progress), path)
-            text = json.dumps(asdict(counts(KeptTables(part))), indent=2)
+            text = json.dumps(asdict(counts(StoredTables(part))), indent=2)
             (part / _COUNTS).write_text(text, encoding="utf-8")
             _remove(final)
             part.rename(final)
         except BaseException:
             _remove(part)
             raise
-        return KeptTables(final)
+        return StoredTables(final)
 
     def listed(self) -> list[str]:
         """Names of all folders, for `prune`."""
@@ -123,11 +123,11 @@ class KeptDumps:
         return sorted(path.name for path in self._folder.iterdir())
 
     def prune(self, listed: Iterable[str], dumps: Iterable[tuple[int, str]]) -> None:
-        """Remove the folders of dumps that are no more.
+        """Remove the folders of dumps that no longer exist.
 
         Args:
             listed: From `listed`, called before the database was asked for its
-                dumps: a folder that came later belongs to a load that goes on.
+                dumps: a newer folder belongs to a load in progress.
             dumps: Number and digest of each dump of the database.
         """
         known = {self._path(number, sha256).name for number, sha256 in dumps}
@@ -137,5 +137,5 @@ class KeptDumps:
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder; another process may just do the same."""
+    """Remove a folder; another process may be doing the same."""
     shutil.rmtree(path, ignore_errors=True)

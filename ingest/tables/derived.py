@@ -1,0 +1,365 @@
+"""What the columns of a heap's tables are computed from.
+
+`ingest.tables.schema` names the columns and takes each from here, from the graph or
+from the metrics. What is large is computed for a slice of rows at a time; what is
+small, or needed for every slice, once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.merged import NOTHING, merged
+from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
+from ingest.heap.values import ValueKind
+from ingest.tables import estimates
+from ingest.tables.origins import OriginColumns
+from ingest.tables.regions import Regions
+from ingest.tables.series import addresses, from_end, nulls, scattered, texts_of
+from ingest.text import caption_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.merged import MergedTree
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+
+    Flags = NDArray[np.bool_]
+    Slices = Callable[[slice], pl.Series]
+
+
+class HeapColumns:
+    """A heap that has been read and analysed, and columns derived from it.
+
+    Attributes:
+        graph: The heap.
+        metrics: Its measures.
+        regions: Columns of what objects lie in.
+        origins: Columns about where objects come from.
+    """
+
+    def __init__(self, graph: HeapGraph, metrics: HeapMetrics) -> None:
+        self.graph = graph
+        self.metrics = metrics
+        self.regions = Regions(graph, metrics)
+        self.origins = OriginColumns(graph, metrics)
+
+    def row_number(self, rows: slice) -> NDArray[np.int32]:
+        """int32: row numbers."""
+        return np.arange(rows.start, rows.stop, dtype=np.int32)
+
+    # ------------------------------------------------------------ objects
+
+    def address(self, rows: slice) -> pl.Series:
+        """Addresses of objects, in hexadecimal."""
+        return addresses(self.graph.object_id[rows])
+
+    @cached_property
+    def captions(self) -> pl.Series:
+        """Short names of all types, then the one of placeholders."""
+        names = [*map(caption_of, self.graph.type_names), MISSING_TYPE_NAME]
+        return pl.Series(names, dtype=pl.String)
+
+    def type_name(self, rows: slice) -> pl.Series:
+        """Short names of the objects' types."""
+        return self._caption(self.graph.type_index[rows])
+
+    def _caption(self, kinds: NDArray[np.int32]) -> pl.Series:
+        return self.captions.gather(from_end(kinds, len(self.captions)))
+
+    def missing(self, rows: slice) -> Flags:
+        """Which objects are placeholders."""
+        return self.row_number(rows) >= self.graph.object_count
+
+    @cached_property
+    def weakly_referenced(self) -> Flags | None:
+        """Bool (N + M,); ``None`` where all references are strong."""
+        graph = self.graph
+        if graph.ref_kind is None or not graph.ref_kind.any():
+            return None
+        found = np.zeros(len(graph.object_id), np.bool_)
+        found[graph.ref_target[graph.ref_kind != RefKind.STRONG]] = True
+        return found
+
+    @property
+    def value(self) -> Slices | None:
+        """Values of objects, as text."""
+        values = self.graph.values
+        if values is None:
+            return None
+
+        def part(rows: slice) -> pl.Series:
+            at, texts = values.between(rows.start, rows.stop)
+            series = pl.Series(texts, dtype=pl.String)
+            return scattered(at - rows.start, series, rows.stop - rows.start)
+
+        return part
+
+    @property
+    def external_bytes(self) -> Slices | None:
+        """Bytes outside the heap that objects hold."""
+        external = self.graph.external
+        if external is None:
+            return None
+        return lambda rows: self._external(rows, pl.Series(external.size_bytes))
+
+    @property
+    def external_name(self) -> Slices | None:
+        """What those bytes are."""
+        external = self.graph.external
+        if external is None:
+            return None
+        names = pl.Series(external.names, dtype=pl.String)
+        return lambda rows: self._external(
+            rows, names.gather(external.name_index.astype(np.uint32))
+        )
+
+    def _external(self, rows: slice, values: pl.Series) -> pl.Series:
+        assert self.graph.external is not None
+        holders = self.graph.external.object_index
+        first, last = np.searchsorted(holders, [rows.start, rows.stop]).tolist()
+        at = holders[first:last] - rows.start
+        return scattered(at, values[first:last], rows.stop - rows.start)
+
+    # ------------------------------------------------------------ types
+
+    @cached_property
+    def namespaces(self) -> list[str]:
+        """Namespace of each type."""
+        return list(map(namespace_of, self.graph.type_names))
+
+    @cached_property
+    def type_estimates(self) -> dict[str, NDArray[np.int64]]:
+        """Estimates of each type; empty where the dump has all objects."""
+        return estimates.of_types(self.graph, self.metrics)
+
+    @cached_property
+    def heap_estimates(self) -> dict[str, int]:
+        """Estimates of the whole heap; empty where the dump has all objects."""
+        return estimates.of_heap(self.graph)
+
+    @cached_property
+    def type_fields(self) -> pl.Series | None:
+        """Of each type the fields through which its instances refer, in their order."""
+        graph, types = self.graph, len(self.graph.type_names)
+        if graph.ref_field is None:
+            return None
+        kinds = np.repeat(graph.type_index, np.diff(graph.ref_start))
+        named = graph.ref_field >= 0
+        pairs = (
+            pl.DataFrame({"type": kinds[named], "field": graph.ref_field[named]})
+            .unique()
+            .sort("type", "field")
+        )
+        names = pl.Series(graph.field_names, dtype=pl.String)
+        joined = (
+            pairs.with_columns(names.gather(pairs["field"]).alias("field"))
+            .group_by("type")
+            .agg(pl.col("field").str.join(" "))
+        )
+        at = joined["type"].to_numpy()
+        return scattered(at, joined["field"], types)
+
+    @cached_property
+    def value_kinds(self) -> pl.Series:
+        """What the instances of each type hold, by the first one that holds any."""
+        graph = self.graph
+        kinds = np.full(len(graph.type_names), -1, np.int32)
+        if graph.values is not None:
+            of = graph.type_index[graph.values.object_index]
+            kinds[of[::-1]] = graph.values.kind[::-1]
+        labels = pl.Series([*(kind.label for kind in ValueKind), None])
+        return labels.gather(from_end(kinds, len(labels)))
+
+    @cached_property
+    def top_addresses(self) -> pl.Series:
+        """Of each type's instances that only the roots dominate, the largest's.
+
+        Of equals the first one's in the dump; null where there is none.
+        """
+        graph, metrics = self.graph, self.metrics
+        rows = np.flatnonzero((metrics.dominator == ROOT) & (graph.type_index >= 0))
+        rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
+        kinds, first = np.unique(graph.type_index[rows], return_index=True)
+        found = addresses(graph.object_id[rows[first]])
+        return scattered(kinds, found, len(graph.type_names))
+
+    # ------------------------------------------------------------ roots
+
+    def root_kind(self, rows: slice) -> pl.Series:
+        """Kinds of roots, by name."""
+        labels = pl.Series([kind.label for kind in RootKind])
+        return labels.gather(self.graph.root_kind[rows].astype(np.uint32))
+
+    def root_pinned(self, rows: slice) -> Flags:
+        """Which roots are pinned."""
+        return self._has_flag(RootFlag.PINNED, rows)
+
+    def root_weak(self, rows: slice) -> Flags:
+        """Which roots are weak."""
+        return self._has_flag(RootFlag.WEAK, rows)
+
+    def root_interior(self, rows: slice) -> Flags:
+        """Which roots point into their objects."""
+        return self._has_flag(RootFlag.INTERIOR, rows)
+
+    @property
+    def weak_root_count(self) -> int:
+        """Weak roots."""
+        return int(np.count_nonzero(self.graph.root_flags & RootFlag.WEAK))
+
+    def _has_flag(self, flag: RootFlag, rows: slice) -> Flags:
+        return np.asarray((self.graph.root_flags[rows] & flag) != 0)
+
+    @property
+    def root_field(self) -> Slices | None:
+        """Static fields of roots, by name."""
+        graph = self.graph
+        if (fields := graph.root_field) is None:
+            return None
+        return lambda rows: texts_of(fields[rows], graph.field_names)
+
+    @property
+    def root_owner(self) -> Slices | None:
+        """Owners of roots, by name."""
+        graph = self.graph
+        if (owners := graph.root_owner) is None:
+            return None
+        return lambda rows: texts_of(owners[rows], graph.owners)
+
+    def root_name(self, rows: slice) -> pl.Series:
+        """Kinds of roots with their static fields: ``static root in Game.events``."""
+        container, fields = self.graph.root_type[rows], self.root_field
+        unnamed = nulls(rows.stop - rows.start, pl.String)
+        return (
+            pl.DataFrame(
+                {
+                    "kind": self.root_kind(rows),
+                    "type": self._caption(container),
+                    "static": container >= 0,
+                    "field": unnamed if fields is None else fields(rows),
+                }
+            )
+            .select(
+                pl.col("kind").str.replace_all("_", " ", literal=True)
+                + " root"
+                + pl.when("static").then(" in " + pl.col("type")).otherwise(pl.lit(""))
+                + pl.when(pl.col("field").is_null())
+                .then(pl.lit(""))
+                .when("static")
+                .then("." + pl.col("field"))
+                .otherwise(" " + pl.col("field"))
+            )
+            .to_series()
+        )
+
+    # ------------------------------------------------------------ relationships
+
+    def reference_source(self, rows: slice) -> NDArray[np.int32]:
+        """int32: objects that have the references."""
+        start, begin, end = self.graph.ref_start, rows.start, rows.stop
+        first = int(np.searchsorted(start, begin, "right")) - 1
+        last = int(np.searchsorted(start, end, "left"))
+        bounds = np.clip(start[first : last + 1], begin, end)
+        return np.repeat(np.arange(first, last, dtype=np.int32), np.diff(bounds))
+
+    def reference_weak(self, rows: slice) -> Flags:
+        """Which references are weak."""
+        kinds = self.graph.ref_kind
+        if kinds is None:
+            return np.zeros(rows.stop - rows.start, np.bool_)
+        return np.asarray(kinds[rows] != RefKind.STRONG)
+
+    @property
+    def reference_field(self) -> Slices | None:
+        """Fields of references by name; ``[i]`` for an element."""
+        graph = self.graph
+        if (fields := graph.ref_field) is None:
+            return None
+
+        def part(rows: slice) -> pl.Series:
+            some = fields[rows]
+            named = texts_of(some, graph.field_names)
+            element = pl.Series(-1 - some.astype(np.int64))
+            return pl.select(
+                pl.when((element >= 0) & (pl.Series(some) != NO_FIELD))
+                .then("[" + element.cast(pl.String) + "]")
+                .otherwise(named)
+            ).to_series()
+
+        return part
+
+    @cached_property
+    def dominated_count(self) -> int:
+        """Reachable objects and placeholders."""
+        return int(np.count_nonzero(self.metrics.dominator != UNREACHABLE))
+
+    @cached_property
+    def dominated(self) -> NDArray[np.int32]:
+        """int32: reachable objects, those of one dominator together."""
+        reachable = np.flatnonzero(self.metrics.dominator != UNREACHABLE)
+        reachable = reachable.astype(np.int32)
+        order = np.argsort(self.metrics.dominator[reachable], kind="stable")
+        return np.asarray(reachable[order])
+
+    def dominator(self, rows: slice) -> NDArray[np.int32]:
+        """int32: dominators of those."""
+        return np.asarray(self.metrics.dominator[self.dominated[rows]])
+
+    # ------------------------------------------------------------ merged trees
+
+    @cached_property
+    def merged(self) -> dict[str, MergedTree]:
+        """Merged trees by the name that they have in the graph."""
+        graph, metrics = self.graph, self.metrics
+        return {
+            "dominators": merged(graph, metrics.dominator),
+            "root_paths": merged(graph, metrics.path_parent, by_root=True),
+        }
+
+    @cached_property
+    def type_paths(self) -> pl.DataFrame:
+        """The groups of all merged trees, one tree after the other."""
+        frames, first = [], 0
+        for name, tree in self.merged.items():
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "parent": np.where(tree.parent < 0, -1, tree.parent + first),
+                        "type": tree.kind,
+                        "name": pl.Series(self._group_names(tree), dtype=pl.String),
+                        "depth": tree.depth,
+                        "object_count": tree.object_count,
+                        "shallow_bytes": tree.shallow_bytes,
+                        "total_count": tree.total_count,
+                        "total_bytes": tree.total_bytes,
+                        "rest_count": tree.rest_count,
+                        "rest_bytes": tree.rest_bytes,
+                    }
+                ).with_columns(
+                    pl.when(pl.col("parent", "type") >= 0).then(
+                        pl.col("parent", "type")
+                    ),
+                    tree=pl.lit(name),
+                )
+            )
+            first += len(tree.parent)
+        return pl.concat(frames)
+
+    def _group_names(self, tree: MergedTree) -> list[str]:
+        names = self.captions.to_list()
+        pairs = zip(tree.kind.tolist(), tree.root_kind.tolist(), strict=True)
+        return [
+            RootKind(root).label
+            if root >= 0
+            else ("" if kind == NOTHING else names[kind])
+            for kind, root in pairs
+        ]

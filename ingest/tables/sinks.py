@@ -1,0 +1,50 @@
+"""Tables written to files, a slice at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIST_SEPARATOR = "\x1f"
+"""Between the elements of a list in a CSV file: U+001F, the unit separator."""
+
+
+def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
+    """Stream a table into a Parquet file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _as_os_errors():
+        frame.sink_parquet(path, compression="zstd", compression_level=1)
+
+
+def write_csv(frame: pl.LazyFrame, path: Path, *, header: bool = True) -> None:
+    """Stream a table into a CSV file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    lists = pl.col(pl.List(pl.String)).list.join(LIST_SEPARATOR)
+    with _as_os_errors():
+        frame.with_columns(lists).sink_csv(path, include_header=header)
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """The system's errors by their number, which polars has in its texts only."""
+    try:
+        yield
+    except (OSError, pl.exceptions.ComputeError) as error:
+        if found := re.search(r"\(os error (\d+)\)", str(error)):
+            number = int(found[1])
+            raise OSError(number, os.strerror(number)) from error
+        raise
