@@ -1,28 +1,24 @@
-"""Compiled kernels: one decorator, one cache, and whether it is still cold.
+"""Kernels: functions that numba compiles to machine code.
 
-numba compiles a kernel at its first call and keeps the machine code in the
-user's cache folder, keyed by source file and machine, so that a read-only
-install works and two processes may compile at once (each index is replaced
-atomically). Import this module before ``numba`` itself.
+Importing a module of kernels imports no numba: that takes a quarter of a second and
+60 MiB, so it waits for the first call. Where the machine code is stored, and what it
+is stored under, is in `ingest.kernel_cache`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
-from importlib import metadata
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from ingest import __version__
-from ingest.places import places
+import functools
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from ingest.kernel_cache import Compilation
 
     F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,52 +31,58 @@ if TYPE_CHECKING:
     Ids = NDArray[np.uint64]
     Numbers = NDArray[np.generic]
 
-_PACKAGE = Path(__file__).parent
+_LOCK = threading.RLock()
+_LISTENERS: list[Callable[[Compilation], None]] = []
 
 
-def _sources() -> list[Path]:
-    return sorted([*_PACKAGE.glob("readers/**/*.py"), *_PACKAGE.glob("analysis/*.py")])
-
-
-def _cache_folder() -> Path:
-    """The kernels' folder; a temporary one where the cache cannot be written."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(chosen)
-    folder = places().cache / "kernels"
+@contextmanager
+def compilations_reported(listener: Callable[[Compilation], None]) -> Iterator[None]:
+    """Have ``listener`` called while kernels are compiled, from any thread."""
+    _LISTENERS.append(listener)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="heaproots-kernels-"))
+        yield
+    finally:
+        _LISTENERS.remove(listener)
 
 
-def _marker() -> Path:
-    """A file that exists once every kernel of this version is in the cache."""
-    stamp = hashlib.sha256(f"{__version__} {metadata.version('numba')}".encode())
-    for source in _sources():
-        about = source.stat()
-        stamp.update(f"{source} {about.st_size} {about.st_mtime_ns}".encode())
-    return _CACHE / f"warm-{stamp.hexdigest()[:16]}"
+def _report(compilation: Compilation) -> None:
+    for listener in _LISTENERS:
+        listener(compilation)
 
 
-_CACHE = _cache_folder()
-os.environ["NUMBA_CACHE_DIR"] = str(_CACHE)
+class Kernel:
+    """A function that is compiled, or loaded from the cache, at its first call.
 
+    Attributes:
+        py_func: The function as it was written.
+    """
 
-def is_cold() -> bool:
-    """Whether the next use of the kernels has to compile them first."""
-    return not _marker().exists()
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = function
+        self._dispatcher: Any = None
+        functools.update_wrapper(self, function)
 
+    def __call__(self, *args: Any) -> Any:  # noqa: ANN401
+        """Run the machine code for arguments of these types."""
+        return (self._dispatcher or self.dispatcher())(*args)
 
-def mark_warm() -> None:
-    """Remember that all kernels are compiled; call after they have all run."""
-    _marker().touch()
+    def dispatcher(self) -> Any:  # noqa: ANN401
+        """What numba makes of the function: it chooses the code by argument types."""
+        with _LOCK:
+            if self._dispatcher is None:
+                from ingest.kernel_cache import dispatcher
+
+                self._dispatcher = dispatcher(self.py_func, _report)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> object:
+        """How numba types this object where another kernel calls it."""
+        from numba.core import types
+
+        return types.Dispatcher(self.dispatcher())
 
 
 def kernel(function: F) -> F:
-    """Compile ``function`` with numba: cached, and without the GIL."""
-    import numba
-
-    compiled: F = numba.njit(cache=True, nogil=True)(function)
-    return compiled
+    """Compile ``function`` at its first call: cached, and without the GIL."""
+    return cast("F", Kernel(function))

@@ -22,6 +22,8 @@ from ingest.cli import (
     timeline,
     why,
 )
+from ingest.cli.bars import CompilationNotice
+from ingest.compiled import compilations_reported
 from ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -86,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program: the one place where an error meets its user."""
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        app(arguments)
+        with compilations_reported(CompilationNotice()):
+            app(arguments)
     except IngestError as error:
         from ingest.text import printable
 

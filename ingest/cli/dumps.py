@@ -24,7 +24,6 @@ from ingest.cli.options import (
     Username,
     open_database,
     open_store,
-    warn_of_compilation,
 )
 from ingest.database.via import Via
 from ingest.errors import DumpError
@@ -81,14 +80,12 @@ def load(
         raise typer.BadParameter("--all-dumps takes all, --gc and --dump-index one")
     if all_dumps and STDIN in dumps:
         raise typer.BadParameter("--all-dumps reads a file more than once; not from -")
-    from ingest.compiled import mark_warm
     from ingest.pipeline import every_part
     from ingest.pipeline import load as load_one
     from ingest.readers import probe
 
     for dump in dumps:
         probe(dump)  # before a server is started for something that is no dump
-    warn_of_compilation()
     receipts: list[Receipt] = []
     failed: list[DumpError] = []
     with (
@@ -124,7 +121,6 @@ def load(
                 continue
             finally:
                 progress.close()
-            mark_warm()
             receipts.append(receipt)
             if not as_json:
                 _tell(dump, receipt)

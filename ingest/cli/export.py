@@ -16,7 +16,6 @@ from ingest.cli.options import (
     DumpIndex,
     FoldObjects,
     Strict,
-    warn_of_compilation,
 )
 from ingest.pipeline import free_name, measure, source_name
 from ingest.readers.base import Fold, ReadOptions
@@ -52,17 +51,14 @@ def export(
     A README.md in DIR tells each column, or the command that imports.
     """
     from ingest import __version__
-    from ingest.compiled import mark_warm
     from ingest.settings import settings
     from ingest.tables.export import ABOUT
     from ingest.tables.export import export as write
     from ingest.tables.heap_tables import HeapTables
 
     options = ReadOptions(strict, fold, gc, dump_index)
-    warn_of_compilation()
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)
-        mark_warm()
         files = write(
             HeapTables(graph, metrics),
             folder,

@@ -14,7 +14,6 @@ from ingest.cli.options import (
     DumpIndex,
     FoldObjects,
     Strict,
-    warn_of_compilation,
 )
 from ingest.readers.base import Fold, ReadOptions
 
@@ -34,16 +33,13 @@ def info(
 
     Exit 3: not a dump that we read.
     """
-    from ingest.compiled import mark_warm
     from ingest.pipeline import measure
     from ingest.reports.summary import facts, write_facts
     from ingest.tables.estimates import of_heap, of_types
 
     options = ReadOptions(strict, fold, gc, dump_index)
-    warn_of_compilation()
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress, origins=False)
-    mark_warm()
     found = facts(
         graph,
         metrics,

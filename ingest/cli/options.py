@@ -208,13 +208,3 @@ def open_store(
         target = target_of(server.start(progress), database or DATABASE)
     with connect(target) as opened:
         yield opened, server
-
-
-def warn_of_compilation() -> None:
-    """Say that kernels are compiled, where they are not yet."""
-    from ingest.compiled import is_cold
-
-    if is_cold():
-        typer.echo(
-            "compiling the analysis, once for this version (about 20 seconds)", err=True
-        )

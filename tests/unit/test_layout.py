@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[2] / "ingest"
 
 FLOORS = {
     "errors": 0, "progress": 0, "places": 0, "text": 0,
-    "compiled": 1, "files": 1, "settings": 1,
-    "heap": 2, "queries": 2, "server": 2,
+    "files": 1, "kernel_cache": 1, "settings": 1,
+    "compiled": 2, "heap": 2, "queries": 2, "server": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,
     "readers.base": 4, "readers.dotnet": 4,
     "readers.clrprofiler": 5, "readers.dart": 5, "readers.gcdump": 5,
@@ -36,7 +36,7 @@ TOOLS = {"typer", "rich", "neo4j", "tqdm"}
 FORBIDDEN = {
     "heap": TOOLS, "queries": TOOLS, "readers": TOOLS, "analysis": TOOLS,
     "capture": TOOLS, "tables": TOOLS, "files": TOOLS, "compiled": TOOLS,
-    "browser": TOOLS,
+    "browser": TOOLS, "kernel_cache": TOOLS,
     "server": {"typer", "rich", "tqdm"},
     "database": {"typer", "rich", "tqdm"},
     "reports": {"typer", "neo4j", "tqdm"},

@@ -1,0 +1,250 @@
+"""Where the machine code of kernels is stored, and what makes it stale.
+
+numba's own cache watches only the file that defines a kernel: after a change in a
+helper of another file it would run old code. Here each module with kernels has a
+folder named after everything that goes into its code: its source, the sources of the
+modules of the project that it imports, directly or not, and the versions of Python,
+numpy, llvmlite and numba. Inside, numba distinguishes argument types and processors,
+and replaces files atomically, so that two processes may compile at once.
+
+This module imports numba.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import event
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    NullCache,
+    _CacheLocator,
+)
+from numba.core.runtime import rtsys
+
+from ingest import __version__
+from ingest.places import places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_PREFIX = "heaproots-"
+_UNUSED_DAYS = 30
+_DAY_SECONDS = 86_400
+_IMPORT = re.compile(
+    r"^(?:from[ ]+([\w.]+)[ ]+import[ ]+(\([^)]*\)|.*)|import[ ]+(.*))", re.MULTILINE
+)
+"""An import at the margin: kernels use nothing that is imported elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """A kernel begins or ends to be compiled.
+
+    Attributes:
+        kernel: Its name.
+        is_done: Whether it ends.
+        obstacle: Why the code cannot be stored; empty where it can.
+    """
+
+    kernel: str
+    is_done: bool
+    obstacle: str
+
+
+def dispatcher(
+    function: Callable[..., Any], report: Callable[[Compilation], None]
+) -> Callable[..., Any]:
+    """The numba dispatcher of a kernel; nothing is compiled or loaded yet.
+
+    Args:
+        function: The kernel as it was written.
+        report: Called when it is compiled because the cache does not have it.
+    """
+    made = numba.njit(nogil=True)(function)
+    try:
+        made._cache, obstacle = _KernelCache(function), ""
+    except OSError as error:
+        made._cache, obstacle = NullCache(), str(error)
+    _REPORTER.watched[made] = (report, obstacle)
+    result: Callable[..., Any] = made
+    return result
+
+
+class _Reporter(event.Listener):  # type: ignore[misc]
+    """Passes on what numba says of our kernels, not of its own."""
+
+    def __init__(self) -> None:
+        self.watched: dict[Any, tuple[Callable[[Compilation], None], str]] = {}
+
+    def on_start(self, event: Any) -> None:  # noqa: ANN401
+        self._report(event.data["dispatcher"], is_done=False)
+
+    def on_end(self, event: Any) -> None:  # noqa: ANN401
+        self._report(event.data["dispatcher"], is_done=True)
+
+    def _report(self, made: Any, *, is_done: bool) -> None:  # noqa: ANN401
+        if made in self.watched:
+            report, obstacle = self.watched[made]
+            report(Compilation(made.py_func.__qualname__, is_done, obstacle))
+
+
+_REPORTER = _Reporter()
+event.register("numba:compile", _REPORTER)
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Places a function's code in the folder of its module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._folder = _writable_folder(folder_name(function.__module__))
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], _file: str) -> _Locator:
+        return cls(py_func)
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return ""  # the name of the folder says it
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    _impl_class = _Implementation
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        # numba would first load all that it needs for compiling: 0.3 s, 20 MiB.
+        # Stored code needs only the runtime.
+        rtsys.initialize(target_context)
+        found = self._load_overload(sig, target_context)
+        if found is None:
+            found = super().load_overload(sig, target_context)
+        return found
+
+    def save_overload(self, sig: object, data: object) -> None:
+        with suppress(OSError):  # such as of a full disk: the code runs all the same
+            super().save_overload(sig, data)
+
+
+def folder_name(module: str) -> str:
+    """The name of the folder for the kernels of an imported module."""
+    digest = hashlib.sha256()
+    versions = (platform.python_version(), np, llvmlite, numba)
+    for version in (getattr(used, "__version__", used) for used in versions):
+        digest.update(f"{version} ".encode())
+    for name, source in sorted(_sources(module).items()):
+        digest.update(f"{name} {source}\n".encode())
+    return f"{_PREFIX}{__version__}-{digest.hexdigest()[:24]}"
+
+
+@functools.cache
+def _sources(module: str) -> dict[str, str]:
+    """Digests of the source of a module and of those that it imports, by name.
+
+    Only modules of the same project, which are ours and those of the module's own
+    top-level package.
+    """
+    project = {__name__.partition(".")[0], module.partition(".")[0]}
+    found: dict[str, str] = {}
+    todo = {module, __name__}
+    while todo:
+        name = todo.pop()
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is None or name in found or name.partition(".")[0] not in project:
+            continue
+        found[name], imported = _source(file)
+        todo |= imported
+    return found
+
+
+@functools.cache
+def _source(file: str) -> tuple[str, frozenset[str]]:
+    """Digest of a source file, and the names that it imports at its margin."""
+    content = Path(file).read_bytes()
+    names = set()
+    for origin, members, modules in _IMPORT.findall(content.decode("utf-8")):
+        names |= {origin, *re.findall(r"[\w.]+", modules)}
+        names |= {f"{origin}.{member}" for member in re.findall(r"\w+", members)}
+    return hashlib.sha256(content).hexdigest(), frozenset(names)
+
+
+def _writable_folder(name: str) -> Path:
+    """A folder of that name in the user's cache, else in a temporary folder.
+
+    Raises:
+        OSError: neither can be written.
+    """
+    problems = []
+    for base, is_shared in _bases():
+        folder = base / name
+        try:
+            if is_shared:
+                _make_private(base)
+            is_new = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            if is_new:
+                _remove_unused(base)
+            elif time.time() - folder.stat().st_mtime > _DAY_SECONDS:
+                os.utime(folder)
+        except OSError as error:
+            problems.append(f"{base}: {error.strerror or error}")
+        else:
+            return folder
+    raise OSError("; ".join(problems))
+
+
+def _bases() -> Iterator[tuple[Path, bool]]:
+    """Where folders may be, and whether others may write there."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    yield Path(chosen) if chosen else places().cache / "kernels", False
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    yield Path(tempfile.gettempdir()) / f"{_PREFIX}kernels-{user}", True
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder that only its owner can open: what is in it will be run.
+
+    Raises:
+        OSError: it is there and belongs to somebody else, or others can open it.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    about = folder.lstat()
+    ours = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    if not (ours and stat.S_ISDIR(about.st_mode)) or about.st_mode & 0o077:
+        raise PermissionError(f"{folder} is open to other users")
+
+
+def _remove_unused(base: Path) -> None:
+    """Remove the folders that no process has used for a month."""
+    oldest = time.time() - _UNUSED_DAYS * _DAY_SECONDS
+    for folder in base.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder)

@@ -1,0 +1,254 @@
+"""Kernels: compiled once, anew after any change, and never in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ingest import kernel_cache
+from ingest.cli.bars import CompilationNotice
+from ingest.kernel_cache import Compilation
+
+FILES = {
+    "__init__.py": "",
+    "constants.py": "OFFSET = 1\n",
+    "helper.py": """
+from ingest.compiled import kernel
+from toy.constants import OFFSET
+
+@kernel
+def step(value):
+    return value + OFFSET
+""",
+    "first.py": """
+from ingest.compiled import kernel
+from toy.helper import step
+
+@kernel
+def first(value):
+    return 10 * step(value)
+""",
+    "second.py": """
+from ingest.compiled import kernel
+
+@kernel
+def second(value):
+    return value - 1
+""",
+}
+PROGRAM = """
+import json, sys
+from ingest.compiled import compilations_reported
+from toy.first import first
+from toy.second import second
+
+reports = []
+def note(found):
+    reports.append([found.kernel, found.is_done, found.obstacle])
+
+with compilations_reported(note):
+    results = [globals()[name](5) for name in sys.argv[1:]]
+print(json.dumps([results, reports]))
+"""
+
+Result = tuple[list[int], list[tuple[str, bool, str]]]
+
+
+class Toy:
+    """A package of three kernels, run in processes of its own."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.package = folder / "toy"
+        self.package.mkdir()
+        for name, text in FILES.items():
+            (self.package / name).write_text(text, encoding="utf-8")
+        root = Path(kernel_cache.__file__).parents[1]
+        self.environment = {
+            **os.environ,
+            "INGEST_HOME": str(folder / "home"),
+            "PYTHONPATH": f"{folder}{os.pathsep}{root}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **environment,
+        }
+        del self.environment["NUMBA_CACHE_DIR"]
+
+    def start(self, *kernels: str) -> subprocess.Popen[str]:
+        """Call kernels, each with 5, in a new process."""
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *kernels],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *kernels: str) -> Result:
+        """The same; returns results, and what was said of compilation."""
+        return result_of(self.start(*kernels))
+
+
+def result_of(process: subprocess.Popen[str]) -> Result:
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    results, reports = json.loads(out)
+    return results, [tuple(report) for report in reports]
+
+
+def compiled(result: Result) -> list[str]:
+    """The kernels that were compiled, in the order in which that began."""
+    return [kernel for kernel, is_done, _ in result[1] if not is_done]
+
+
+def test_a_change_in_any_file_that_goes_in_is_seen(tmp_path: Path) -> None:
+    toy = Toy(tmp_path)
+    before = toy.run("first")
+    again = toy.run("first")
+    helper = toy.package / "helper.py"
+    helper.write_text(helper.read_text().replace("+ OFFSET", "- OFFSET"))
+    with_helper = toy.run("first")
+    (toy.package / "constants.py").write_text("OFFSET = 2\n")
+    with_constant = toy.run("first")
+
+    assert (before[0], compiled(before)) == ([60], ["first", "step"])
+    assert (again[0], compiled(again)) == ([60], [])
+    assert (with_helper[0], compiled(with_helper)) == ([40], ["first", "step"])
+    assert (with_constant[0], compiled(with_constant)) == ([30], ["first", "step"])
+
+
+def test_what_is_not_in_the_cache_yet_is_reported(tmp_path: Path) -> None:
+    """A second kernel is, though the first needs no compilation any more."""
+    toy = Toy(tmp_path)
+    toy.run("first")
+
+    results, reports = toy.run("first", "second")
+
+    assert results == [60, 4]
+    assert reports == [("second", False, ""), ("second", True, "")]
+
+
+def test_two_processes_compile_at_once_and_a_third_need_not(tmp_path: Path) -> None:
+    toy = Toy(tmp_path)
+
+    both = [toy.start("first") for _ in range(2)]
+    first = [result_of(process) for process in both]
+    third = toy.run("first")
+
+    assert [found[0] for found in first] == [[60], [60]]
+    assert third == ([60], [])
+
+
+def test_where_the_cache_cannot_be_written_a_temporary_folder_is_reused(
+    tmp_path: Path,
+) -> None:
+    blocked, temporary = tmp_path / "file", tmp_path / "tmp"
+    blocked.write_text("not a folder", encoding="utf-8")
+    temporary.mkdir()
+    toy = Toy(tmp_path, INGEST_HOME=str(blocked / "home"), TMPDIR=str(temporary))
+
+    first, second = toy.run("second"), toy.run("second")
+    [made] = temporary.iterdir()
+    made.chmod(0o755)
+    third = toy.run("second")
+
+    assert (first[0], compiled(first)) == ([4], ["second"])
+    assert second == ([4], [])
+    assert (third[0], compiled(third)) == ([4], ["second"])
+    said = third[1][0][2]
+    assert str(blocked) in said
+    assert "open to other users" in said
+
+
+def test_only_folders_that_nobody_has_used_for_long_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    month_ago = time.time() - 31 * 86_400
+    for name, used in [
+        ("heaproots-0-old", month_ago),
+        ("heaproots-0-used", time.time() - 29 * 86_400),
+        ("other", month_ago),
+    ]:
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (used, used))
+
+    kernel_cache._writable_folder("heaproots-1-new")
+
+    assert {folder.name for folder in tmp_path.iterdir()} == {
+        "heaproots-0-used",
+        "heaproots-1-new",
+        "other",
+    }
+
+
+def test_a_folder_in_use_is_marked_as_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    folder = tmp_path / "heaproots-1"
+    folder.mkdir()
+    os.utime(folder, (0, 0))
+
+    assert kernel_cache._writable_folder("heaproots-1") == folder
+    assert time.time() - folder.stat().st_mtime < 60
+
+
+def test_the_folder_of_a_module_depends_on_what_it_imports() -> None:
+    import ingest.analysis.dominators  # noqa: F401
+
+    found = kernel_cache._sources("ingest.analysis.dominators")
+
+    assert {"ingest.analysis.dominators", "ingest.analysis.distances"} <= set(found)
+    assert {"ingest.compiled", "ingest.kernel_cache", "ingest.heap.graph"} <= set(found)
+    assert not any(name.startswith("ingest.readers") for name in found)
+
+
+def notices(*compilations: Compilation, capsys: pytest.CaptureFixture[str]) -> str:
+    notice = CompilationNotice()
+    for compilation in compilations:
+        notice(compilation)
+    return capsys.readouterr().err
+
+
+def test_the_notice_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    said = notices(
+        Compilation("outer", is_done=False, obstacle=""),
+        Compilation("inner", is_done=False, obstacle=""),
+        Compilation("inner", is_done=True, obstacle=""),
+        Compilation("outer", is_done=True, obstacle=""),
+        Compilation("later", is_done=False, obstacle=""),
+        capsys=capsys,
+    )
+
+    assert said.count("\n") == 1
+    assert said.startswith("compiling native code on first use (once per version")
+
+
+def test_the_notice_says_why_code_is_not_stored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = notices(
+        Compilation("outer", is_done=False, obstacle="/cache: No space\x1b left"),
+        capsys=capsys,
+    )
+
+    assert said.endswith("as it cannot be stored: /cache: No space\\x1b left)\n")
+
+
+def test_a_terminal_shows_a_clock_while_kernels_are_compiled(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    notice = CompilationNotice()
+
+    notice(Compilation("outer", is_done=False, obstacle=""))
+    time.sleep(1.3)
+    notice(Compilation("outer", is_done=True, obstacle=""))
+    time.sleep(0.3)
+
+    assert capsys.readouterr().err.endswith("\rcompiling: 1 s\033[K\r\033[K")
