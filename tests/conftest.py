@@ -20,9 +20,11 @@ from hypothesis import settings
 
 from ingest.places import places
 from ingest.progress import silent
+from ingest.server.class_archive import archive_flags
+from ingest.server.launch import jvm_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ingest.database.connection import Database
     from ingest.server.target import Target
@@ -112,13 +114,18 @@ def _embedded(folder: Path) -> Iterator[Target]:
     from ingest.settings import settings
 
     share_jars(folder)
-    before = os.environ["INGEST_HOME"]
-    os.environ["INGEST_HOME"] = str(folder)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INGEST_HOME", str(folder))
+        # Any free port: a server of another run may be about to take the usual one.
+        patch.setattr("ingest.server.embedded._BOLT_PORT", 0)
+        patch.setattr("ingest.server.embedded._HTTP_PORT", 0)
+        patch.setenv("INGEST_NEO4J_HEAP_MIB", "1024")
+        # Neither the optimising compiler nor an archive of classes for the next
+        # start pays for itself in one short run.
+        patch.setattr("ingest.server.embedded.jvm_flags", _quick_flags)
+        patch.setattr("ingest.server.embedded.archive_flags", _read_archives)
         server = EmbeddedServer(settings())
         endpoint = server.start(silent)
-    finally:
-        os.environ["INGEST_HOME"] = before
     yield Target(
         endpoint.bolt_uri,
         endpoint.username,
@@ -127,6 +134,15 @@ def _embedded(folder: Path) -> Iterator[Target]:
         endpoint.http_url,
     )
     server.stop(silent)
+
+
+def _quick_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
+    flags = jvm_flags(version, java_major, heap_mib=heap_mib)
+    return [*flags, "-XX:TieredStopAtLevel=1"]
+
+
+def _read_archives(java: Path, jars: Sequence[Path], _pending: Path) -> list[str]:
+    return archive_flags(java, jars)
 
 
 def _container() -> Iterator[Target]:

@@ -75,7 +75,10 @@ def drop_heap(loaded: Loaded) -> None:
 
 @pytest.fixture(scope="module")
 def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
-    """Known heaps, loaded side by side; ``trace`` is the last of three dumps."""
+    """Known heaps, loaded side by side.
+
+    ``trace`` is the last of three dumps, ``copy`` is ``main`` once more.
+    """
     *earlier, traced = load_trace(database)
     heaps = {
         "main": load_heap(database, main_heap(), "main"),
@@ -83,6 +86,7 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
         "dart": load_heap(database, dart_heap(), "dart"),
         "trace": traced,
         "dotnet": load_heap(database, dotnet_heap(), "dotnet"),
+        "copy": load_heap(database, main_heap(), "copy"),
     }
     yield heaps
     for loaded in (*heaps.values(), *earlier):

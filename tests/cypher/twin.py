@@ -260,19 +260,32 @@ class Heap:
     def retained_count(self, i: int) -> int:
         return len(self.retained(i))
 
+    @cached_property
+    def _dominators(self) -> dict[int, set[int]]:
+        return {
+            i: {d for d in self.live if d != i and i in self.retained(d)}
+            for i in self.live
+        }
+
+    @cached_property
+    def _nearest(self) -> dict[int, int | None]:
+        above = self._dominators
+        return {
+            i: max(above[i], key=lambda d: len(above[d]), default=None)
+            for i in sorted(self.live)
+        }
+
     def dominators(self, i: int) -> set[int]:
         """Objects whose deletion kills ``i``, itself left out."""
-        return {d for d in self.live if d != i and i in self.retained(d)}
+        return self._dominators.get(i, set())
 
     def dominator(self, i: int) -> int | None:
         """The nearest of those: the one that all others dominate."""
-        return max(
-            self.dominators(i), key=lambda d: len(self.dominators(d)), default=None
-        )
+        return self._nearest.get(i)
 
     def children(self, i: int | None) -> list[int]:
         """What ``i`` immediately dominates; with ``None``, the top of the tree."""
-        return [c for c in sorted(self.live) if self.dominator(c) == i]
+        return [c for c, dominator in self._nearest.items() if dominator == i]
 
     # ------------------------------------------------------------ neighbours
 
