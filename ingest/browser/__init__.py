@@ -1,1 +1,1 @@
-"""What Neo4j Browser is given: a guide, a style, and the pages it fetches."""
+"""Guide and style for Neo4j Browser, and the server that offers them."""

@@ -1,12 +1,11 @@
-"""The guide: a tour of one dump inside Neo4j Browser, with its own numbers.
+"""The guide: a tour of one dump inside Neo4j Browser, with the numbers of the dump.
 
-Browser's guides are HTML fragments of slides; a ``pre.runnable`` is typed into the
-editor when it is clicked. Each query stands there as one statement, for Browser
-shows no rows of a script.
+A guide is an HTML fragment of slides; clicking a ``pre.runnable`` copies it into the
+editor. Each query is one statement, because Browser shows no rows for a script.
 
-What comes from the dump is escaped twice over: as HTML, and ``=`` as well. Browser
-5.24.0 cleans a guide with regular expressions over its source, which would cut
-what looks like an event handler out of a query's text.
+Text from the dump is escaped as HTML, and ``=`` as well: Browser 5.24.0 cleans a
+guide with regular expressions over its source, which would remove anything in the
+text of a query that looks like an event handler.
 
 Source: Neo4j Browser 5.24.0, cleanHtml, Directives and resolveGuide.
 """
@@ -19,19 +18,26 @@ from typing import TYPE_CHECKING, cast
 from ingest.queries.library import Value, find, own_query
 from ingest.reports.leaks import origin
 from ingest.reports.render import cell
+from ingest.reports.report_panels import NO_SUSPECTS
 from ingest.text import caption_of, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ingest.queries.answer import Answer
-    from ingest.queries.library import Query
 
-    Ask = Callable[[Query, Mapping[str, str]], Answer]
+    Ask = Callable[[Mapping[str, Mapping[str, str]]], dict[str, Answer]]
 
 TEMPLATE = "guide.html"
 _ROWS = 5
 _STEPS = 12
+_QUERIES = (
+    "leak-suspects",
+    "retained-objects",
+    "retained-types",
+    "static-roots",
+    "unreachable-types",
+)
 _PATHS_DRAWN = """\
 MATCH p = shortestPath((:Dump {number: $dump})-[:HAS_ROOT|REFERENCES*..1000]->
   (:Object {dump: $dump, address: $address}))
@@ -64,16 +70,16 @@ RETURN p
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An answer, and the query to ask for it again.
+class GuideTable:
+    """A table of a slide, and its query.
 
     Attributes:
-        name: The query's name in the library.
-        title: Its title.
-        text: One statement, its values written in.
-        heads: Columns.
-        rows: Cells as a person reads them.
-        is_number: For each column, whether it stands to the right.
+        name: Name of the query in the library.
+        title: Title of the query.
+        text: The query as one statement with its values.
+        heads: Column headings.
+        rows: Formatted cells.
+        is_number: For each column, whether it is aligned to the right.
     """
 
     name: str
@@ -85,118 +91,116 @@ class Shown:
 
 
 def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
-    """The guide to a dump.
+    """Render the guide to a dump.
 
     Args:
-        ask: Runs a query of the library with those parameters, for that dump.
-        dump: Its number.
-        style_url: Where Browser finds the style; without it, no word of it.
+        ask: Runs queries of the library for the dump; takes their parameters by name.
+        dump: Number of the dump.
+        style_url: Address of the style; without it the guide does not mention one.
     """
-    facts = ask(find("dump"), {}).dicts()[0]
-    suspects = ask(find("leak-suspects"), {"limit": str(_ROWS)}).dicts()
-    largest = ask(find("retained-objects"), {"limit": "1"}).dicts()
-    holder = _holder(suspects, largest)
-    pages: dict[str, object] = {
+    answers = ask({name: {"limit": str(_ROWS)} for name in ("dump", *_QUERIES)})
+    facts = answers["dump"].dicts()[0]
+    suspects = answers["leak-suspects"].dicts()
+    followed = _followed(suspects, answers["retained-objects"].dicts())
+
+    def table(name: str, *columns: str) -> GuideTable:
+        return _table(name, columns, answers[name], _statement(name, {}, dump))
+
+    values: dict[str, object] = {
         "style_url": style_url,
         "facts": facts,
         "origin": origin(facts),
-        "suspects": [_sentence(row) for row in suspects],
+        "suspects": [row["why"] for row in suspects],
+        "no_suspects": NO_SUSPECTS,
         "garbage_bytes": cast("int", facts["shallow_bytes"])
         - cast("int", facts["reachable_bytes"]),
-        "holder": holder,
+        "followed": followed,
         "dump_query": _statement("dump", {}, dump),
         "suspects_query": _statement("leak-suspects", {}, dump),
         "types_drawn": _drawn(_TYPES_DRAWN, dump),
-        "objects": _shown(
-            ask,
-            "retained-objects",
-            ("type", "address", "retained_bytes", "retained_count"),
-            dump,
+        "objects": table(
+            "retained-objects", "type", "address", "retained_bytes", "retained_count"
         ),
-        "types": _shown(
-            ask, "retained-types", ("type", "reachable_count", "retained_bytes"), dump
-        ),
-        "statics": _shown(
-            ask, "static-roots", ("type", "root_count", "retained_bytes"), dump
-        ),
-        "garbage": _shown(
-            ask,
-            "unreachable-types",
-            ("type", "unreachable_count", "unreachable_bytes"),
-            dump,
+        "types": table("retained-types", "type", "reachable_count", "retained_bytes"),
+        "statics": table("static-roots", "type", "root_count", "retained_bytes"),
+        "garbage": table(
+            "unreachable-types", "type", "unreachable_count", "unreachable_bytes"
         ),
     }
-    if holder is not None:
-        address = holder["address"]
-        given = {"address": address}
-        path = _shown(
-            ask,
-            "shortest-root-path",
-            ("what", "type", "address"),
-            dump,
-            given,
-            rows=_STEPS,
-        )
-        pages |= {
-            "path": path,
-            "path_is_cut": len(path.rows) == _STEPS,
-            "path_drawn": _drawn(_PATHS_DRAWN, dump, address=address),
-            "pile": _shown(
-                ask, "dominated-by", ("type", "address", "retained_bytes"), dump, given
-            ),
-            "pile_drawn": _drawn(_TREE_DRAWN, dump, address=address),
+    if followed is not None:
+        values |= _slides_of(followed["address"], ask, dump)
+    return _render(values)
+
+
+def _slides_of(address: str, ask: Ask, dump: int) -> dict[str, object]:
+    """Return the values for the slides about one object: its path and its children."""
+    given = {"address": address}
+    path, children = "shortest-root-path", "dominated-by"
+    answers = ask(
+        {
+            path: {**given, "limit": str(_STEPS)},
+            children: {**given, "limit": str(_ROWS)},
         }
-    return _render(pages)
+    )
+    return {
+        "path": _table(
+            path,
+            ("what", "type", "address"),
+            answers[path],
+            _statement(path, given, dump),
+        ),
+        "path_is_cut": len(answers[path].rows) == _STEPS,
+        "path_drawn": _drawn(_PATHS_DRAWN, dump, address=address),
+        "children": _table(
+            children,
+            ("type", "address", "retained_bytes"),
+            answers[children],
+            _statement(children, given, dump),
+        ),
+        "children_drawn": _drawn(_TREE_DRAWN, dump, address=address),
+    }
 
 
-def _holder(
+def _followed(
     suspects: Sequence[Mapping[str, object]], largest: Sequence[Mapping[str, object]]
 ) -> dict[str, str] | None:
-    """The object to follow: where a suspect's bytes pile up, or what retains most."""
+    """Choose the object to follow through the guide.
+
+    It is the accumulation point of the first suspect, or else the object with the
+    largest retained size.
+    """
     if suspects:
         first = suspects[0]
         owner = f"{caption_of(str(first['type']))} {first['address']}"
-        is_pile = first["pile_address"] == first["address"]
+        is_point = first["pile_address"] == first["address"]
         return {
             "address": str(first["pile_address"]),
             "type": caption_of(str(first["pile_type"])),
-            "owner": "" if is_pile else owner,
+            "owner": "" if is_point else owner,
         }
     if largest:
-        (first,) = largest
+        first = largest[0]
         kind = caption_of(str(first["type"]))
         return {"address": str(first["address"]), "type": kind, "owner": ""}
     return None
 
 
-def _sentence(suspect: Mapping[str, object]) -> str:
-    """Why it is a suspect, with short names of types."""
-    text = str(suspect["why"])
-    for column in ("type", "pile_type"):
-        text = text.replace(str(suspect[column]), caption_of(str(suspect[column])))
-    return text
-
-
-def _shown(
-    ask: Ask,
-    name: str,
-    columns: tuple[str, ...],
-    dump: int,
-    given: Mapping[str, str] | None = None,
-    *,
-    rows: int = _ROWS,
-) -> Shown:
-    """Ask a query of the library, and show some columns of its first rows."""
-    query, given = find(name), given or {}
-    told = ask(query, {**given, "limit": str(rows)}).dicts()
-    kinds = {column.name: column.type for column in query.columns}
-    return Shown(
+def _table(
+    name: str, columns: tuple[str, ...], answer: Answer, statement: str
+) -> GuideTable:
+    """Make a table of some columns of an answer."""
+    query = find(name)
+    types = {column.name: column.type for column in query.columns}
+    return GuideTable(
         name,
         query.title,
-        _statement(name, given, dump),
+        statement,
         tuple(column.replace("_", " ") for column in columns),
-        tuple(tuple(_cell(column, row[column]) for column in columns) for row in told),
-        tuple(kinds[column] in ("INTEGER", "FLOAT") for column in columns),
+        tuple(
+            tuple(_cell(column, row[column]) for column in columns)
+            for row in answer.dicts()
+        ),
+        tuple(types[column] in ("INTEGER", "FLOAT") for column in columns),
     )
 
 
@@ -206,18 +210,19 @@ def _cell(column: str, value: object) -> str:
 
 
 def _statement(name: str, given: Mapping[str, str], dump: int) -> str:
-    """A query of the library with these values and otherwise its defaults."""
+    """Return a query of the library with these values and otherwise its defaults."""
     query = find(name)
     return query.with_literals(query.bind(given, dump))
 
 
 def _drawn(text: str, dump: int, **values: Value) -> str:
-    """A query that answers with a picture."""
+    """Return a query whose answer Browser draws as a graph."""
     query = own_query(text, "guide", {name: "" for name in values})
     return query.with_literals({**values, "dump": dump})
 
 
-def _render(pages: Mapping[str, object]) -> str:
+def _render(values: Mapping[str, object]) -> str:
+    """Render the template, with text from the dump escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 
@@ -235,4 +240,4 @@ def _render(pages: Mapping[str, object]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(TEMPLATE).render(pages)
+    return environment.get_template(TEMPLATE).render(values)

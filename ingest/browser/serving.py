@@ -1,8 +1,8 @@
-"""A few pages on loopback, for one web application to fetch, until told to stop.
+"""A server on loopback with a few pages for one web application.
 
-The pages tell what a heap holds, so they are for the Browser of their user: bound to
-127.0.0.1, a foreign ``Host`` (a name that has been pointed at loopback) is refused,
-and so is a foreign ``Origin``.
+The pages contain data of a heap, so only the Browser of their user may fetch them:
+the server is bound to 127.0.0.1, and refuses requests with a foreign ``Host`` (DNS
+rebinding) or a foreign ``Origin``.
 
 Source: Fetch standard, section 3.2 (CORS); Private Network Access, section 3.1.
 """
@@ -31,11 +31,11 @@ _IDLE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is served at one path.
+    """The content of one path.
 
     Attributes:
-        media_type: As ``Content-Type`` has it.
-        text: Its content.
+        media_type: For the ``Content-Type`` header.
+        text: The body.
     """
 
     media_type: str
@@ -46,11 +46,11 @@ class PageServer(ThreadingHTTPServer):
     """Serves pages to one web application.
 
     Attributes:
-        origins: Those of the application; see `origins_of`.
+        origins: Allowed origins; see `origins_of`.
         hosts: Names of the server itself, with its port.
-        url: Its address, by the name ``localhost``: the only host that Neo4j Browser
-            takes guides from without a setting.
-        pages: By path; may be added to while it runs.
+        url: Its address, with the name ``localhost``: the only host from which Neo4j
+            Browser accepts guides without a setting.
+        pages: By path; pages can be added while the server runs.
     """
 
     daemon_threads = True
@@ -63,16 +63,16 @@ class PageServer(ThreadingHTTPServer):
         self.pages: dict[str, Page] = {}
 
     def server_bind(self) -> None:
-        """Bind, without the look-up of the host's name that may take seconds."""
+        """Bind without looking up the host name, which can take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is nothing to tell."""
+        """Ignore clients that disconnect."""
 
 
 def origins_of(address: str) -> frozenset[str]:
-    """The origin of a web application; on loopback, under both of its names."""
+    """Return the origin of a web application; on loopback, with both of its names."""
     parts = urlsplit(address)
     port = "" if parts.port is None else f":{parts.port}"
     names = _LOOPBACK if parts.hostname in _LOOPBACK else (parts.hostname,)
@@ -81,7 +81,7 @@ def origins_of(address: str) -> frozenset[str]:
 
 @contextmanager
 def serving(origins: frozenset[str]) -> Iterator[PageServer]:
-    """A server on a free port of loopback, while the block runs."""
+    """Run a server on a free port of loopback for the duration of the block."""
     with PageServer(origins) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -103,11 +103,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=True)
 
     def do_HEAD(self) -> None:
-        """Send the head of a page."""
+        """Send the headers of a page."""
         self._answer(with_body=False)
 
     def do_OPTIONS(self) -> None:
-        """Say that the application may fetch a page."""
+        """Allow the application to fetch a page."""
         if self._page() is None:
             return
         self.send_response(HTTPStatus.NO_CONTENT)
@@ -122,10 +122,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Work is silent."""
+        """Log nothing."""
 
     def _page(self) -> Page | None:
-        """The page that is asked for, by one who may have it; else, it is refused."""
+        """Return the requested page, or refuse the request and return ``None``."""
         if self.headers.get("Host", "").lower() not in self.server.hosts:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
         elif (
@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _allow_origin(self) -> None:
-        """Name the one origin that asks, which `_page` has held against ours."""
+        """Allow the origin of the request, which `_page` has checked."""
         if (origin := self.headers.get("Origin")) is not None:
             self.send_header("Access-Control-Allow-Origin", origin)
         self.send_header("Vary", "Origin")

@@ -1,8 +1,8 @@
-"""How Neo4j Browser draws the graph: a GraSS style, made from the schema.
+"""The GraSS style for Neo4j Browser, made from the schema.
 
-Captions, colours and sizes belong to a label or a relationship type: that is all
-that a selector of Browser 5.24.0 can name, and its ``diameter`` is a fixed number.
-So an object that retains much has a further label, and is drawn larger by it.
+Selectors of Browser 5.24.0 can match only labels and relationship types, and
+``diameter`` is a fixed number. So an object with a large retained size has an
+additional label, by which it is drawn larger.
 
 Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
 """
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 NAME = "heaproots.grass"
 _CAPTIONS = ("type_name", "name")
-"""Properties to write into a node; the first that it has."""
+"""Properties for the caption of a node; the first that it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLook:
-    """How nodes of a label are drawn.
+    """Style of the nodes of a label.
 
     Attributes:
-        color, border, text: As CSS has them.
+        color, border, text: CSS colours.
         diameter: Pixels.
     """
 
@@ -39,10 +39,10 @@ class NodeLook:
 
 @dataclass(frozen=True, slots=True)
 class ArrowLook:
-    """How relationships of a type are drawn.
+    """Style of the relationships of a type.
 
     Attributes:
-        color: As CSS has it.
+        color: CSS colour.
         width: Pixels.
     """
 
@@ -85,11 +85,11 @@ ARROWS = {
 
 
 LARGER = {1: 66, 10: 90}
-"""Diameter in pixels of an object that retains so many percent of the heap."""
+"""Diameter in pixels of an object that retains that percentage of the heap."""
 
 
 def grass() -> str:
-    """The style, as Browser takes it from a file or by ``:style``."""
+    """Return the style, for a file or the ``:style`` command of Browser."""
     blocks = [
         _block("node", color="#A5ABB6", diameter="50px"),
         _block("relationship", color="#A5ABB6", caption="'<type>'"),
@@ -111,9 +111,9 @@ def grass() -> str:
     for name, percent in SIZES:
         diameter = f"{LARGER[percent]}px"
         blocks.append(_block(f"node.Object.{name}", diameter=diameter))
-    told = {entry.name: entry.properties for entry in RELATIONSHIPS}
-    told |= {link.name: () for link in LINKS}
-    for name, properties in told.items():
+    captions = {entry.name: entry.properties for entry in RELATIONSHIPS}
+    captions |= {link.name: () for link in LINKS}
+    for name, properties in captions.items():
         arrow = ARROWS[name]
         caption = f"{{{properties[0].name}}}" if properties else "<type>"
         blocks.append(

@@ -21,7 +21,7 @@ from ingest.cli.options import (
     Username,
     open_database,
 )
-from ingest.errors import StoreError, UnknownDump
+from ingest.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.queries.answer import Answer
-    from ingest.queries.library import Query
     from ingest.server.target import Target
 
 
@@ -132,19 +131,16 @@ def _tell(target: Target, facts: dict[str, str], *, as_json: bool) -> None:
 
 
 def _guide(opened: Database, number: int, style_url: str | None = None) -> str:
-    """The guide to the dump of that number.
+    """Make the guide to the dump of that number.
 
     Raises:
-        UnknownDump: it went away meanwhile.
+        UnknownDump: The dump was dropped in the meantime.
     """
     from ingest.browser.guide import guide
-    from ingest.database.ask import ask
+    from ingest.database.ask import ask_all
 
-    def asked(query: Query, given: Mapping[str, str]) -> Answer:
-        answer = ask(opened, query, given, number)
-        if query.name == "dump" and not answer.rows:
-            raise UnknownDump("the dump has just been dropped or replaced")
-        return answer
+    def asked(queries: Mapping[str, Mapping[str, str]]) -> dict[str, Answer]:
+        return ask_all(opened, queries, number)
 
     return guide(asked, number, style_url)
 

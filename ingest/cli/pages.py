@@ -12,7 +12,7 @@ from ingest.files import whole_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.reports.html import Source
+    from ingest.reports.html import QuerySource
     from ingest.server.target import Target
 
 HtmlFile = Annotated[
@@ -35,14 +35,14 @@ def write_file(path: Path, text: str) -> None:
 
 def source_of(
     target: Target, query: str, given: Mapping[str, str], dump: int
-) -> Source:
-    """What a page says of where an answer came from."""
+) -> QuerySource:
+    """Describe the query of an answer, with a link to Neo4j Browser."""
     from ingest.queries.library import find
-    from ingest.reports.html import Source
+    from ingest.reports.html import QuerySource
     from ingest.server.target import browser_link
 
     found = find(query)
     cypher = found.with_values(found.bind(given, dump))
     known = target.browser_url is not None
     link = browser_link(target, "edit", cypher) if known else None
-    return Source(query, cypher, link)
+    return QuerySource(query, cypher, link)

@@ -20,16 +20,12 @@ from ingest.cli.options import (
     open_database,
 )
 from ingest.cli.pages import Force, HtmlFile, write_file
-from ingest.errors import UnknownDump
 from ingest.files import check_writable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ingest.database.connection import Database
     from ingest.database.dumps import DumpInfo
     from ingest.progress import Progress
-    from ingest.queries.answer import Answer
 
 
 class ReportFormat(StrEnum):
@@ -84,29 +80,6 @@ def report(
         write_file(file, text)
 
 
-def _answers(
-    database: Database,
-    queries: Mapping[str, Mapping[str, str]],
-    number: int,
-    progress: Progress,
-) -> dict[str, Answer]:
-    """Of every query.
-
-    Raises:
-        UnknownDump: the dump is not there any more.
-    """
-    from ingest.database.ask import ask
-    from ingest.queries.library import find
-
-    answers = {}
-    for done, (name, given) in enumerate(queries.items()):
-        progress("ask", done, len(queries))
-        answers[name] = ask(database, find(name), given, number)
-    if not answers["dump"].rows:
-        raise UnknownDump("the dump has just been dropped or replaced")
-    return answers
-
-
 def _text(
     database: Database,
     dump: DumpInfo,
@@ -115,29 +88,33 @@ def _text(
     *,
     as_json: bool,
 ) -> str:
-    from ingest.reports.leaks import QUERIES, as_markdown, as_text
+    from ingest.database.ask import ask_all
+    from ingest.reports.leaks import as_markdown, as_text
+    from ingest.reports.report_panels import report_queries
 
-    answers = _answers(database, QUERIES, dump.number, progress)
+    answers = ask_all(database, report_queries(page=False), dump.number, progress)
     if as_json:
-        told = {name: answer.dicts() for name, answer in answers.items()}
-        return json.dumps(told, indent=2) + "\n"
+        rows = {name: answer.dicts() for name, answer in answers.items()}
+        return json.dumps(rows, indent=2) + "\n"
     return as_text(answers) if form is ReportFormat.TEXT else as_markdown(answers)
 
 
 def _page(database: Database, dump: DumpInfo, progress: Progress) -> str:
     from ingest.cli.pages import source_of
-    from ingest.database.ask import ask
+    from ingest.database.ask import ask, ask_all
     from ingest.queries.library import find
-    from ingest.reports.page import PATHS, QUERIES, report_page, suspect_paths
+    from ingest.reports.page import PATHS, report_page, suspect_paths
+    from ingest.reports.report_panels import report_queries
 
-    answers = _answers(database, QUERIES, dump.number, progress)
+    queries = report_queries(page=True)
+    answers = ask_all(database, queries, dump.number, progress)
     asked = suspect_paths(answers["leak-suspects"])
     return report_page(
         answers,
         [ask(database, find(PATHS), given, dump.number) for given in asked],
         {
             name: source_of(database.target, name, given, dump.number)
-            for name, given in QUERIES.items()
+            for name, given in queries.items()
         },
         [source_of(database.target, PATHS, given, dump.number) for given in asked],
         loaded_at=dump.loaded_at,

@@ -51,10 +51,9 @@ def why(
     of its instances merged by type. --html writes it as a page, the paths drawn.
     Exit 9: no such dump. Exit 10: no such object or type.
     """
-    from ingest.database.ask import ask
+    from ingest.database.ask import ask_all
     from ingest.database.dumps import find_dump
     from ingest.database.lookup import find_subject
-    from ingest.queries.library import find
     from ingest.reports import why_page
     from ingest.reports.why import (
         OBJECT_QUERIES,
@@ -85,10 +84,7 @@ def why(
             | ({"limit": limits[name]} if name in limits else {})
             for name in (OBJECT_QUERIES if is_object else TYPE_QUERIES)
         }
-        answers = {
-            name: ask(opened, find(name), values, number)
-            for name, values in given.items()
-        }
+        answers = ask_all(opened, given, number, progress)
         target = opened.target
     if html is not None:
         sources = {
@@ -98,8 +94,8 @@ def why(
         page = why_page.object_page if is_object else why_page.type_page
         write_file(html, page(found.name, answers, sources))
     elif as_json:
-        told = {name: answer.dicts() for name, answer in answers.items()}
-        typer.echo(json.dumps({found.kind: found.name, "answers": told}, indent=2))
+        rows = {name: answer.dicts() for name, answer in answers.items()}
+        typer.echo(json.dumps({found.kind: found.name, "answers": rows}, indent=2))
     elif is_object:
         typer.echo(why_object(found.name, answers), nl=False)
     else:

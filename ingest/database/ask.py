@@ -1,16 +1,20 @@
-"""Run a query, get an answer in plain values."""
+"""Run queries of the library; answers are plain Python values."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from ingest.errors import UnknownDump
+from ingest.progress import silent
 from ingest.queries.answer import Answer
+from ingest.queries.library import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ingest.database.connection import Database
+    from ingest.progress import Progress
     from ingest.queries.library import Query
 
 
@@ -25,6 +29,32 @@ def ask(
     """
     columns, rows = database.read(query.text, query.bind(given, dump))
     return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
+
+
+def ask_all(
+    database: Database,
+    queries: Mapping[str, Mapping[str, str]],
+    dump: int,
+    progress: Progress = silent,
+) -> dict[str, Answer]:
+    """Run several queries of the library for the dump of number ``dump``.
+
+    Args:
+        database: An open database.
+        queries: Parameters as text, by name of the query.
+        dump: Number of the dump.
+        progress: Called before each query.
+
+    Raises:
+        UnknownDump: The query ``dump`` has no row: the dump is no longer there.
+    """
+    answers = {}
+    for done, (name, given) in enumerate(queries.items()):
+        progress("ask", done, len(queries))
+        answers[name] = ask(database, find(name), given, dump)
+    if "dump" in answers and not answers["dump"].rows:
+        raise UnknownDump("the dump has just been dropped or replaced")
+    return answers
 
 
 def ask_rows(

@@ -1,4 +1,4 @@
-"""What a query answers."""
+"""The answer of a query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Answer:
 
     Attributes:
         columns: Names, in the order of the query.
-        rows: One tuple a row, in the query's order; values as Python has them.
+        rows: One tuple for each row, in the order of the query; plain Python values.
     """
 
     columns: tuple[str, ...]
@@ -22,18 +22,18 @@ class Answer:
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
-    def told(self) -> Answer:
-        """The same without columns in which no row has a value, if one has any."""
-        kept = [
+    def without_empty_columns(self) -> Answer:
+        """Drop columns that are null in every row, unless all of them are."""
+        filled = [
             at
             for at in range(len(self.columns))
             if any(row[at] is not None for row in self.rows)
         ]
-        if not kept:
+        if not filled:
             return self
         return Answer(
-            tuple(self.columns[at] for at in kept),
-            tuple(tuple(row[at] for at in kept) for row in self.rows),
+            tuple(self.columns[at] for at in filled),
+            tuple(tuple(row[at] for at in filled) for row in self.rows),
         )
 
     def dicts(self) -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""The query library: one ``.cypher`` file a question, with a header that is held.
+"""The query library: one ``.cypher`` file for each query, with a checked header.
 
 A header is the run of ``//`` lines at the top of the file::
 
@@ -11,8 +11,8 @@ A header is the run of ``//`` lines at the top of the file::
     //
     // A paragraph on how to read the answer.
 
-A parameter without a default must be given, but for ``dump``, which the tool
-fills in. Values reach the server as parameters only, never as text.
+A parameter without a default is required, except ``dump``, which the tool sets.
+Values are sent to the server as parameters only, never as text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _QUOTED = re.compile(
     r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n]*|/\*.*?\*/""", re.DOTALL
 )
 _TOKEN = re.compile(f"{_QUOTED.pattern}|{_USED.pattern}", re.DOTALL)
-"""What is quoted, or a parameter: its name is group 1."""
+"""Quoted text or a comment, or else a parameter, whose name is group 1."""
 _PRESET = re.compile(r":param\s+(?P<name>\w+)\s*=>\s*(?P<value>.+?);?")
 _HEX = re.compile(r"[+-]?0[xX]")
 
@@ -64,10 +64,10 @@ class Parameter:
     default: Value = None
 
     def parse(self, text: str) -> Value:
-        """``text`` as a value of this parameter's type.
+        """Convert ``text`` to the type of this parameter.
 
         Raises:
-            BadParameter: it is none.
+            BadParameter: The text is not of that type.
         """
         try:
             if self.type == "INTEGER":
@@ -87,8 +87,8 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a query's answer."""
+class AnswerColumn:
+    """One column of the answer of a query."""
 
     name: str
     type: str
@@ -97,35 +97,35 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question.
+    """One query.
 
     Attributes:
-        name: As the command line takes it.
-        title: One line.
-        text: The Cypher, without its header.
+        name: Name on the command line.
+        title: One line that says what the query answers.
+        text: The Cypher, without the header.
         parameters: In the order of the header.
-        columns: In the order of the answer; empty for a user's own query.
+        columns: In the order of the answer; empty for a query written by the user.
         notes: How to read the answer.
-        place: The file, for messages.
+        place: File name, for error messages.
     """
 
     name: str
     title: str
     text: str
     parameters: tuple[Parameter, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[AnswerColumn, ...]
     notes: str
     place: str
 
     def bind(self, given: Mapping[str, str], dump: int) -> dict[str, Value]:
-        """All parameters with their values.
+        """Return the value of every parameter.
 
         Args:
             given: Values as text, by name, from the command line.
             dump: Number of the dump.
 
         Raises:
-            BadParameter: one is missing, unknown or of the wrong type.
+            BadParameter: A parameter is missing, unknown or of the wrong type.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
@@ -150,14 +150,14 @@ class Query:
         return values
 
     def defaults(self, dump: int) -> dict[str, Value]:
-        """All parameters; one that must be given is ``None``, for the user to fill."""
+        """Return the default of every parameter; ``None`` for a required one."""
         return {p.name: dump if p.name == DUMP else p.default for p in self.parameters}
 
     def with_literals(self, values: Mapping[str, Value]) -> str:
-        """The query as one statement, values in place of its parameters.
+        """Return the query as one statement, parameters replaced by their values.
 
-        For Neo4j Browser, which shows the rows of one statement only: of a script,
-        ``:param`` lines and a query, it says that each was done.
+        For Neo4j Browser, which shows rows only for a single statement: for a script
+        of ``:param`` lines and a query it only reports that each was executed.
         """
 
         def literal(match: re.Match[str]) -> str:
@@ -167,7 +167,7 @@ class Query:
         return _TOKEN.sub(literal, self.text)
 
     def with_values(self, values: Mapping[str, Value]) -> str:
-        """The query with ``:param`` lines in front, to keep in a file and change."""
+        """Return the query after ``:param`` lines, as a file that the user can edit."""
         lines = [
             f":param {name} => {_literal(value)};" for name, value in values.items()
         ]
@@ -175,17 +175,22 @@ class Query:
 
 
 def _literal(value: Value) -> str:
-    """``value`` as Cypher; JSON's escapes are Cypher's too."""
+    """Return ``value`` as a Cypher literal; the escapes of JSON are valid Cypher."""
     text = json.dumps(value)
     return text.replace("e+", "e") if isinstance(value, float) else text
 
 
 def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
-    """A query that a user wrote; values of ``given`` are typed by their looks."""
+    """Make a query of Cypher written by the user.
+
+    The type of each value in ``given`` is inferred from its text.
+    """
     text, preset = _without_preset(text)
     parameters = [Parameter(DUMP, "INTEGER", "number of the dump", required=False)]
     for name, value in given.items():
-        parameters.append(Parameter(name, _looks_like(value), "given", required=True))
+        parameters.append(
+            Parameter(name, _inferred_type(value), "given", required=True)
+        )
     for name, default in preset.items():
         if name not in given and name != DUMP:
             parameters.append(Parameter(name, "STRING", "preset", False, default))
@@ -196,7 +201,7 @@ def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
 
 
 def _without_preset(text: str) -> tuple[str, dict[str, Value]]:
-    """``text`` without its leading ``:param name => value;`` lines, and those."""
+    """Split the leading ``:param name => value;`` lines from ``text``."""
     preset: dict[str, Value] = {}
     lines = text.splitlines(keepends=True)
     while lines and (match := _PRESET.fullmatch(lines[0].strip())):
@@ -208,7 +213,8 @@ def _without_preset(text: str) -> tuple[str, dict[str, Value]]:
     return "".join(lines), preset
 
 
-def _looks_like(text: str) -> str:
+def _inferred_type(text: str) -> str:
+    """Return the Cypher type of a value, inferred from its text."""
     if re.fullmatch(r"[+-]?\d+", text):
         return "INTEGER"
     if re.fullmatch(r"[+-]?\d+\.\d*(?:[eE][+-]?\d+)?", text):
@@ -217,10 +223,10 @@ def _looks_like(text: str) -> str:
 
 
 def parse(text: str, place: str) -> Query:
-    """Read one ``.cypher`` file.
+    """Parse one ``.cypher`` file.
 
     Raises:
-        QueryError: its header does not hold; the message has file and line.
+        QueryError: The header is invalid; the message has file and line.
     """
     entries: dict[str, list[tuple[int, str]]] = {key: [] for key in _KEYS}
     notes: list[str] = []
@@ -251,12 +257,12 @@ def parse(text: str, place: str) -> Query:
     for number, value in entries["column"]:
         if not (match := _COLUMN.fullmatch(value)):
             raise QueryError(f"{place}: line {number}: not 'name TYPE meaning'")
-        columns.append(Column(match["name"], match["type"], match["text"]))
+        columns.append(AnswerColumn(match["name"], match["type"], match["text"]))
     cypher = "\n".join(lines[body:]).strip() + "\n"
     declared = {parameter.name for parameter in parameters}
     if declared != (used := set(_USED.findall(cypher))):
-        odd = ", ".join(sorted(declared ^ used))
-        raise QueryError(f"{place}: declared and used parameters differ: {odd}")
+        different = ", ".join(sorted(declared ^ used))
+        raise QueryError(f"{place}: declared and used parameters differ: {different}")
     return Query(
         one("name"),
         one("title"),
@@ -283,7 +289,7 @@ def _parameter(text: str, place: str) -> Parameter:
 
 
 def library_folder() -> Path:
-    """Where the queries lie: in the wheel, or beside the package in a checkout."""
+    """Folder of the queries: in the wheel, or beside the package in a checkout."""
     installed = Path(str(resources.files("ingest"))) / "cypher" / "reports"
     if installed.is_dir():
         return installed
@@ -292,7 +298,7 @@ def library_folder() -> Path:
 
 @cache
 def library() -> dict[str, Query]:
-    """All queries by name, in order of name."""
+    """Return all queries by name, sorted by name."""
     queries = (
         parse(path.read_text(encoding="utf-8"), path.name)
         for path in library_folder().glob("*.cypher")
@@ -301,10 +307,10 @@ def library() -> dict[str, Query]:
 
 
 def find(name: str) -> Query:
-    """The query of that name.
+    """Return the query of that name.
 
     Raises:
-        UnknownQuery: none is; the message names those that come near.
+        UnknownQuery: There is none; the message suggests similar names.
     """
     from difflib import get_close_matches
 

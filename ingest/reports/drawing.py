@@ -1,4 +1,4 @@
-"""Root paths as a graph in layers: what several paths share stands there once."""
+"""Root paths as a layered graph, in which shared parts are drawn once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 BOX_WIDTH, BOX_HEIGHT = 216.0, 42.0
 _ROW_GAP, _GAP, _PASSING = 34.0, 18.0, 14.0
 _MARGIN = 8.0
-_LETTERS = 28
+_LONGEST_TEXT = 28
 MOST_LAYERS = 16
-_KEPT_ENDS = 3
+_VISIBLE_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Box:
         title: First line.
         detail: Second line.
         kind: ``root``, ``object``, ``dominator``, ``subject`` or ``gap``.
-        full: All of it, for who points at it.
-        run: What it has to have in common with its neighbours to fold with them.
+        full: Full text, for the tooltip.
+        run: Adjacent boxes with equal values can be folded into one.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Boxes and the arrows between them, each with a label or an empty one."""
+    """Boxes, and the label of each arrow from one box to another; it may be empty."""
 
     boxes: list[Box]
     arrows: dict[tuple[int, int], str]
@@ -50,11 +50,11 @@ class Network:
 def paths_of_object(
     rows: Iterable[Mapping[str, object]], dominators: Container[str] = ()
 ) -> Network:
-    """The rows of ``k-shortest-root-paths`` as one graph.
+    """Merge the rows of ``k-shortest-root-paths`` into one graph.
 
     Args:
-        rows: Of one object.
-        dominators: Addresses of objects without which it would go.
+        rows: Rows for one object.
+        dominators: Addresses of its dominators.
     """
     boxes: list[Box] = []
     places: dict[object, int] = {}
@@ -88,7 +88,7 @@ def paths_of_object(
 
 
 def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
-    """The rows of ``root-paths-of-type`` as one graph; what begins alike is shared."""
+    """Merge the rows of ``root-paths-of-type`` by their common prefixes."""
     boxes: list[Box] = []
     places: dict[object, int] = {}
     counts: dict[tuple[int, int], int] = {}
@@ -116,7 +116,7 @@ def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
 
 
 def _root(name: str) -> Box:
-    """A root's box: the static, if it is one, above its kind."""
+    """Make the box of a root: the static field, if it is one, above the kind."""
     kind, _, static = name.partition(" root ")
     static = static.removeprefix("in ")
     title, detail = (caption_of(static), f"{kind} root") if static else (name, "root")
@@ -131,35 +131,36 @@ def _object(name: str, address: str, retained_bytes: int, value: str, kind: str)
 
 
 def folded(network: Network) -> Network:
-    """Long runs of one type as one box; where there still are many, of any type."""
-    network = _fold(network, lambda box: box.run, kept=1)
+    """Fold long runs of one type, and runs of any type if still too deep."""
+    network = _fold(network, lambda box: box.run, ends=1)
     depth = max(layers(len(network.boxes), list(network.arrows)), default=0)
     if depth >= MOST_LAYERS:
-        network = _fold(network, lambda _box: "any", kept=_KEPT_ENDS)
+        network = _fold(network, lambda _box: "any", ends=_VISIBLE_ENDS)
     return network
 
 
-def _fold(network: Network, alike: Callable[[Box], str], *, kept: int) -> Network:
-    """Put one box for the middle of each unbranched run of boxes that are alike.
+def _fold(network: Network, alike: Callable[[Box], str], *, ends: int) -> Network:
+    """Replace the middle of each unbranched run of equal boxes by one box.
 
-    ``kept`` boxes stay at either end; a run with fewer than two others stays whole.
+    The first and last ``ends`` boxes remain; a run with fewer than two boxes between
+    them is not folded.
     """
     boxes, arrows = list(network.boxes), dict(network.arrows)
-    gone: set[int] = set()
+    removed: set[int] = set()
     for run in _runs(network, alike):
-        hidden = run[kept:-kept]
+        hidden = run[ends:-ends]
         if len(hidden) < 2:
             continue
         titles = {boxes[at].title for at in hidden}
         title = f"… {len(hidden):,} more"
         detail = titles.pop() if len(titles) == 1 else "objects of several types"
         boxes[hidden[0]] = Box(title, detail, "gap", f"{title}: {printable(detail)}")
-        for one, other in pairwise(run[kept - 1 : len(run) - kept + 1]):
+        for one, other in pairwise(run[ends - 1 : len(run) - ends + 1]):
             del arrows[one, other]
-        arrows[run[kept - 1], hidden[0]] = ""
-        arrows[hidden[0], run[-kept]] = ""
-        gone |= set(hidden[1:])
-    left = [at for at in range(len(boxes)) if at not in gone]
+        arrows[run[ends - 1], hidden[0]] = ""
+        arrows[hidden[0], run[-ends]] = ""
+        removed |= set(hidden[1:])
+    left = [at for at in range(len(boxes)) if at not in removed]
     number = {at: place for place, at in enumerate(left)}
     return Network(
         [boxes[at] for at in left],
@@ -168,7 +169,7 @@ def _fold(network: Network, alike: Callable[[Box], str], *, kept: int) -> Networ
 
 
 def _runs(network: Network, alike: Callable[[Box], str]) -> Iterator[list[int]]:
-    """Ways of boxes that are alike, from which and to which nothing branches."""
+    """Yield the unbranched paths of boxes that are alike."""
     count = len(network.boxes)
     after: list[list[int]] = [[] for _ in range(count)]
     before: list[list[int]] = [[] for _ in range(count)]
@@ -192,7 +193,7 @@ def _runs(network: Network, alike: Callable[[Box], str]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A box with its place; ``x`` and ``y`` are its left upper corner."""
+    """A box with its position in pixels; ``x``, ``y`` is the upper left corner."""
 
     box: Box
     x: float
@@ -205,7 +206,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An arrow as an SVG path, where it ends, and its label with its place."""
+    """An arrow: its SVG path, its end, and its label with the label's position."""
 
     path: str
     end_x: float
@@ -217,7 +218,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All that a drawing shows, in pixels."""
+    """Shapes and lines of a drawing, in pixels."""
 
     width: float
     height: float
@@ -248,11 +249,11 @@ def picture(network: Network) -> Picture:
         for place, box in enumerate(network.boxes)
     ]
     lines = []
-    for way, label in zip(found.ways, network.arrows.values(), strict=True):
-        points = [(x[way[0]], top[way[0]] + BOX_HEIGHT)]
-        for at in way[1:-1]:
+    for path, label in zip(found.paths, network.arrows.values(), strict=True):
+        points = [(x[path[0]], top[path[0]] + BOX_HEIGHT)]
+        for at in path[1:-1]:
             points += [(x[at], top[at]), (x[at], top[at] + BOX_HEIGHT)]
-        points.append((x[way[-1]], top[way[-1]]))
+        points.append((x[path[-1]], top[path[-1]]))
         (x0, y0), (x1, y1) = points[0], points[1]
         middle = (round((x0 + x1) / 2, 1), round((y0 + y1) / 2 + 4, 1))
         lines.append(Line(_curve(points), *points[-1], label, *middle))
@@ -263,11 +264,11 @@ def picture(network: Network) -> Picture:
 
 def _cut(text: str) -> str:
     text = printable(text)
-    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
 
 
 def _curve(points: list[tuple[float, float]]) -> str:
-    """A smooth way: down between layers in a curve, straight through them."""
+    """Return an SVG path: curves between layers, straight lines through them."""
     path = f"M{points[0][0]:g} {points[0][1]:g}"
     for (x0, y0), (x1, y1) in pairwise(points):
         if x0 == x1:

@@ -1,4 +1,4 @@
-"""Trees of bytes, ready to be drawn: what is left out stands in them as one leaf."""
+"""Trees of sizes, ready to be drawn; one leaf stands for what is left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_TILES = 3000
 """Tiles of objects that a page carries."""
 
 SHORTEST_RUN = 4
-"""So many objects, each the only one of its type that the one before dominates."""
+"""Fewest objects to fold, each the only child of its type of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +22,18 @@ class Tile:
     """One vertex of a tree.
 
     Attributes:
-        parent: Place of its parent in the tree, which is before it; -1 at the top.
-        label: What to call it.
-        type_name: Full name of its type; empty where it has none.
-        namespace: Of the type.
-        total_bytes: Of it and all below it.
-        own_bytes: Of those, its own.
-        total_count: Objects in ``total_bytes``; ``None`` where that is not known.
-        own_count: Of those, its own.
-        address: Of the object, or of the first one of a run.
-        is_rest: Whether it stands for all that is left out below its parent.
-        value: Beginning of the text or name that the object holds.
-        generation: Its generation, where that is known.
+        parent: Index of its parent, which comes before it; -1 at the top.
+        label: Name to show.
+        type_name: Full type name; empty if it has none.
+        namespace: Namespace of the type.
+        total_bytes: Size of it and everything below it, bytes.
+        own_bytes: Size of it alone, bytes.
+        total_count: Objects in ``total_bytes``; ``None`` if unknown.
+        own_count: Objects in ``own_bytes``.
+        address: Address of the object, or of the first one of a run.
+        is_rest: Whether it stands for everything left out below its parent.
+        value: Start of the text or name stored in the object.
+        generation: Generation of the object, if known.
     """
 
     parent: int
@@ -51,26 +51,26 @@ class Tile:
 
     @property
     def title(self) -> str:
-        """Its label, and what the object holds."""
+        """Its label, and the value of the object."""
         return titled(self.label, self.value)
 
 
 def whole_heap(total_bytes: int, total_count: int | None = None) -> Tile:
-    """The top of a tree."""
+    """Make the root of a tree."""
     return Tile(-1, "Reachable heap", "", "", total_bytes, 0, total_count, 0)
 
 
 def rest_of(parent: int, total_bytes: int, count: int | None) -> Tile:
-    """A leaf for what is left out below ``parent``."""
+    """Make a leaf for what is left out below ``parent``."""
     label = "others" if count is None else f"{count:,} other{'s' * (count != 1)}"
     return Tile(parent, label, "", "", total_bytes, 0, count, 0, is_rest=True)
 
 
 def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
-    """The tree of ``dominator-treemap`` below ``top``.
+    """Make the tree of ``dominator-treemap`` below ``top``.
 
-    Runs of one type are one tile each; the `MOST_TILES` largest are kept, and each
-    has a leaf for what is left out below it, so that bytes and objects add up.
+    Runs of one type are one tile each. Only the `MOST_TILES` largest are used, and
+    leaves stand for what is left out below them, so that bytes and objects add up.
     """
     places: dict[object, int] = {None: 0}
     tiles = [top]
@@ -97,7 +97,7 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
 
 
 def merged_tiles(answer: Answer) -> list[Tile]:
-    """The tree of ``type-tree`` or ``root-path-tree``; empty where a dump has none."""
+    """Make the tree of ``type-tree`` or ``root-path-tree``; empty without rows."""
     places: dict[object, int] = {}
     tiles: list[Tile] = []
     for row in answer.dicts():
@@ -126,7 +126,7 @@ def merged_tiles(answer: Answer) -> list[Tile]:
 
 
 def _without_runs(tiles: list[Tile]) -> list[Tile]:
-    """Each long run of one type as one tile, which has the children of all."""
+    """Merge each long run of one type into one tile with the children of all."""
     head = list(range(len(tiles)))
     members = [[place] for place in head]
     alike: dict[int, list[int]] = {}
@@ -137,14 +137,14 @@ def _without_runs(tiles: list[Tile]) -> list[Tile]:
         if alike.get(tile.parent) == [place]:
             head[place] = head[tile.parent]
             members[head[place]].append(place)
-    kept: list[Tile] = []
+    merged: list[Tile] = []
     at = [0] * len(tiles)
     for place, tile in enumerate(tiles):
         run = members[head[place]]
         if head[place] != place and len(run) >= SHORTEST_RUN:
             at[place] = at[head[place]]
             continue
-        at[place] = len(kept)
+        at[place] = len(merged)
         tile = replace(tile, parent=at[tile.parent] if place else -1)
         if head[place] == place and len(run) >= SHORTEST_RUN:
             tile = replace(
@@ -154,12 +154,12 @@ def _without_runs(tiles: list[Tile]) -> list[Tile]:
                 own_bytes=sum(tiles[member].own_bytes for member in run),
                 own_count=len(run),
             )
-        kept.append(tile)
-    return kept
+        merged.append(tile)
+    return merged
 
 
 def with_rests(tiles: list[Tile]) -> list[Tile]:
-    """``tiles``, and behind them a leaf for each that lacks bytes or objects."""
+    """Append a leaf for each tile whose children do not add up to its total."""
     missing_bytes = [tile.total_bytes - tile.own_bytes for tile in tiles]
     missing_count = [
         None if tile.total_count is None else tile.total_count - tile.own_count

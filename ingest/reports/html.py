@@ -1,4 +1,4 @@
-"""Templates to pages: escaping, and the scripts and styles that a page carries."""
+"""Rendering of pages: escaping, and the scripts and styles that a page includes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where numbers come from.
+class QuerySource:
+    """The query of a part of a page.
 
     Attributes:
         query: Name of the query.
-        cypher: It with its values, to be pasted into Neo4j Browser.
-        link: An address that opens it there, where that is known.
+        cypher: Its text with its values, to be pasted into Neo4j Browser.
+        link: Address that opens it in Neo4j Browser, if known.
     """
 
     query: str
@@ -36,12 +36,12 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
-    """The chart library as a page carries it.
+class ChartLibrary:
+    """The chart library as included in a page.
 
     Attributes:
         packed: Its script, gzipped, in base64.
-        digest: Of the script, as a content security policy names it.
+        digest: Digest of the script in the form of a content security policy.
     """
 
     packed: str
@@ -49,21 +49,21 @@ class Library:
 
 
 @cache
-def chart_library() -> Library:
-    """Plotly's script, out of its Python package, which is not imported for it."""
+def chart_library() -> ChartLibrary:
+    """Read the script of Plotly from its Python package, without importing it."""
     found = find_spec("plotly")
     assert found is not None
     assert found.submodule_search_locations
     folder = Path(found.submodule_search_locations[0])
     script = (folder / "package_data" / "plotly.min.js").read_bytes()
     script = script.replace(b"\r\n", b"\n")
-    # Fixed, so that the same report is the same file.
+    # A fixed time, so that the same report is the same file.
     packed = gzip.compress(script, 9, mtime=0)
-    return Library(base64.b64encode(packed).decode("ascii"), digest(script))
+    return ChartLibrary(base64.b64encode(packed).decode("ascii"), digest(script))
 
 
 def digest(script: bytes) -> str:
-    """A script's digest as a content security policy names it."""
+    """Return the digest of a script in the form of a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}"
 
 
@@ -73,7 +73,7 @@ def _asset(name: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """What ``{{ }}`` shows of a value: nothing that moves a cursor or turns text."""
+    """Escape control and right-to-left characters of a value in ``{{ }}``."""
     from markupsafe import Markup
 
     if isinstance(value, str) and not isinstance(value, Markup):
@@ -98,11 +98,11 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: object) -> str:
-    """A page from its template.
+    """Render a template.
 
     Args:
-        template: Name of the file.
-        values: What it shows.
+        template: File name of the template.
+        values: Variables of the template.
     """
     from markupsafe import Markup
 
@@ -112,7 +112,7 @@ def render(template: str, **values: object) -> str:
         .get_template(template)
         .render(
             **values,
-            # Files of our own: they hold no end tag, which a test checks.
+            # Our own files: they contain no end tag, which a test checks.
             style=Markup(_asset("page.css")),
             script=Markup(script),
             script_digest=digest(script.encode()),

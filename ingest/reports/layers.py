@@ -1,8 +1,8 @@
-"""Where the vertices of a small acyclic graph stand when it is drawn in layers.
+"""Layered layout of a small acyclic graph.
 
 Source: Sugiyama, Tagawa, Toda, Methods for Visual Understanding of Hierarchical
-System Structures (1981): layers by the longest way, long edges through vertices of
-their own in each layer, order within a layer by barycentre.
+System Structures (1981): layers by longest path, a dummy vertex in each layer that a
+long edge crosses, order within a layer by barycentre.
 """
 
 from __future__ import annotations
@@ -21,26 +21,30 @@ _SWEEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Vertices by number; from the given count on, those that long edges pass.
+    """Positions of the vertices, by number; dummy vertices come after the given ones.
 
     Attributes:
-        rows: Vertices of each layer, in order, the first layer first.
-        x: Middle of each vertex, from 0, in the unit of the given widths.
-        width: Of the widest row.
-        ways: For each edge, the vertices that it passes, both ends included.
+        rows: Vertices of each layer from left to right, top layer first.
+        x: Centre of each vertex, from 0, in the unit of the given widths.
+        width: Width of the widest row, in the same unit.
+        paths: For each edge, the vertices that it passes, including both ends.
     """
 
     rows: list[list[int]]
     x: list[float]
     width: float
-    ways: list[list[int]]
+    paths: list[list[int]]
 
 
 def layers(count: int, edges: Sequence[Edge]) -> list[int]:
-    """Layer of each of ``count`` vertices: the longest way from one without sources.
+    """Return the layer of each vertex: its longest path from a source.
+
+    Args:
+        count: Number of vertices.
+        edges: Pairs of vertices, from and to.
 
     Raises:
-        ValueError: the edges make a circle.
+        ValueError: The edges form a cycle.
     """
     below: list[list[int]] = [[] for _ in range(count)]
     waiting = [0] * count
@@ -56,7 +60,7 @@ def layers(count: int, edges: Sequence[Edge]) -> list[int]:
             if not waiting[end]:
                 ready.append(end)
     if len(ready) < count:
-        raise ValueError("the edges make a circle")
+        raise ValueError("the edges form a cycle")
     return layer
 
 
@@ -66,42 +70,42 @@ def layout(
     """Place ``count`` vertices and their edges.
 
     Args:
-        count: Vertices, numbered from 0.
-        edges: From one vertex to another; no circles.
-        width: Of a vertex.
-        passing: Of an edge that passes a layer.
-        gap: Between two of either.
+        count: Number of vertices, numbered from 0.
+        edges: Pairs of vertices, from and to, without cycles.
+        width: Width of a vertex.
+        passing: Width of an edge that crosses a layer.
+        gap: Gap between two neighbours in a layer.
     """
     layer = layers(count, edges)
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for vertex, row in enumerate(layer):
         rows[row].append(vertex)
     widths = [width] * count
-    ways = []
+    paths = []
     for start, end in edges:
-        way = [start]
+        path = [start]
         for row in range(layer[start] + 1, layer[end]):
             rows[row].append(len(widths))
-            way.append(len(widths))
+            path.append(len(widths))
             widths.append(passing)
-        ways.append([*way, end])
+        paths.append([*path, end])
     above: list[list[int]] = [[] for _ in widths]
     below: list[list[int]] = [[] for _ in widths]
-    for way in ways:
-        for one, next_ in pairwise(way):
+    for path in paths:
+        for one, next_ in pairwise(path):
             below[one].append(next_)
             above[next_].append(one)
     _order(rows, above, below)
     x = _place(rows, above, below, widths, gap)
     left = min((x[v] - widths[v] / 2 for row in rows for v in row), default=0.0)
     right = max((x[v] + widths[v] / 2 for row in rows for v in row), default=0.0)
-    return Layout(rows, [at - left for at in x], right - left, ways)
+    return Layout(rows, [at - left for at in x], right - left, paths)
 
 
 def _order(
     rows: list[list[int]], above: list[list[int]], below: list[list[int]]
 ) -> None:
-    """Sort each row by the middle of its neighbours, downwards and upwards."""
+    """Sort each row by the barycentre of its neighbours, downwards and upwards."""
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         beside = above if down else below
@@ -124,7 +128,7 @@ def _place(
     widths: list[float],
     gap: float,
 ) -> list[float]:
-    """Each vertex as near to its neighbours as those beside it allow."""
+    """Return x positions, as close to the neighbours above and below as possible."""
     x = [0.0] * len(widths)
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0

@@ -1,7 +1,7 @@
-"""The leak report: answers of canned queries, as text or Markdown.
+"""The leak report as text or Markdown.
 
-Each part names the query that made it, so that every number can be asked for
-again, changed, and followed in Neo4j Browser.
+Each part names its query, so that it can be run again, changed, and followed in
+Neo4j Browser.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.reports.report_panels import PANELS
+from ingest.reports.report_panels import NO_SUSPECTS, PANELS, POLICY
 from ingest.reports.tree import tree_text
 from ingest.reports.why import path_tree, source
 from ingest.text import caption_of, printable
@@ -27,23 +27,9 @@ if TYPE_CHECKING:
 
     from ingest.reports.panels import Brief
 
-POLICY = (
-    "Weak references keep nothing alive; every other root does, the finalizer queue "
-    "included. Retained bytes are what goes if the object, or all instances of the "
-    "type, go."
-)
-
-
 _BRIEFS = tuple((panel, panel.brief) for panel in PANELS if panel.brief is not None)
-QUERIES: dict[str, dict[str, str]] = {
-    "dump": {},
-    "leak-suspects": {"limit": "10"},
-    "dominator-treemap": {"limit": "500"},
-    **{panel.query: {"limit": str(brief.limit)} for panel, brief in _BRIEFS},
-}
-"""Every query of the report, with its parameters."""
 
-TREE = "Biggest retained tree, in shares of the reachable heap"
+TREE = "Top of the dominator tree, as shares of the reachable heap"
 
 _NUMBERS = (
     ("objects", "object_count", "shallow_bytes"),
@@ -54,41 +40,41 @@ _COUNTS = (
     ("references", "reference_count"),
     ("roots", "root_count"),
     ("weak roots", "weak_root_count"),
-    ("missing", "missing_count"),
+    ("missing objects", "missing_count"),
     ("warnings", "warning_count"),
 )
 
 
 _IF_ANY = (
-    ("weak only", "weak_only_count"),
-    ("folded", "folded_count"),
-    ("outside", "external_bytes"),
-    ("in the heap", "estimated_count"),
-    ("their bytes", "estimated_bytes"),
+    ("weakly reachable", "weak_only_count"),
+    ("folded objects", "folded_count"),
+    ("external bytes", "external_bytes"),
+    ("estimated objects", "estimated_count"),
+    ("estimated bytes", "estimated_bytes"),
 )
-"""What only some formats tell: objects that weak references alone see, objects that
-are the runtime's own, bytes outside the heap, what a sample stands for."""
+"""Figures that only some formats have: objects that only weak references refer to,
+objects of the runtime itself, bytes outside the heap, estimates for a sample."""
 
 
 def origin(dump: dict[str, object]) -> list[str]:
-    """File, format, and what wrote it, if the dump says so."""
-    told = (dump[name] for name in ("source", "format", "producer"))
-    return [str(value) for value in told if value]
+    """Return the file, the format, and the producer if the dump names it."""
+    values = (dump[name] for name in ("source", "format", "producer"))
+    return [str(value) for value in values if value]
 
 
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
-    """Names and figures of the dump."""
+    """Return the names and figures of the dump."""
     rows = [(name, dump[column]) for name, column in _COUNTS]
     return rows + [(name, dump[column]) for name, column in _IF_ANY if dump[column]]
 
 
 def _shown(brief: Brief, answer: Answer) -> Answer:
-    """The columns with a value; types by their short names."""
+    """Return the columns of the text report, types by their short names."""
     rows = tuple(
         tuple(_short(column, row[column]) for column in brief.columns)
         for row in answer.dicts()
     )
-    return Answer(brief.columns, rows).told()
+    return Answer(brief.columns, rows).without_empty_columns()
 
 
 def _short(column: str, value: object) -> object:
@@ -98,25 +84,25 @@ def _short(column: str, value: object) -> object:
 
 
 def as_text(answers: Mapping[str, Answer]) -> str:
-    """The report for a terminal."""
+    """Return the report as text for a terminal."""
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"
     text = f"{title}\n{'=' * len(title)}\n\n"
     text += f"  {printable(', '.join(origin(dump)))}\n{source('dump')}\n"
     for name, count, size in _NUMBERS:
-        text += f"  {name:<12}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
+        text += f"  {name:<18}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
     for name, figure in _counts(dump):
-        text += f"  {name:<12}{cell(figure):>14}\n"
+        text += f"  {name:<18}{cell(figure):>14}\n"
     text += "\n" + folded(POLICY)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     suspects = answers["leak-suspects"].dicts()
     if not suspects:
-        text += "  none: nothing keeps a tenth of the reachable heap alive alone\n"
+        text += folded(NO_SUSPECTS)
     for number, suspect in enumerate(suspects, start=1):
-        text += "\n" + folded(f"{number}. {printable(sentence(suspect))}")
+        text += "\n" + folded(f"{number}. {printable(str(suspect['why']))}")
         text += (
-            f"     {cell(suspect['retained_bytes'])} bytes, "
-            f"{suspect['address']}, why: ingest why {suspect['address']}\n"
+            f"     retains {cell(suspect['retained_bytes'])} bytes; "
+            f"root paths: ingest why {suspect['address']}\n"
         )
         text += path_tree(cast("list[str]", suspect["path"] or []))
     if tree := _tree(answers):
@@ -127,15 +113,6 @@ def as_text(answers: Mapping[str, Answer]) -> str:
             text += "\n" + _heading(part.title) + source(part.query)
             table = table_text(shown.columns, shown.rows)
             text += table if shown.rows else f"  {part.empty}\n"
-    return text
-
-
-def sentence(suspect: dict[str, object]) -> str:
-    """Why it is one, with short type names."""
-    text = str(suspect["why"])
-    for column in ("type", "pile_type"):
-        name = str(suspect[column])
-        text = text.replace(name, caption_of(name))
     return text
 
 
@@ -150,7 +127,7 @@ def _heading(title: str) -> str:
 
 
 def as_markdown(answers: Mapping[str, Answer]) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     (dump,) = answers["dump"].dicts()
     text = f"# Leak report of {markdown_text(str(dump['name']))}\n\n"
     text += f"{markdown_text(', '.join(origin(dump)))}. Query: `dump`.\n\n"
@@ -162,10 +139,11 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     text += f"\n{POLICY}\n\n## Leak suspects\n\nQuery: `leak-suspects`.\n"
     suspects = answers["leak-suspects"].dicts()
     if not suspects:
-        text += "\nNone: nothing keeps a tenth of the reachable heap alive alone.\n"
+        text += f"\n{NO_SUSPECTS}\n"
     for number, suspect in enumerate(suspects, start=1):
-        text += f"\n{number}. {markdown_text(sentence(suspect))}\n"
-        text += f"   {cell(suspect['retained_bytes'])} bytes, {suspect['address']}.\n\n"
+        text += f"\n{number}. {markdown_text(str(suspect['why']))}\n"
+        text += f"   Retains {cell(suspect['retained_bytes'])} bytes, "
+        text += f"{suspect['address']}.\n\n"
         tree = path_tree(cast("list[str]", suspect["path"] or []))
         text += "".join(f"       {line}\n" for line in tree.splitlines())
     if tree := _tree(answers):

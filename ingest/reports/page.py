@@ -1,8 +1,8 @@
-"""The leak report as one HTML page that needs nothing else: values in, text out.
+"""The leak report as one self-contained HTML page.
 
-Text out of a dump never becomes markup: Jinja escapes it, JSON for the script has no
-``<``, `printable` takes control and right-to-left marks away, and the page's content
-security policy runs no script but the ones whose digests it names.
+Text from a dump never becomes markup: Jinja escapes it, JSON for the script contains
+no ``<``, `printable` escapes control and right-to-left characters, and the content
+security policy of the page allows only the scripts whose digests it lists.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ingest.reports.hierarchy import (
     merged_tiles,
     whole_heap,
 )
-from ingest.reports.html import Source, render
-from ingest.reports.leaks import POLICY, origin, sentence
+from ingest.reports.html import QuerySource, render
+from ingest.reports.leaks import origin
 from ingest.reports.panels import filled, short_of
-from ingest.reports.report_panels import PANELS
+from ingest.reports.report_panels import NO_SUSPECTS, PANELS, POLICY
 from ingest.reports.script import script_json
 from ingest.reports.timeline import timeline
 from ingest.reports.why import path_tree
@@ -33,19 +33,7 @@ if TYPE_CHECKING:
 
 PATHS = "k-shortest-root-paths"
 TILES_SHOWN_FIRST = 12
-"""Rows of a chart's table before a script fills it."""
-
-
-QUERIES: dict[str, dict[str, str]] = {
-    "dump": {},
-    "leak-suspects": {"limit": "10"},
-    # A long list takes a row for each of its objects, and is one tile then.
-    "dominator-treemap": {"limit": "10000"},
-    "type-tree": {},
-    "root-path-tree": {},
-    **{panel.query: {"limit": str(panel.limit)} for panel in PANELS if panel.limit},
-}
-"""Queries of the page with their parameters; `suspect_queries` tells more of them."""
+"""Rows in the table of a chart before the script fills it."""
 
 _FIGURES = (
     ("objects", "object_count", "shallow_bytes"),
@@ -54,36 +42,31 @@ _FIGURES = (
     ("references", "reference_count", None),
     ("roots", "root_count", None),
     ("weak roots", "weak_root_count", None),
-    ("missing", "missing_count", None),
+    ("missing objects", "missing_count", None),
     ("warnings", "warning_count", None),
-    ("seen only weakly", "weak_only_count", "weak_only_bytes"),
-    ("folded", "folded_count", None),
-    ("bytes outside the heap", "external_bytes", None),
-    ("in the heap, estimated", "estimated_count", "estimated_bytes"),
+    ("weakly reachable", "weak_only_count", "weak_only_bytes"),
+    ("folded objects", "folded_count", None),
+    ("external bytes", "external_bytes", None),
+    ("estimated objects", "estimated_count", "estimated_bytes"),
 )
-_IF_ANY = {
-    "seen only weakly",
-    "folded",
-    "bytes outside the heap",
-    "in the heap, estimated",
-}
+_IF_ANY = {"weakly reachable", "folded objects", "external bytes", "estimated objects"}
 
 
 def suspect_paths(suspects: Answer) -> list[dict[str, str]]:
-    """What to ask ``k-shortest-root-paths`` for, for each suspect."""
+    """Return the parameters of ``k-shortest-root-paths`` for each suspect."""
     return [{"address": str(row["address"]), "limit": "3"} for row in suspects.dicts()]
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
-    """A leak suspect as the page shows it.
+class SuspectSection:
+    """A leak suspect on the page.
 
     Attributes:
-        why: A sentence.
+        why: Why it is a suspect, in a sentence.
         type_name, address: Of the object, or of the largest of the group.
-        pile: Type and address of the accumulation point; empty where that is it.
-        picture: Its root paths, if any was found.
-        paths: The same as text.
+        accumulation_point: Its type and address; empty if it is the object itself.
+        picture: The drawing of its root paths, if there are any.
+        paths: The root paths as text.
         source: The query of the paths.
     """
 
@@ -92,68 +75,35 @@ class Suspect:
     address: str
     retained_bytes: int
     share: float
-    pile: str
+    accumulation_point: str
     picture: Picture | None
     paths: str
-    source: Source
+    source: QuerySource
 
 
 def report_page(
     answers: Mapping[str, Answer],
     paths: Sequence[Answer],
-    sources: Mapping[str, Source],
-    path_sources: Sequence[Source],
+    sources: Mapping[str, QuerySource],
+    path_sources: Sequence[QuerySource],
     *,
     loaded_at: str,
 ) -> str:
-    """The page.
+    """Render the page.
 
     Args:
-        answers: Of every one of `QUERIES`.
-        paths: Of `suspect_paths`, one each.
-        sources: Where each number comes from, by query.
-        path_sources: The same for ``paths``.
-        loaded_at: When the dump was loaded, as text.
+        answers: Answers of `report_queries`, by query.
+        paths: Answers of `suspect_paths`, in their order.
+        sources: The queries of ``answers``, by name.
+        path_sources: The queries of ``paths``.
+        loaded_at: When the dump was loaded, in ISO 8601.
     """
     (dump,) = answers["dump"].dicts()
-    reachable = cast("int", dump["reachable_bytes"])
     suspects = [
         _suspect(row, found, source)
         for row, found, source in zip(
             answers["leak-suspects"].dicts(), paths, path_sources, strict=True
         )
-    ]
-    by_type = merged_tiles(answers["type-tree"])
-    top = by_type[0] if by_type else whole_heap(reachable)
-    tiles = dominator_tiles(answers["dominator-treemap"], top)
-    charts = [
-        Chart(
-            "objects",
-            "Dominator tree",
-            "Area is retained bytes: what goes if the object goes. Each object lies in "
-            "the one that alone keeps it alive.",
-            "treemap",
-            tiles,
-            sources["dominator-treemap"],
-        ),
-        Chart(
-            "types",
-            "The same by type",
-            "The dominator tree, its objects merged where they and all above them are "
-            "of the same types. Many small things that add up show here.",
-            "treemap",
-            by_type,
-            sources["type-tree"],
-        ),
-        Chart(
-            "root-paths",
-            "Root paths",
-            "The shortest way from a root to each object, merged by type, roots at "
-            "the top. Width is the bytes of all objects that hang there.",
-            "icicle",
-            merged_tiles(answers["root-path-tree"]),
-            sources["root-path-tree"],
-        ),
     ]
     panels = [
         filled(panel, answers[panel.query])
@@ -173,27 +123,32 @@ def report_page(
         ],
         policy=POLICY,
         suspects=suspects,
-        charts=[chart for chart in charts if len(chart.tiles) > 1],
+        no_suspects=NO_SUSPECTS,
+        charts=_charts(answers, sources),
         panels=panels,
         timeline=timeline(answers["gc-timeline"]),
         sources=sources,
     )
 
 
-def _suspect(row: dict[str, object], paths: Answer, source: Source) -> Suspect:
-    is_pile = row["address"] == row["pile_address"]
+def _suspect(
+    row: dict[str, object], paths: Answer, source: QuerySource
+) -> SuspectSection:
+    is_point = row["address"] == row["pile_address"]
     found = paths.dicts()
     texts = [
         path_tree([str(path["root"]), *cast("list[str]", path["steps"])])
         for path in found
     ]
-    return Suspect(
-        sentence(row),
+    return SuspectSection(
+        str(row["why"]),
         str(row["type"]),
         str(row["address"]),
         cast("int", row["retained_bytes"]),
         cast("float", row["share"]),
-        "" if is_pile else f"{caption_of(str(row['pile_type']))} {row['pile_address']}",
+        ""
+        if is_point
+        else f"{caption_of(str(row['pile_type']))} {row['pile_address']}",
         picture(paths_of_object(found)) if found else None,
         "\n".join(texts),
         source,
@@ -205,12 +160,12 @@ class Chart:
     """A tree to be drawn.
 
     Attributes:
-        name: Its name among the page's parts.
+        name: Id of its section.
         title: Heading.
         note: How to read it.
         form: ``treemap`` or ``icicle``.
-        tiles: The tree.
-        source: Where it comes from.
+        tiles: The tree, parents before children.
+        source: The query of the tree.
     """
 
     name: str
@@ -218,11 +173,11 @@ class Chart:
     note: str
     form: str
     tiles: list[Tile]
-    source: Source
+    source: QuerySource
 
     @property
     def first(self) -> list[Tile]:
-        """The largest tiles of the first level."""
+        """The largest children of the top."""
         top = [tile for tile in self.tiles if tile.parent == 0]
         return sorted(top, key=lambda tile: -tile.total_bytes)[:TILES_SHOWN_FIRST]
 
@@ -232,7 +187,7 @@ class Chart:
         return any(tile.address for tile in self.tiles)
 
     def data(self) -> str:
-        """Its tree for the script, column by column; each type stands there once."""
+        """Return the tree as JSON for the script, by column, each type once."""
         types: dict[str, int] = {}
         for tile in self.tiles:
             types.setdefault(tile.type_name, len(types))
@@ -268,3 +223,42 @@ class Chart:
                 ],
             }
         )
+
+
+def _charts(
+    answers: Mapping[str, Answer], sources: Mapping[str, QuerySource]
+) -> list[Chart]:
+    """Return the charts that have something to draw."""
+    (dump,) = answers["dump"].dicts()
+    by_type = merged_tiles(answers["type-tree"])
+    top = by_type[0] if by_type else whole_heap(cast("int", dump["reachable_bytes"]))
+    tiles = dominator_tiles(answers["dominator-treemap"], top)
+    charts = [
+        Chart(
+            "objects",
+            "Dominator tree",
+            "Area is retained size. Each object is inside its immediate dominator.",
+            "treemap",
+            tiles,
+            sources["dominator-treemap"],
+        ),
+        Chart(
+            "types",
+            "Dominator tree by type",
+            "The dominator tree, objects merged if they and all their dominators have "
+            "the same types. Shows many small objects that add up.",
+            "treemap",
+            by_type,
+            sources["type-tree"],
+        ),
+        Chart(
+            "root-paths",
+            "Root paths",
+            "The shortest path from a root to each object, merged by type, roots at "
+            "the top. Width is the shallow size of all objects on paths through a box.",
+            "icicle",
+            merged_tiles(answers["root-path-tree"]),
+            sources["root-path-tree"],
+        ),
+    ]
+    return [chart for chart in charts if len(chart.tiles) > 1]

@@ -1,4 +1,4 @@
-"""Tables of a page: what of an answer stands in which cell."""
+"""Tables of a report: which columns of an answer they show, and how."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LONGEST_NAME = 400
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The same table where there is little room, as text.
+    """The shorter form of a table in the text report.
 
     Attributes:
-        limit: Rows to ask for.
+        limit: Maximum number of rows.
         columns: Columns to show.
     """
 
@@ -33,13 +33,13 @@ class Panel:
     Attributes:
         query: Name of the query.
         title: Heading.
-        limit: Rows to ask for; 0 where it is no table of the page.
-        columns: Columns to show; a type also shows its namespace, if that is there.
+        limit: Maximum number of rows on the page; 0 if the page does not have it.
+        columns: Columns to show on the page.
         bar: The column whose values are drawn as bars.
-        note: How to read it.
-        empty: What to say where there are no rows; nothing leaves the panel out.
-        is_long: Whether it can be sorted and filtered.
-        brief: The table as text; ``None`` where it is only on the page.
+        note: How to read the table.
+        empty: Text if there are no rows; without it the panel is left out.
+        is_long: Whether the table can be sorted and filtered.
+        brief: The table in the text report; ``None`` if it is only on the page.
     """
 
     query: str
@@ -59,9 +59,9 @@ class Cell:
 
     Attributes:
         value: The number to sort by; ``None`` for text.
-        text: What to show.
-        full: All of it, where ``text`` is short for something.
-        share: Length of the bar, 0 to 1; ``None`` for none.
+        text: The text to show.
+        full: The full text, if ``text`` is shortened.
+        share: Length of the bar, 0 to 1; ``None`` for no bar.
     """
 
     value: int | float | None
@@ -71,15 +71,15 @@ class Cell:
 
 
 def filled(panel: Panel, answer: Answer) -> tuple[Panel, list[list[Cell]]]:
-    """A panel with those of its columns that have a value, and its rows."""
-    told = answer.told().columns
-    columns = tuple(column for column in panel.columns if column in told)
+    """Return the panel without its empty columns, and its rows."""
+    filled_columns = answer.without_empty_columns().columns
+    columns = tuple(name for name in panel.columns if name in filled_columns)
     panel = replace(panel, columns=columns or panel.columns)
     return panel, rows_of(panel, answer)
 
 
 def rows_of(panel: Panel, answer: Answer) -> list[list[Cell]]:
-    """A panel's rows."""
+    """Return the rows of a panel."""
     largest = max(
         (cast("int", value or 0) for value in answer.column(panel.bar))
         if panel.bar and answer.rows
@@ -108,6 +108,6 @@ def _cell(panel: Panel, column: str, value: object, largest: int) -> Cell:
 
 
 def short_of(name: str) -> str:
-    """``name`` fit to be shown, and not longer than a page can bear."""
+    """Return ``name`` printable, cut at `_LONGEST_NAME` characters."""
     name = printable(name)
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

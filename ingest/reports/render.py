@@ -1,7 +1,7 @@
-"""Answers as text: one function a form.
+"""Answers as text: one function for each output format.
 
-Text out of a dump is escaped here, for a terminal, for CSV and for Markdown: no
-type name can move a cursor, open a tag or break a table.
+Text from a dump is escaped here for terminals, CSV and Markdown: no type name can
+move the cursor, open a tag or break a table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
 
 class OutputFormat(StrEnum):
-    """How an answer is written."""
+    """Output format of an answer."""
 
     TABLE = "table"
     JSON = "json"
@@ -38,7 +38,7 @@ class OutputFormat(StrEnum):
 
 
 def cell(value: object) -> str:
-    """One value as a person reads it, fit for a terminal."""
+    """Format one value for a terminal."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -55,17 +55,17 @@ def cell(value: object) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """``text`` so that Markdown shows it as it is, in a table too."""
+    """Escape ``text`` for Markdown, including its tables."""
     return _MARKUP.sub(r"\\\1", printable(text)).replace("&", "&amp;")
 
 
 def width() -> int:
-    """Columns of the terminal, 80 where there is none."""
+    """Return the width of the terminal in columns, 80 without a terminal."""
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
 
 
 def folded(text: str, indent: str = "  ") -> str:
-    """``text`` in lines that fit the terminal, each with ``indent`` in front."""
+    """Wrap ``text`` to the width of the terminal, each line after ``indent``."""
     return (
         textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=indent)
         + "\n"
@@ -79,9 +79,9 @@ _BETWEEN = 2
 def table_text(
     columns: Sequence[str], rows: Sequence[Sequence[object]], indent: str = ""
 ) -> str:
-    """A table that fits the terminal, as text; long names fold.
+    """Format a table that fits the terminal; long names are wrapped.
 
-    Where the columns cannot stand side by side, each row stands as a block.
+    If the columns do not fit side by side, each row is a block of lines.
     """
     room = width() - len(indent)
     heads = [column.replace("_", " ") for column in columns]
@@ -100,7 +100,7 @@ def table_text(
         max(len(text) for text in [head, *(row[at] for row in cells)])
         for at, head in enumerate(heads)
     ]
-    # Names first; a number's heading folds well.
+    # Names first: the headings of numbers can be wrapped.
     for some in (False, True):
         chosen = [at for at, is_number in enumerate(numeric) if is_number is some]
         spare = _widen(needed, wanted, chosen, spare)
@@ -108,7 +108,7 @@ def table_text(
 
 
 def _widen(widths: list[int], wanted: list[int], chosen: list[int], spare: int) -> int:
-    """Share ``spare`` among the chosen columns that want it; returns what is left."""
+    """Widen the chosen columns by up to ``spare``; return what remains of it."""
     while spare > 0 and (narrow := [at for at in chosen if widths[at] < wanted[at]]):
         for at in narrow[:spare]:
             widths[at] += 1
@@ -156,7 +156,7 @@ def _grid(
 
 
 def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) -> str:
-    """Each row as lines of name and value, an empty line between rows."""
+    """Format each row as lines of name and value, with empty lines between rows."""
     widest = max(map(len, heads))
     blocks = []
     for row in cells:
@@ -170,31 +170,31 @@ def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) ->
 
 
 def write_table(answer: Answer) -> None:
-    """A table that fits the terminal; long names fold, empty columns are left out."""
-    shown = answer.told()
+    """Write a table that fits the terminal, without empty columns."""
+    shown = answer.without_empty_columns()
     text = table_text(shown.columns, shown.rows) if answer.rows else "no rows\n"
     sys.stdout.write(text)
 
 
 def write_json(answer: Answer) -> None:
-    """One array of objects; control characters are escaped as JSON does."""
+    """Write one array of objects; JSON escapes control characters."""
     json.dump(answer.dicts(), sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 
 def write_jsonl(answer: Answer) -> None:
-    """One object a line."""
+    """Write one object per line."""
     write_rows(answer.dicts())
 
 
 def write_rows(rows: Iterable[dict[str, object]]) -> None:
-    """One object a line, as rows come."""
+    """Write one object per line as the rows arrive."""
     for row in rows:
         sys.stdout.write(json.dumps(row) + "\n")
 
 
 def write_csv(answer: Answer) -> None:
-    """A header and one line a row; lists and maps as JSON."""
+    """Write a header and one line per row; lists and maps as JSON."""
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(map(printable, answer.columns))
     for row in answer.rows:
@@ -208,12 +208,12 @@ def _csv_cell(value: object) -> object:
 
 
 def write_markdown(answer: Answer) -> None:
-    """A table; numbers to the right."""
+    """Write a Markdown table."""
     sys.stdout.write(markdown_table(answer))
 
 
 def markdown_table(answer: Answer) -> str:
-    """The same as text."""
+    """Return a Markdown table, numbers aligned to the right."""
     heads = [markdown_text(column.replace("_", " ")) for column in answer.columns]
     lines = ["| " + " | ".join(heads) + " |"]
     marks = [
@@ -249,7 +249,7 @@ def write_answer(answer: Answer, form: OutputFormat) -> None:
 
 
 def list_queries(queries: Sequence[Query]) -> str:
-    """Names and titles, and the parameters that must be given."""
+    """List names, titles and required parameters of queries."""
     widest = max(len(query.name) for query in queries)
     lines = []
     for query in queries:
@@ -259,12 +259,12 @@ def list_queries(queries: Sequence[Query]) -> str:
         folded = textwrap.wrap(query.title + tail, room)
         lines.append(f"{query.name:<{widest}}  {folded[0]}")
         lines += [" " * (widest + 2) + line for line in folded[1:]]
-    lines += ["", "ingest queries NAME tells all of one; ingest query NAME runs it."]
+    lines += ["", "ingest queries NAME describes one; ingest query NAME runs it."]
     return "\n".join(lines)
 
 
 def describe(query: Query) -> str:
-    """All that a query's file says."""
+    """Describe a query: notes, parameters, columns and Cypher."""
     lines = [f"{query.name}: {query.title}", ""]
     lines += [f"  {line}" if line else "" for line in query.notes.splitlines()]
     lines += ["", "Parameters"]

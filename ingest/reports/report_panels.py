@@ -1,16 +1,30 @@
-"""The tables of the leak report, in their order: as text, and on its page.
+"""The parts of the leak report: its queries, and its tables in their order.
 
-A table is left out where it has no rows, unless it says what that means.
+A table without rows is left out, unless it has a text for that case.
 """
 
 from __future__ import annotations
 
 from ingest.reports.panels import Brief, Panel
 
+POLICY = (
+    "Weak references keep nothing alive; all other roots do, including the finalizer "
+    "queue. Retained bytes would be freed with the object, or with all instances of "
+    "the type."
+)
+NO_SUSPECTS = (
+    "None: no object, and no group of objects of one type, retains 10% or more of the "
+    "reachable heap."
+)
+UNREACHABLE = (
+    "No strong root reaches it: it is garbage, freed by the next collection that "
+    "examines it."
+)
+
 PANELS: tuple[Panel, ...] = (
     Panel(
         "retained-objects",
-        "Objects that retain most",
+        "Objects by retained size",
         limit=50,
         columns=(
             "type",
@@ -21,7 +35,7 @@ PANELS: tuple[Panel, ...] = (
             "root_distance",
         ),
         bar="retained_bytes",
-        note="Retained sizes nest: two rows may count the same bytes.",
+        note="Retained sizes nest: two rows can include the same bytes.",
         empty="nothing is reachable",
         is_long=True,
         brief=Brief(
@@ -30,7 +44,7 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "retained-types",
-        "Types whose instances together retain most",
+        "Types by retained size",
         empty="nothing is reachable",
         brief=Brief(
             10, ("type", "reachable_count", "reachable_bytes", "retained_bytes")
@@ -38,7 +52,7 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "type-histogram",
-        "Types",
+        "Type histogram",
         limit=500,
         columns=(
             "type",
@@ -50,8 +64,8 @@ PANELS: tuple[Panel, ...] = (
             "estimated_bytes",
         ),
         bar="shallow_bytes",
-        note="Shallow bytes are those of the instances alone; retained bytes are "
-        "what goes if all of them go, so they overlap and do not add up.",
+        note="Shallow bytes are those of the instances themselves; retained bytes "
+        "would be freed with all of them, so they overlap and do not add up.",
         empty="the dump has no objects",
         is_long=True,
         brief=Brief(
@@ -83,18 +97,18 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "roots-by-kind",
-        "Roots by kind",
+        "GC roots by kind",
         limit=20,
         columns=("kind", "root_count", "weak_count", "pinned_count", "retained_bytes"),
         bar="retained_bytes",
-        empty="the dump has no roots: all of it is garbage, or the file is cut",
+        empty="the dump has no roots: everything is garbage, or the file is truncated",
         brief=Brief(
             20, ("kind", "root_count", "weak_count", "pinned_count", "retained_bytes")
         ),
     ),
     Panel(
         "static-roots",
-        "Statics",
+        "Static fields",
         limit=50,
         columns=("type", "root_count", "retained_bytes", "largest_type"),
         bar="retained_bytes",
@@ -114,9 +128,9 @@ PANELS: tuple[Panel, ...] = (
             "target_bytes",
         ),
         bar="retained_bytes",
-        note="Who holds delegates, and whom they call. Retained bytes go with the "
-        "handlers; target bytes are what their targets retain, whoever else "
-        "holds those.",
+        note="By publisher (holder) and subscriber (target). Retained bytes are freed "
+        "with the handlers; target bytes are the retained sizes of their targets, "
+        "which may have other referrers.",
         is_long=True,
         brief=Brief(
             10,
@@ -143,7 +157,7 @@ PANELS: tuple[Panel, ...] = (
             "retained_bytes",
         ),
         bar="retained_bytes",
-        note="What timers keep alive until they are disposed of.",
+        note="Objects that timers keep alive until they are disposed of.",
         is_long=True,
         brief=Brief(
             10,
@@ -163,7 +177,7 @@ PANELS: tuple[Panel, ...] = (
             "retained_bytes",
         ),
         bar="retained_bytes",
-        note="Calls that wait, or tasks that are kept though they are done.",
+        note="Calls that are waiting, or completed tasks that are still referenced.",
         is_long=True,
         brief=Brief(
             10, ("method", "kind", "live_count", "live_bytes", "retained_bytes")
@@ -171,7 +185,7 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "born-between",
-        "New since the earlier dump",
+        "Allocated since the earlier dump",
         limit=100,
         columns=(
             "type",
@@ -183,7 +197,7 @@ PANELS: tuple[Panel, ...] = (
             "earlier",
         ),
         bar="shallow_bytes",
-        note="Objects that the dump before it in the trace does not have.",
+        note="Objects that are not in the previous dump of the trace.",
         is_long=True,
         brief=Brief(
             10,
@@ -199,7 +213,7 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "died-between",
-        "Gone since the earlier dump",
+        "Freed since the earlier dump",
         limit=100,
         columns=(
             "type",
@@ -210,12 +224,12 @@ PANELS: tuple[Panel, ...] = (
             "earlier",
         ),
         bar="shallow_bytes",
-        note="Objects of the dump before it in the trace that are no more.",
+        note="Objects of the previous dump of the trace that no longer exist.",
         is_long=True,
     ),
     Panel(
         "survivors-of-dump",
-        "There before already",
+        "Survived since the earlier dump",
         limit=100,
         columns=(
             "type",
@@ -227,16 +241,16 @@ PANELS: tuple[Panel, ...] = (
             "earlier",
         ),
         bar="shallow_bytes",
-        note="Objects that are in both dumps, wherever they were moved.",
+        note="Objects that are in both dumps, even if they were moved.",
         is_long=True,
     ),
     Panel(
         "allocation-sites",
-        "Where it was allocated",
+        "Allocation sites",
         limit=100,
         columns=("site", "reachable_bytes", "reachable_count", "type", "stack"),
         bar="reachable_bytes",
-        note="Functions of the program, by what they allocated and is alive.",
+        note="Functions of the program, by the reachable bytes that they allocated.",
         is_long=True,
         brief=Brief(10, ("site", "type", "reachable_count", "reachable_bytes")),
     ),
@@ -246,9 +260,8 @@ PANELS: tuple[Panel, ...] = (
         limit=50,
         columns=("type", "unreachable_count", "unreachable_bytes"),
         bar="unreachable_bytes",
-        note="What no strong root reaches: it goes at the next collection that "
-        "looks at it.",
-        empty="none: strong roots reach every object",
+        note="Unreachable objects: the next collection that examines them frees them.",
+        empty="none: every object is reachable",
         brief=Brief(10, ("type", "unreachable_count", "unreachable_bytes")),
     ),
     Panel(
@@ -279,8 +292,8 @@ PANELS: tuple[Panel, ...] = (
             "other_bytes",
         ),
         bar="used_bytes",
-        note="Other bytes are those of no object in the dump: free space, garbage,"
-        " padding.",
+        note="Other bytes belong to no object in the dump: free space, garbage, "
+        "padding.",
         brief=Brief(
             10,
             ("segment", "kind", "start", "used_bytes", "object_count", "other_bytes"),
@@ -301,8 +314,8 @@ PANELS: tuple[Panel, ...] = (
             "empty_share",
         ),
         bar="other_bytes",
-        note="Free bytes are holes that the runtime marks, other bytes are of no "
-        "object.",
+        note="Free bytes are gaps that the runtime has marked; other bytes belong to "
+        "no object.",
         brief=Brief(
             10,
             (
@@ -317,7 +330,7 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "gc-timeline",
-        "Collections",
+        "Garbage collections",
         limit=1000,
         columns=(
             "number",
@@ -332,7 +345,7 @@ PANELS: tuple[Panel, ...] = (
             "is_dump",
         ),
         bar="heap_bytes",
-        note="Those of the trace that the dump was in. Heap bytes are what each left.",
+        note="Collections of the trace. Heap bytes are the heap size after each.",
         is_long=True,
     ),
     Panel(
@@ -347,7 +360,7 @@ PANELS: tuple[Panel, ...] = (
             "largest_type",
         ),
         bar="retained_bytes",
-        note="What two isolates hold counts for both.",
+        note="Objects that two isolates refer to count for both.",
         brief=Brief(
             10,
             ("owner", "root_count", "static_count", "retained_bytes", "largest_type"),
@@ -366,17 +379,17 @@ PANELS: tuple[Panel, ...] = (
             "largest_address",
         ),
         bar="context_bytes",
-        note="A closure keeps its context, and so all variables of its scope.",
+        note="A closure keeps its context alive, and so all captured variables.",
         is_long=True,
         brief=Brief(10, ("function", "declared_in", "closure_count", "context_bytes")),
     ),
     Panel(
         "strings",
-        "Strings alike",
+        "Duplicate strings",
         limit=50,
         columns=("value", "length", "string_count", "wasted_bytes", "sample_address"),
         bar="wasted_bytes",
-        note="Wasted are the bytes of all of them but one.",
+        note="Wasted bytes are those of all copies but one.",
         is_long=True,
         brief=Brief(10, ("value", "string_count", "wasted_bytes", "sample_address")),
     ),
@@ -390,7 +403,7 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "domains",
-        "Domains",
+        "Application domains",
         limit=20,
         columns=("name", "object_count", "shallow_bytes"),
         bar="shallow_bytes",
@@ -398,9 +411,29 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "warnings",
-        "What was irregular in the dump",
+        "Irregularities in the dump",
         limit=20,
         columns=("warning",),
         brief=Brief(20, ("warning",)),
     ),
 )
+
+
+def report_queries(*, page: bool) -> dict[str, dict[str, str]]:
+    """Return the queries of the report with their parameters, by name.
+
+    Args:
+        page: For the HTML page, which has more and longer tables than the text.
+    """
+    queries: dict[str, dict[str, str]] = {"dump": {}, "leak-suspects": {"limit": "10"}}
+    if page:
+        # A long linked list takes one row for each of its objects, but is one tile.
+        queries["dominator-treemap"] = {"limit": "10000"}
+        queries |= {"type-tree": {}, "root-path-tree": {}}
+    else:
+        queries["dominator-treemap"] = {"limit": "500"}
+    for panel in PANELS:
+        limit = panel.limit if page else panel.brief.limit if panel.brief else 0
+        if limit:
+            queries[panel.query] = {"limit": str(limit)}
+    return queries

@@ -1,4 +1,4 @@
-"""Values for the script of a page."""
+"""JSON for the script of a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 
 def script_json(value: object) -> str:
-    """``value`` as JSON that no HTML parser reads as a tag, an entity or an end."""
+    """Return JSON that cannot be parsed as a tag, an entity or an end tag in HTML."""
     text = json.dumps(value, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

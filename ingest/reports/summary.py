@@ -1,4 +1,4 @@
-"""A dump in a few numbers, straight from its columns."""
+"""Summary of a dump, computed from its columns without a database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
 
-POLICY = "Weak references keep nothing alive; every other root does."
+POLICY = "Weak references keep nothing alive; all other roots do."
 
 
 def facts(
@@ -37,16 +37,16 @@ def facts(
     estimated: Mapping[str, int] = MappingProxyType({}),
     estimated_types: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> dict[str, object]:
-    """What ``info`` tells, as JSON can have it.
+    """Return the output of ``info`` as values for JSON.
 
     Args:
         graph: The heap.
-        metrics: Its measures.
-        source: The file.
-        sha256: Its digest, decompressed.
+        metrics: Its metrics.
+        source: Path of the file.
+        sha256: Digest of the decompressed file, hexadecimal.
         top: How many objects and types to list.
-        estimated: What the heap has, where the dump is a sample; by name.
-        estimated_types: The same of each type.
+        estimated: Estimates for the heap if the dump is a sample, by name.
+        estimated_types: Estimates for each type, by name.
     """
     kinds = Counter(RootKind(kind).label for kind in graph.root_kind.tolist())
     weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
@@ -96,28 +96,32 @@ def facts(
             for index in _largest(metrics.retained_bytes, graph, top)
         ],
         "top_types": _top_types(graph, metrics, top, estimated_types),
-        "suspects": [
-            {
-                "kind": suspect.kind,
-                "type": suspect.type_name,
-                "address": graph.address(suspect.object_index),
-                "objects": suspect.object_count,
-                "retained_bytes": suspect.retained_bytes,
-                "share": round(suspect.share, 4),
-                "accumulation_point": graph.address(suspect.pile_index),
-                "path": [
-                    f"{caption_of(graph.type_name(i))} {graph.address(i)}"
-                    for i in suspect.path
-                ],
-                "why": suspect.why,
-            }
-            for suspect in leak_suspects(graph, metrics)
-        ],
+        "suspects": _suspects(graph, metrics),
     }
 
 
+def _suspects(graph: HeapGraph, metrics: HeapMetrics) -> list[dict[str, object]]:
+    return [
+        {
+            "kind": suspect.kind,
+            "type": suspect.type_name,
+            "address": graph.address(suspect.object_index),
+            "objects": suspect.object_count,
+            "retained_bytes": suspect.retained_bytes,
+            "share": round(suspect.share, 4),
+            "accumulation_point": graph.address(suspect.pile_index),
+            "path": [
+                f"{caption_of(graph.type_name(i))} {graph.address(i)}"
+                for i in suspect.path
+            ],
+            "why": suspect.why,
+        }
+        for suspect in leak_suspects(graph, metrics)
+    ]
+
+
 def _largest(values: NDArray[np.int64], graph: HeapGraph, top: int) -> list[int]:
-    """Rows of the largest values that are not 0; of equals the lower id first."""
+    """Return the rows of the largest positive values; ties by object id."""
     top = min(top, len(values))
     if not top:
         return []
@@ -148,7 +152,7 @@ def _top_types(
 
 
 def write_facts(found: dict[str, object]) -> None:
-    """The same for a person."""
+    """Write the summary as text."""
     say = sys.stdout.write
     say(f"{printable(PurePath(str(found['source'])).name)}: {found['format']}\n\n")
     for name in (
@@ -181,13 +185,13 @@ def write_facts(found: dict[str, object]) -> None:
         say("\n" + folded(f"roots by kind: {listed}"))
     for domain in cast("list[dict[str, object]]", found["domains"]):
         name = printable(str(domain["name"])) or "(records outside any domain)"
-        ended = "" if domain["complete"] else ", not closed"
+        ended = "" if domain["complete"] else ", incomplete"
         took = domain["duration_ms"]
         took_text = "" if took is None else f", dumped in {took:,} ms"
         say(f"  domain: {name}{took_text}{ended}\n")
     _write_warnings(found)
-    _write_rows("Types that retain most", found["top_types"])
-    _write_rows("Objects that retain most", found["top_retained"])
+    _write_rows("Types by retained size", found["top_types"])
+    _write_rows("Objects by retained size", found["top_retained"])
     suspects = cast("list[dict[str, object]]", found["suspects"])
     if suspects:
         say("\nLeak suspects\n")

@@ -1,4 +1,4 @@
-"""The collections of a trace as a figure: how large each left the heap, and when."""
+"""Data for the chart of heap size after each collection of a trace."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from ingest.queries.answer import Answer
 
 LEAST = 2
-"""Fewer collections make no figure."""
+"""Fewest collections for a chart."""
 
 
 def timeline(collections: Answer) -> str:
-    """The rows of ``gc-timeline`` for the script, column by column.
+    """Return the rows of ``gc-timeline`` as JSON for the script, by column.
 
-    Empty where there is nothing to draw: too few, or none tells the heap's size.
+    Empty if there is nothing to draw: too few collections, or none with a heap size.
     """
     rows = collections.dicts()
     if len(rows) < LEAST or all(row["heap_bytes"] is None for row in rows):
@@ -31,9 +31,9 @@ def timeline(collections: Answer) -> str:
         "promoted_bytes",
         "is_dump",
     )
-    told: dict[str, list[object]] = {
+    found: dict[str, list[object]] = {
         column: [row[column] for row in rows] for column in columns
     }
     for column in ("reason", "mode"):
-        told[column] = [printable(str(row[column] or "")) for row in rows]
-    return script_json(told)
+        found[column] = [printable(str(row[column] or "")) for row in rows]
+    return script_json(found)

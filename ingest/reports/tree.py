@@ -1,4 +1,4 @@
-"""The top of a tree of bytes for a terminal: indented, with bars, one screen."""
+"""The top of a tree of sizes as text: indented, with bars, at most one screen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEEPEST_INDENT = 12
 
 @dataclass(slots=True)
 class _Line:
-    """A tile, or siblings of one type, and what is shown below it."""
+    """A tile, or siblings of one type, and the lines below it."""
 
     text: str
     total_bytes: int
@@ -32,21 +32,21 @@ class _Line:
 
 
 def tree_text(tiles: Sequence[Tile], indent: str = "  ") -> str:
-    """The largest tiles of a tree; bars and percentages are shares of all of it.
+    """Draw the largest tiles of a tree; bars and percentages are shares of the root.
 
-    Of several siblings of one type the largest stands alone, the others together.
+    Of more than two siblings of one type the largest is a line, the others another.
     """
-    whole = tiles[0].total_bytes
+    total = tiles[0].total_bytes
     children: list[list[int]] = [[] for _ in tiles]
     for place, tile in enumerate(tiles[1:], start=1):
         children[tile.parent].append(place)
-    top = _Line("", whole, 0)
+    top = _Line("", total, 0)
     waiting: list[tuple[int, int, _Line, _Line]] = []
 
     def open_(line: _Line) -> None:
         inside = [] if line.tile is None else _lines(tiles, children[line.tile])
         for below in inside:
-            if below.total_bytes >= _LEAST_SHARE * whole:
+            if below.total_bytes >= _LEAST_SHARE * total:
                 heappush(waiting, (-below.total_bytes, len(order), below, line))
                 order.append(below)
 
@@ -59,12 +59,12 @@ def tree_text(tiles: Sequence[Tile], indent: str = "  ") -> str:
         above.below.append(line)
         open_(line)
     return "".join(
-        f"{indent}{text}"[: width()].rstrip() + "\n" for text in _drawn(top, whole, 0)
+        f"{indent}{text}"[: width()].rstrip() + "\n" for text in _drawn(top, total, 0)
     )
 
 
 def _lines(tiles: Sequence[Tile], places: Sequence[int]) -> list[_Line]:
-    """Lines for siblings, the largest first."""
+    """Return lines for siblings, the largest first."""
     by_type: dict[tuple[str, bool], list[int]] = {}
     for place in sorted(places, key=lambda at: -tiles[at].total_bytes):
         tile = tiles[place]
@@ -82,13 +82,14 @@ def _lines(tiles: Sequence[Tile], places: Sequence[int]) -> list[_Line]:
     return found
 
 
-def _drawn(line: _Line, whole: int, depth: int) -> Iterator[str]:
-    # What waits longest is not the smallest: siblings of one type are one line.
+def _drawn(line: _Line, total: int, depth: int) -> Iterator[str]:
+    """Yield the lines below ``line``."""
+    # Sorted again: a line for siblings can be larger than one found before it.
     for below in sorted(line.below, key=lambda entry: -entry.total_bytes):
-        share = below.total_bytes / whole
+        share = below.total_bytes / total
         step = "  " * min(depth - 1, _DEEPEST_INDENT) + "└ " if depth else ""
         yield f"{share:>6.1%} {_bar(share)} {step}{printable(below.text)}"
-        yield from _drawn(below, whole, depth + 1)
+        yield from _drawn(below, total, depth + 1)
 
 
 def _bar(share: float) -> str:

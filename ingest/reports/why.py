@@ -1,4 +1,4 @@
-"""Why something is alive, told in text."""
+"""Why something is alive, as text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.queries.library import find
 from ingest.reports.render import cell, folded, table_text
+from ingest.reports.report_panels import UNREACHABLE
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
@@ -26,20 +27,20 @@ TYPE_QUERIES = ("root-paths-of-type", "owners-of-type", "objects-of-type")
 
 
 def source(query: str) -> str:
-    """The line that names a query, so that every number can be asked for again."""
+    """Return the line that names the query of a part."""
     return f"  (query: {query})\n"
 
 
 def path_tree(steps: list[str]) -> str:
-    """A path as an indented tree, each step below what refers to it.
+    """Return a path as an indented tree, each step below its referrer.
 
-    Runs of one type fold, and the middle of a very long path is left out.
+    Runs of one type are folded, and the middle of a very long path is left out.
     """
     shown = _without_runs(steps)
     if len(shown) > _MOST_STEPS:
         half = _MOST_STEPS // 2
         left = len(shown) - 2 * half
-        shown = [*shown[:half], f"… {left:,} steps more", *shown[-half:]]
+        shown = [*shown[:half], f"… {left:,} more steps", *shown[-half:]]
     lines = []
     for depth, step in enumerate(shown):
         indent = "  " * min(depth, _DEEPEST_INDENT)
@@ -49,7 +50,7 @@ def path_tree(steps: list[str]) -> str:
 
 
 def _without_runs(steps: list[str]) -> list[str]:
-    """Steps with runs of more than three of one type folded to their ends."""
+    """Fold runs of more than three steps of one type to their ends."""
     shown: list[str] = []
     begin = 0
     while begin < len(steps):
@@ -65,26 +66,23 @@ def _without_runs(steps: list[str]) -> list[str]:
 
 
 def _type(step: str) -> str:
-    """Field and type in a step, which may end in an address and a value."""
+    """Return the field and type of a step, without its address and value."""
     return _ADDRESS.sub("", step)
 
 
 def why_object(address: str, answers: dict[str, Answer]) -> str:
-    """All about one address; it can be an object in each of several domains."""
+    """Describe the objects of an address; each domain can have one."""
     parts = []
     for row in answers["object"].dicts():
         parts.append(_facts_of(address, row))
         domain = row["domain"]
         paths = _of_domain(answers["k-shortest-root-paths"], domain)
         if row["root_distance"] is None:
-            parts.append(
-                "\n  No strong root reaches it: it is garbage, and goes at the next "
-                "collection\n  that looks at it.\n"
-            )
+            parts.append("\n" + folded(UNREACHABLE))
         else:
             parts.append(_paths(paths))
             parts.append(_chain(_of_domain(answers["dominator-chain"], domain)))
-        parts.append(_sharing(row, answers["referrers-of"], domain))
+        parts.append(_referrers(row, answers["referrers-of"], domain))
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
 
@@ -97,10 +95,10 @@ def _facts_of(address: str, row: dict[str, object]) -> str:
     if row["missing"]:
         return f"{address}  an object that is referred to, but not in the dump\n"
     text = f"{address}  {name}\n"
-    text += f"  {cell(row['shallow_bytes'])} bytes itself, "
-    text += f"retains {cell(row['retained_bytes'])} bytes in "
-    text += f"{cell(row['retained_count'])} object"
-    text += "s" if row["retained_count"] != 1 else ""
+    text += f"  shallow size {cell(row['shallow_bytes'])} bytes, "
+    text += f"retained size {cell(row['retained_bytes'])} bytes "
+    text += f"({cell(row['retained_count'])} object"
+    text += "s)" if row["retained_count"] != 1 else ")"
     return text + "\n" + _details_of(row) + source("object")
 
 
@@ -117,7 +115,7 @@ _DETAILS = (
 
 
 def _details_of(row: dict[str, object]) -> str:
-    """What only some formats tell of an object; a line each."""
+    """Return the details that only some formats record, a line each."""
     text = ""
     if row["value"] is not None:
         text += folded(f"value: {printable(str(row['value']))}")
@@ -134,7 +132,7 @@ def _details_of(row: dict[str, object]) -> str:
 def _paths(rows: list[dict[str, object]]) -> str:
     if not rows:
         return ""
-    text = "Shortest ways from a root"
+    text = "Shortest paths from GC roots"
     text = f"{text}\n{source('k-shortest-root-paths')}"
     for row in rows:
         steps = cast("list[str]", row["steps"])
@@ -145,11 +143,10 @@ def _paths(rows: list[dict[str, object]]) -> str:
 def _chain(rows: list[dict[str, object]]) -> str:
     if not rows:
         return ""
-    text = (
-        f"Dominators: let go of any of these and it goes\n{source('dominator-chain')}"
-    )
+    text = "Dominators: freeing any of these frees the object\n"
+    text += source("dominator-chain")
     if len(rows) == 1:
-        return text + "    none but the roots: all that hold it must let go\n"
+        return text + "    none but the roots: all its referrers must release it\n"
     shown = rows[1:] if len(rows) <= _MOST_STEPS else [*rows[1:21], *rows[-19:]]
     columns = ("type", "address", "retained_bytes")
     cut = [
@@ -158,20 +155,20 @@ def _chain(rows: list[dict[str, object]]) -> str:
     ]
     text += table_text(columns, cut, indent="    ")
     if len(shown) < len(rows) - 1:
-        text += f"    ({len(rows) - 1 - len(shown):,} between them left out)\n"
+        text += f"    ({len(rows) - 1 - len(shown):,} more in between)\n"
     return text
 
 
-def _sharing(row: dict[str, object], referrers: Answer, domain: object) -> str:
+def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str:
     strong = [r for r in _of_domain(referrers, domain) if not r["weak"]]
     weak = [r for r in _of_domain(referrers, domain) if r["weak"]]
-    text = "Sharing: "
+    text = "Referrers: "
     text += f"{cell(row['referrer_count'])} reference"
     text += "s" if row["referrer_count"] != 1 else ""
     text += f" from objects, {cell(row['root_count'])} root"
     text += "s" if row["root_count"] != 1 else ""
     if weak:
-        text += ", some only weak"
+        text += ", some of them weak"
     text += f"\n{source('referrers-of')}"
     held = [
         {
@@ -193,15 +190,17 @@ def _sharing(row: dict[str, object], referrers: Answer, domain: object) -> str:
 
 
 def why_type(name: str, answers: dict[str, Answer]) -> str:
-    """All about the instances of one type."""
+    """Describe what keeps the instances of a type alive."""
     parts = [f"{printable(name)}\n"]
     paths = answers["root-paths-of-type"].dicts()
-    text = "Shortest ways from a root, merged by type\n" + source("root-paths-of-type")
+    text = "Shortest paths from GC roots, merged by type\n" + source(
+        "root-paths-of-type"
+    )
     if not paths:
-        text += "    no instance is reached by a strong root\n"
+        text += "    no instance is reachable\n"
     followed = sum(cast("int", row["instance_count"]) for row in paths)
     if followed == find("root-paths-of-type").defaults(0)["instances"]:
-        text += f"  (the {followed:,} instances that retain most)\n"
+        text += f"  (the {followed:,} instances with the largest retained sizes)\n"
     for row in paths:
         count = cast("int", row["instance_count"])
         text += (
@@ -214,12 +213,12 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
     for query, title, columns in (
         (
             "owners-of-type",
-            "Owners: nearest dominators that are no collection",
+            "Owners: nearest dominators that are not collections",
             ("owner_type", "owner_count", "instance_count", "shallow_bytes"),
         ),
         (
             "objects-of-type",
-            "Instances that retain most",
+            "Instances by retained size",
             ("address", "retained_bytes", "retained_count", "root_distance"),
         ),
     ):

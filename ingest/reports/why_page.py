@@ -1,4 +1,4 @@
-"""Why something is alive, as one HTML page: its root paths drawn, and tables."""
+"""Why something is alive, as one HTML page: a drawing of root paths, and tables."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, cast
 from ingest.queries.answer import Answer
 from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
-from ingest.reports.leaks import POLICY
 from ingest.reports.panels import Panel, filled
+from ingest.reports.report_panels import POLICY, UNREACHABLE
 from ingest.reports.why import path_tree
 from ingest.text import caption_of, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.reports.html import Source
+    from ingest.reports.html import QuerySource
 
 _PATHS, _CHAIN = "k-shortest-root-paths", "dominator-chain"
-_IF_TOLD = {
+_IF_RECORDED = {
     "generation": "generation",
-    "collections_survived": "collections that it outlived",
+    "collections_survived": "collections survived",
 }
-"""Of an object, what only some formats tell."""
+"""Figures of an object that only some formats record."""
 _MOST = 1000
 
 OBJECT_PANELS: tuple[Panel, ...] = (
@@ -32,13 +32,13 @@ OBJECT_PANELS: tuple[Panel, ...] = (
         _MOST,
         ("type", "address", "shallow_bytes", "retained_bytes", "retained_count"),
         "retained_bytes",
-        "Every way from a root leads through all of these, the object itself first. "
-        "Let go of any of them and it goes.",
-        "none but the roots: all that hold it must let go",
+        "Every path from a root passes through all of these; the first is the object "
+        "itself. Freeing any of them frees the object.",
+        "none: only roots dominate it; all its referrers must release it",
     ),
     Panel(
         "referrers-of",
-        "Sharing",
+        "Referrers",
         200,
         (
             "what",
@@ -50,7 +50,7 @@ OBJECT_PANELS: tuple[Panel, ...] = (
             "root_distance",
         ),
         "",
-        "All that refers to it.",
+        "Roots and objects that refer to it.",
         "nothing refers to it",
         is_long=True,
     ),
@@ -62,13 +62,13 @@ TYPE_PANELS: tuple[Panel, ...] = (
         100,
         ("owner_type", "owner_count", "instance_count", "shallow_bytes"),
         "shallow_bytes",
-        "The nearest dominators that are no collection.",
-        "it has no instances that a root reaches",
+        "The nearest dominators that are not collections.",
+        "none of its instances is reachable",
         is_long=True,
     ),
     Panel(
         "objects-of-type",
-        "Instances that retain most",
+        "Instances by retained size",
         100,
         (
             "address",
@@ -87,16 +87,16 @@ TYPE_PANELS: tuple[Panel, ...] = (
 
 
 def limits(panels: tuple[Panel, ...]) -> dict[str, str]:
-    """Rows to ask for, by query."""
+    """Return the limit of each panel, by query."""
     return {panel.query: str(panel.limit) for panel in panels}
 
 
 def object_page(
-    address: str, answers: Mapping[str, Answer], sources: Mapping[str, Source]
+    address: str, answers: Mapping[str, Answer], sources: Mapping[str, QuerySource]
 ) -> str:
-    """The page of one address.
+    """Render the page of one address.
 
-    It can be an object in each of several domains: then the one that retains most.
+    If several domains have an object with it, the one that retains most is shown.
     """
     found = answers["object"].dicts()
     row = max(found, key=lambda r: cast("int", r["retained_bytes"]))
@@ -104,22 +104,21 @@ def object_page(
     paths = mine[_PATHS].dicts()
     dominators = [str(value) for value in mine[_CHAIN].column("address")]
     nothing = (
-        "No strong root reaches it: it is garbage, and goes at the next collection "
-        "that looks at it."
+        UNREACHABLE
         if row["root_distance"] is None
-        else "No way was found that is short enough."
+        else "No path of at most 10,000 steps was found."
     )
     figures = [
-        ("retains", human_bytes(cast("int", row["retained_bytes"]))),
-        ("objects that go with it", f"{row['retained_count']:,}"),
-        ("its own bytes", f"{row['shallow_bytes']:,}"),
+        ("retained size", human_bytes(cast("int", row["retained_bytes"]))),
+        ("retained objects", f"{row['retained_count']:,}"),
+        ("shallow size", f"{row['shallow_bytes']:,} B"),
         (
-            "steps from a root",
+            "distance from a root",
             "none" if row["root_distance"] is None else f"{row['root_distance']:,}",
         ),
         *(
             (words, f"{row[name]:,}")
-            for name, words in _IF_TOLD.items()
+            for name, words in _IF_RECORDED.items()
             if row[name] is not None
         ),
     ]
@@ -127,7 +126,7 @@ def object_page(
     if row["missing"]:
         about, figures = "an object that is referred to, but not in the dump", []
     elif len(found) > 1:
-        about += f" · the largest of {len(found)} objects of that address"
+        about += f" · the largest of {len(found)} objects with that address"
     return render(
         "why.html",
         title=f"Why {address} is alive",
@@ -137,8 +136,8 @@ def object_page(
         figures=figures,
         policy=POLICY,
         head_source=sources["object"],
-        paths_title="Shortest ways from a root",
-        note="Each way leads through another holder; what several share stands once.",
+        paths_title="Shortest paths from GC roots",
+        note="Each path has a different referrer; shared parts are drawn once.",
         picture=picture(paths_of_object(paths, set(dominators[1:]))) if paths else None,
         has_dominators=len(dominators) > 1,
         subject_key="the object",
@@ -161,16 +160,17 @@ def _of_domain(answer: Answer, domain: object) -> Answer:
 
 
 def type_page(
-    name: str, answers: Mapping[str, Answer], sources: Mapping[str, Source]
+    name: str, answers: Mapping[str, Answer], sources: Mapping[str, QuerySource]
 ) -> str:
-    """The page of one type."""
+    """Render the page of one type."""
     paths = answers["root-paths-of-type"].dicts()
     texts = []
     for row in paths:
         steps = cast("list[str]", row["path"])
         texts.append(
-            f"{row['instance_count']:,} of them, retaining {row['retained_bytes']:,} "
-            "bytes\n" + path_tree([steps[0], *map(caption_of, steps[1:])])
+            f"{row['instance_count']:,} instances, retaining "
+            f"{row['retained_bytes']:,} bytes\n"
+            + path_tree([steps[0], *map(caption_of, steps[1:])])
         )
     return render(
         "why.html",
@@ -181,14 +181,13 @@ def type_page(
         figures=[],
         policy=POLICY,
         head_source=None,
-        paths_title="Shortest ways from a root, merged by type",
-        note="The numbers say how many of the instances that retain most are reached "
-        "on that way.",
+        paths_title="Shortest paths from GC roots, merged by type",
+        note="Numbers count the instances on a path, of those that retain most.",
         picture=picture(paths_of_type(paths)) if paths else None,
         has_dominators=False,
         subject_key="the type",
         paths="\n".join(texts),
-        nothing="No instance is reached by a strong root.",
+        nothing="No instance is reachable.",
         paths_source=sources["root-paths-of-type"],
         panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,

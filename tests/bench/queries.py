@@ -69,10 +69,12 @@ def main(name: str) -> None:
     from ingest.database.connection import connect
     from ingest.database.dumps import find_dump
     from ingest.queries.library import library
-    from ingest.reports import leaks, page, why
+    from ingest.reports import why
+    from ingest.reports.report_panels import report_queries
     from ingest.settings import settings
 
-    shown = {*leaks.QUERIES, *page.QUERIES, *why.OBJECT_QUERIES, *why.TYPE_QUERIES}
+    shown = {*report_queries(page=False), *report_queries(page=True)}
+    shown |= {*why.OBJECT_QUERIES, *why.TYPE_QUERIES}
     target = running_target(settings())
     assert target is not None
     with connect(target) as database:

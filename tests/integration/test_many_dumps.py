@@ -10,7 +10,7 @@ from ingest.database.ask import ask
 from ingest.database.dumps import delete, find_dump, list_dumps, unpublish
 from ingest.pipeline import load
 from ingest.queries.library import Query, library
-from ingest.reports import leaks
+from ingest.reports.report_panels import report_queries
 from tests.bench.heaps import write_heap
 from tests.bench.queries import arguments, subjects
 
@@ -74,7 +74,7 @@ def test_dropping_one_leaves_the_others_as_they_were(
     load_all(database, heaps)
     names = [path.stem for path in heaps]
     assert [dump.name for dump in list_dumps(database)] == names[::-1]
-    shown = [library()[name] for name in leaks.QUERIES]
+    shown = [library()[name] for name in report_queries(page=False)]
     asked = {name: shown for name in names}
     asked[names[3]] = asked[names[18]] = list(library().values())
     before = {name: state(database, name, asked[name]) for name in names}
@@ -102,7 +102,7 @@ def test_replacing_one_leaves_the_others_as_they_were(
 ) -> None:
     database = empty_database
     load_all(database, heaps[:6])
-    shown = [library()[name] for name in leaks.QUERIES]
+    shown = [library()[name] for name in report_queries(page=False)]
     names = [path.stem for path in heaps[:6]]
     before = {name: state(database, name, shown) for name in names}
     other = tmp_path / "other.gclog"

@@ -256,7 +256,7 @@ def test_collections_are_a_figure(
             "generation 1",
             "generation 2",
             "the dump",
-            "at 0: its heap is not told",
+            "at 0: heap size unknown",
         ]
         marks = page.evaluate(
             """document.querySelector("#gc-timeline .plot")._fullData.slice(1)
@@ -332,7 +332,7 @@ def test_a_query_is_copied(browser: Browser, pages: dict[str, Path]) -> None:
 def test_colours_change_on_a_button(browser: Browser, pages: dict[str, Path]) -> None:
     with opened(browser, pages["example"], scheme="dark") as seen:
         page = seen.page
-        assert page.locator("#theme").inner_text() == "Colours: as the system"
+        assert page.locator("#theme").inner_text() == "Colours: system"
         page.locator("#theme").click()
         assert page.locator("#theme").inner_text() == "Colours: light"
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")

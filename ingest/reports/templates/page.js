@@ -23,7 +23,7 @@
 
   // ------------------------------------------------------------ colours
 
-  const themes = { "": "as the system", light: "light", dark: "dark" };
+  const themes = { "": "system", light: "light", dark: "dark" };
   const root = document.documentElement;
   let printing = false;
   const isDark = () =>
@@ -111,7 +111,7 @@
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // No clipboard outside secure contexts, and where the user forbids it.
+      // No clipboard outside secure contexts, or if the user forbids it.
       const area = make("textarea", "", { readonly: "", class: "off" });
       area.value = text;
       document.body.append(area);
@@ -140,7 +140,7 @@
 
   // ------------------------------------------------------------ charts
 
-  // Paul Tol's "light" scheme: told apart by colour-blind eyes, with text on top.
+  // Paul Tol's "light" scheme: distinguishable with colour blindness, readable under text.
   const PALETTE = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff",
     "#44bb99", "#bbcc33", "#aaaa00"];
   const GROUND = [16, 20, 25];
@@ -158,13 +158,13 @@
     probe.remove();
     return found;
   };
-  // Plotly reads tags and entities in text: nothing of ours shall look like one.
+  // Plotly interprets tags and entities in text: escape them.
   const literal = (text) =>
     text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
   const AGES = ["gen 0", "gen 1", "gen 2", "large objects", "pinned objects"];
-  const WAYS = {
+  const COLOURINGS = {
     type: { title: "type", of: (data, at) => data.types[data.type[at]][0] },
     namespace: { title: "namespace", of: (data, at) => data.types[data.type[at]][2] || "(none)" },
     generation: {
@@ -194,7 +194,7 @@
       this.rest = new Set(this.data.rest);
       this.hasAddresses = this.data.address.some(Boolean);
       this.at = 0;
-      this.way = "type";
+      this.colouring = "type";
       this.startControls();
       this.show(0, false);
     }
@@ -203,7 +203,7 @@
       return this.data.labels[at] ?? this.data.types[this.data.type[at]][0];
     }
 
-    /** Neither the top, nor a kind of root, nor what is left out. */
+    /** Whether it is neither the top, nor a kind of root, nor a leaf for the rest. */
     isTyped(at) {
       return this.data.types[this.data.type[at]][1] !== "";
     }
@@ -211,12 +211,12 @@
     startControls() {
       this.section.querySelector(".controls").hidden = false;
       const select = this.section.querySelector("select");
-      for (const [name, way] of Object.entries(WAYS)) {
-        if (way.if && !way.if(this.data)) continue;
-        select.append(make("option", way.title, { value: name }));
+      for (const [name, colouring] of Object.entries(COLOURINGS)) {
+        if (colouring.if && !colouring.if(this.data)) continue;
+        select.append(make("option", colouring.title, { value: name }));
       }
       select.addEventListener("change", () => {
-        this.way = select.value;
+        this.colouring = select.value;
         this.repaint();
       });
     }
@@ -229,11 +229,11 @@
     }
 
     showCrumbs() {
-      const way = [];
-      for (let at = this.at; at >= 0; at = this.data.parent[at]) way.unshift(at);
+      const path = [];
+      for (let at = this.at; at >= 0; at = this.data.parent[at]) path.unshift(at);
       const list = this.section.querySelector(".crumbs");
       const hadFocus = list.contains(document.activeElement);
-      const items = way.map((at) => {
+      const items = path.map((at) => {
         const item = make("li");
         if (at === this.at) {
           item.append(make("span", clip(this.label(at), 60), { "aria-current": "true", tabindex: "-1" }));
@@ -273,22 +273,22 @@
         return row;
       });
       const said = `${this.label(this.at)}: ${bytes(data.bytes[this.at])}` +
-        (data.own[this.at] ? `, ${bytes(data.own[this.at])} of them its own` : "") +
-        (inside.length ? `; ${inside.length > rows.length ? `the largest ${rows.length} of ${count(inside.length)}` : count(inside.length)} inside` : "; nothing inside");
+        (data.own[this.at] ? `, shallow size ${bytes(data.own[this.at])}` : "") +
+        (inside.length ? `; ${inside.length > rows.length ? `the largest ${rows.length} of ${count(inside.length)}` : count(inside.length)} child${inside.length === 1 ? "" : "ren"}` : "; no children");
       this.section.querySelector(".level-said").textContent = said;
       table.tBodies[0].replaceChildren(...rows);
       if (hadFocus) this.section.querySelector(".crumbs [aria-current]").focus();
     }
 
-    /** Chooses a colour for each of the names that hold most; the same at each level. */
+    /** Chooses a colour for each of the largest names; the same at each level. */
     chooseColours() {
       const { data } = this;
-      const of = WAYS[this.way].of;
+      const of = COLOURINGS[this.colouring].of;
       const total = new Map();
       data.bytes.forEach((size, at) => {
         if (!this.isTyped(at)) return;
         const name = of(data, at);
-        // What lies in its like is counted there.
+        // Tiles inside a tile of the same name are counted there.
         if (!data.parent[at] || of(data, data.parent[at]) !== name) {
           total.set(name, (total.get(name) || 0) + size);
         }
@@ -304,16 +304,16 @@
         return item;
       });
       this.section.querySelector(".legend").replaceChildren(...items);
-      const whole = css("--code");
+      const background = css("--code");
       const roots = css("--root");
       return (at) => {
-        if (!at) return whole;
+        if (!at) return background;
         if (this.rest.has(at)) return other;
         return this.isTyped(at) ? chosen.get(of(data, at)) ?? other : roots;
       };
     }
 
-    /** What is drawn at a level: the largest tiles, and what is left out of each. */
+    /** The tiles drawn at a level: the largest, and one for the rest of each. */
     visible() {
       const { data } = this;
       const top = this.top();
@@ -327,14 +327,14 @@
       inside.sort((a, b) => data.bytes[b] - data.bytes[a] || a - b);
       const least = data.bytes[top] * LEAST_SHARE[data.form];
       const shown = [top, ...inside.slice(0, MOST_TILES).filter((at) => data.bytes[at] >= least)];
-      const kept = new Set(shown);
+      const chosen = new Set(shown);
       const tiles = shown.map((at) => ({
         id: String(at), above: at === top ? "" : String(data.parent[at]), at,
         label: this.label(at), size: data.bytes[at], many: data.count[at],
       }));
       for (const above of shown) {
-        const small = this.children[above].filter((at) => !kept.has(at));
-        const drawn = this.children[above].some((at) => kept.has(at));
+        const small = this.children[above].filter((at) => !chosen.has(at));
+        const drawn = this.children[above].some((at) => chosen.has(at));
         if (!small.length || (!drawn && above !== top)) continue;
         const size = small.reduce((sum, at) => sum + data.bytes[at], 0);
         const known = small.every((at) => data.count[at] !== null);
@@ -349,7 +349,7 @@
       const { data } = this;
       const lines = [];
       if (tile.at < 0) {
-        lines.push("left out here, for they are small");
+        lines.push("small objects, not drawn one by one");
       } else {
         lines.push(clip(data.types[data.type[tile.at]][1] || tile.label, 100));
         if (data.address[tile.at]) lines.push(data.address[tile.at]);
@@ -418,7 +418,7 @@
       });
     }
 
-    /** Text that was scaled down to fit until nobody can read it. */
+    /** Hides text that was scaled down until it is unreadable. */
     hideTinyText() {
       for (const text of all("text.slicetext", this.plot)) {
         const scale = /scale\(([\d.]+)/.exec(text.getAttribute("transform") || "");
@@ -426,7 +426,7 @@
       }
     }
 
-    /** What is at the top of the drawing: of a leaf that in which it lies. */
+    /** The top of the drawing: for a leaf, its parent. */
     top() {
       return this.children[this.at].length || !this.at ? this.at : this.data.parent[this.at];
     }
@@ -440,7 +440,7 @@
       if (this.drawn) Plotly.react(this.plot, [this.trace()], this.layout());
     }
 
-    /** Goes to where `show` is: inwards in a movement, then all that now has room. */
+    /** Moves to the tile of `show`: inwards with an animation, then redraws. */
     async move() {
       if (!this.drawn) return;
       const top = this.top();
@@ -449,7 +449,7 @@
           frame: { redraw: false, duration: MOVE_MS },
           transition: { duration: MOVE_MS, easing: "cubic-in-out" },
           mode: "immediate",
-        }).catch(() => {}); // another movement took its place
+        }).catch(() => {}); // another movement replaced it
       }
       if (top === this.top()) this.paint();
     }
@@ -457,12 +457,12 @@
 
   // ------------------------------------------------------------ collections
 
-  // A shape for each generation as well: colours alone do not tell them apart for all.
+  // A shape for each generation as well: not everybody can distinguish the colours.
   const OLD_AGES = [
     { title: "generation 0", colour: "#77aadd", symbol: "circle", swatch: "round" },
     { title: "generation 1", colour: "#eedd88", symbol: "square", swatch: "" },
     { title: "generation 2", colour: "#ee8866", symbol: "diamond", swatch: "turned" },
-    { title: "generation not told", colour: OTHER, symbol: "circle", swatch: "round" },
+    { title: "generation unknown", colour: OTHER, symbol: "circle", swatch: "round" },
   ];
   const NO_AGE = OLD_AGES.length - 1;
   const MOST_TICKS = 6;
@@ -493,13 +493,13 @@
       if (data.reason[at]) lines.push(clip(data.reason[at], 60));
       if (data.duration_us[at] !== null) lines.push(`took ${time(data.duration_us[at])}`);
       if (data.promoted_bytes[at] !== null) lines.push(`${bytes(data.promoted_bytes[at])} promoted`);
-      lines.push(data.heap_bytes[at] === null ? "heap not told" : `${bytes(data.heap_bytes[at])} after it`);
+      lines.push(data.heap_bytes[at] === null ? "heap size unknown" : `${bytes(data.heap_bytes[at])} after it`);
       return lines.map(literal).join("<br>");
     }
 
     traces() {
       const { data } = this;
-      const told = data.heap_bytes.flatMap((size, at) => (size === null ? [] : [at]));
+      const known = data.heap_bytes.flatMap((size, at) => (size === null ? [] : [at]));
       const marks = (places, marker) => ({
         type: "scatter", mode: "markers", cliponaxis: false, marker,
         x: places.map((at) => this.seconds[at]),
@@ -509,7 +509,7 @@
         type: "scatter", mode: "lines", hoverinfo: "skip", cliponaxis: false,
         line: { shape: "hv", width: 1.5, color: css("--accent") },
         fill: "tozeroy", fillcolor: css("--level"), opacity: 0.8,
-        x: told.map((at) => this.seconds[at]), y: told.map((at) => data.heap_bytes[at]),
+        x: known.map((at) => this.seconds[at]), y: known.map((at) => data.heap_bytes[at]),
       }];
       const dumps = data.is_dump.flatMap((is, at) => (is ? [at] : []));
       traces.push({
@@ -546,7 +546,7 @@
         font: { family: getComputedStyle(document.body).fontFamily, color: css("--ink") },
         xaxis: {
           ...axis, range: [first - room, last + room], showgrid: false, nticks: 8,
-          title: { text: "seconds since the trace began", font: { size: 12, color: css("--quiet") } },
+          title: { text: "seconds since the start of the trace", font: { size: 12, color: css("--quiet") } },
         },
         yaxis: {
           ...axis, range: [0, ticks.at(-1)], tickmode: "array", tickvals: ticks, ticktext: ticks.map(bytes),
@@ -559,7 +559,7 @@
         .map((age) => [age.title, age.swatch, shade(age.colour)]);
       const items = [["heap after a collection", "line", css("--accent")], ...used];
       if (this.data.is_dump.includes(true)) items.push(["the dump", "ring", css("--dominator")]);
-      const untold = this.data.heap_bytes.includes(null) ? [make("li", "at 0: its heap is not told")] : [];
+      const unknown = this.data.heap_bytes.includes(null) ? [make("li", "at 0: heap size unknown")] : [];
       this.section.querySelector(".legend").replaceChildren(...items.map(([title, swatch, colour]) => {
         const item = make("li");
         const mark = make("span", "", { class: swatch });
@@ -567,7 +567,7 @@
         else mark.style.background = colour;
         item.append(mark, title);
         return item;
-      }), ...untold);
+      }), ...unknown);
     }
 
     draw() {
@@ -598,7 +598,7 @@
     if (!charts.length || !library) return;
     const code = await unpacked(library.textContent);
     library.remove();
-    // The policy names the digest of this text: any other would not run.
+    // The policy lists the digest of this text: any other script would not run.
     document.head.append(make("script", code));
     for (const chart of charts) {
       await chart.draw();

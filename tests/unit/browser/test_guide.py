@@ -1,4 +1,4 @@
-"""The guide: a newcomer's tour, whatever a dump has for names."""
+"""The guide: a newcomer's tour, whatever the names in a dump."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ingest.queries.answer import Answer
 from ingest.queries.library import find, library, own_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from ingest.queries.library import Query
+    from ingest.browser.guide import Ask
 
 HOSTILE = (
     '<script>alert(1)</script><img src=x onerror=alert(1)>" data-exec="server'
@@ -28,7 +28,7 @@ NUMBERS = {"INTEGER": 1234, "FLOAT": 0.5}
 
 def answering(
     text: str = "Some.Type", rows: int = 1, *, empty: tuple[str, ...] = ()
-) -> Callable[[Query, Mapping[str, str]], Answer]:
+) -> Ask:
     """Answers every query with rows that its header allows."""
 
     def value(name: str, kind: str) -> object:
@@ -38,13 +38,17 @@ def answering(
             return [text]
         return NUMBERS.get(kind, text)
 
-    def ask(query: Query, given: Mapping[str, str]) -> Answer:
+    def answer(name: str, given: Mapping[str, str]) -> Answer:
+        query = find(name)
         query.bind(given, 7)
         row = tuple(value(column.name, column.type) for column in query.columns)
-        count = 0 if query.name in empty else rows
+        count = 0 if name in empty else rows
         return Answer(
             tuple(c.name for c in query.columns), tuple(row for _ in range(count))
         )
+
+    def ask(queries: Mapping[str, Mapping[str, str]]) -> dict[str, Answer]:
+        return {name: answer(name, given) for name, given in queries.items()}
 
     return ask
 
@@ -98,13 +102,13 @@ def test_it_has_the_slides_of_the_tour() -> None:
 
     titles = re.findall("<h3>(.*)</h3>", html)
     assert titles == [
-        "What is loaded: Some.Type",
+        "The dump: Some.Type",
         "Leak suspects",
         "Why is Type 0x1c15d2 alive?",
-        "What piles up below it",
-        "The biggest retainers",
-        "The biggest types",
-        "Statics",
+        "What it retains",
+        "Objects by retained size",
+        "Types by retained size",
+        "Static fields",
         "What to do next",
     ]
     assert html.count("<slide ") == html.count("</slide>") == len(titles)
@@ -172,11 +176,11 @@ def test_an_empty_dump_has_a_guide_too() -> None:
     html = guide(answering(empty=nothing), 7, STYLE)
 
     assert re.findall("<h3>(.*)</h3>", html) == [
-        "What is loaded: Some.Type",
+        "The dump: Some.Type",
         "Leak suspects",
         "What to do next",
     ]
-    assert "None: nothing keeps a tenth" in html
+    assert "None: no object, and no group" in html
 
 
 def test_without_suspects_it_follows_what_retains_most() -> None:

@@ -1,4 +1,4 @@
-"""Layers of small graphs: every edge leads down, and nothing lies on another."""
+"""Layers of small graphs: every edge points down, and nothing overlaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def acyclic(draw: st.DrawFn) -> tuple[int, Edges]:
 
 
 @given(acyclic())
-def test_a_layer_is_the_longest_way_to_it(graph: tuple[int, Edges]) -> None:
+def test_a_layer_is_the_longest_path_to_it(graph: tuple[int, Edges]) -> None:
     count, edges = graph
     longest = [0] * count
     for end in range(count):
@@ -44,13 +44,13 @@ def test_nothing_overlaps_and_edges_pass_each_layer(graph: tuple[int, Edges]) ->
             assert found.x[vertex] - half >= edge
             edge = found.x[vertex] + half + 5 - 1e-6
         assert edge <= found.width + 5
-    for (start, end), way in zip(edges, found.ways, strict=True):
-        assert (way[0], way[-1]) == (start, end)
-        rows = [row_of[vertex] for vertex in way]
+    for (start, end), path in zip(edges, found.paths, strict=True):
+        assert (path[0], path[-1]) == (start, end)
+        rows = [row_of[vertex] for vertex in path]
         assert rows == list(range(rows[0], rows[-1] + 1))
 
 
-def test_two_ways_do_not_cross() -> None:
+def test_two_edges_do_not_cross() -> None:
     #  0 -> 3, 1 -> 2
     found = layout(4, [(0, 3), (1, 2)], width=10, passing=1, gap=1)
 
@@ -60,6 +60,6 @@ def test_two_ways_do_not_cross() -> None:
     )
 
 
-def test_a_circle_is_refused() -> None:
-    with pytest.raises(ValueError, match="circle"):
+def test_a_cycle_is_refused() -> None:
+    with pytest.raises(ValueError, match="cycle"):
         layers(2, [(0, 1), (1, 0)])

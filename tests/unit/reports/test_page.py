@@ -16,14 +16,16 @@ import pytest
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
 from ingest.reports import html
-from ingest.reports.html import Source, chart_library
-from ingest.reports.page import QUERIES, report_page
+from ingest.reports.html import QuerySource, chart_library
+from ingest.reports.page import report_page
+from ingest.reports.report_panels import report_queries
 from ingest.reports.script import script_json
 from ingest.reports.why_page import object_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+QUERIES = report_queries(page=True)
 HOSTILE = "N.</script><script>x</script><img src=x onerror=y>\u202e\"'&lt;{{7*7}}"
 
 
@@ -49,12 +51,14 @@ def page(known: Mapping[str, Answer] = MappingProxyType({})) -> str:
     answers["dominator-treemap"] = row_for(
         "dominator-treemap", object=0, dominator=None, retained_bytes=900
     )
-    sources = {name: Source(name, f"{HOSTILE} {name}", "http://x/") for name in QUERIES}
+    sources = {
+        name: QuerySource(name, f"{HOSTILE} {name}", "http://x/") for name in QUERIES
+    }
     return report_page(
         answers,
         [row_for("k-shortest-root-paths")],
         sources,
-        [Source("k-shortest-root-paths", "MATCH", None)],
+        [QuerySource("k-shortest-root-paths", "MATCH", None)],
         loaded_at="2026-01-02T03:04:05Z",
     )
 
@@ -171,7 +175,7 @@ OBJECT_QUERIES = ("object", "k-shortest-root-paths", "dominator-chain", "referre
 def why_page_of(**known: object) -> str:
     answers = {name: row_for(name, domain=None) for name in OBJECT_QUERIES}
     answers["object"] = row_for("object", domain=None, **known)
-    sources = {name: Source(name, HOSTILE, "http://x/") for name in answers}
+    sources = {name: QuerySource(name, HOSTILE, "http://x/") for name in answers}
     return object_page("0x7", answers, sources)
 
 
@@ -191,7 +195,7 @@ def test_garbage_and_missing_objects_say_so() -> None:
         answers = {
             name: Answer(row_for(name).columns, ()) for name in OBJECT_QUERIES
         } | {"object": row_for("object", domain=None, **known)}
-        sources = {name: Source(name, "", None) for name in answers}
+        sources = {name: QuerySource(name, "", None) for name in answers}
         return object_page("0x7", answers, sources)
 
     assert "it is garbage" in without_paths(root_distance=None)
