@@ -1,4 +1,4 @@
-# heaproots. Everything runs in .venv; PYTHON chooses the interpreter it is made of.
+# heaproots. Everything runs in .venv, created with the interpreter PYTHON.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -15,12 +15,12 @@ ARGS   ?=
         suspects root-paths static-roots histogram unreachable browse test-docker \
         readme clean
 
-help: ## say what can be made
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
 	  awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 $(VENV)/.installed: pyproject.toml
-	@echo "making a virtual environment in $(VENV)"
+	@echo "creating a virtual environment in $(VENV)"
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
 	  sys.exit("Python 3.11 or later is needed, this is %d.%d: make PYTHON=python3.11 ..." % v[:2] if v < (3, 11) else 0)'
 	@$(PYTHON) -m venv $(VENV)
@@ -34,15 +34,15 @@ $(VENV)/.tools: $(VENV)/.installed
 	  $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"])')
 	@touch $@
 
-demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j, report on it
+demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and report on it
 	@$(INGEST) example --force $(VENV)/example.gclog
-	@echo "starting Neo4j on loopback (the first time it is fetched, about 150 MB)"
+	@echo "starting Neo4j on loopback (downloaded the first time, about 150 MB)"
 	@$(INGEST) load $(VENV)/example.gclog --name example
 	@$(INGEST) report --dump example
 	@echo
 	@$(INGEST) browse
 	@echo
-	@echo "the report as a page, to be opened in a web browser:"
+	@echo "the report as a page for a web browser:"
 	@$(INGEST) report --dump example --html example-report.html --force
 
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
@@ -55,7 +55,7 @@ lint: $(VENV)/.tools ## formatting, style, types
 	@$(BIN)/ruff check ingest tests
 	@$(BIN)/mypy
 
-bench: $(VENV)/.tools ## measure 1 million objects against peers and limits
+bench: $(VENV)/.tools ## measure 1 million objects against other tools and limits
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for more
@@ -67,7 +67,7 @@ readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
 	@docker compose -f docker/compose.yaml up --detach --wait
 
-down: ## stop it; its data stay
+down: ## stop Neo4j with Docker compose; the data remain
 	@NEO4J_PASSWORD=$${NEO4J_PASSWORD:-any} docker compose -f docker/compose.yaml down
 
 test-docker: $(VENV)/.tools ## integration tests through testcontainers, and the compose file
@@ -77,28 +77,28 @@ load: $(VENV)/.installed ## load DUMP=file.gclog
 	@test -n "$(DUMP)" || { echo "make load DUMP=file.gclog" >&2; exit 2; }
 	@$(INGEST) load "$(DUMP)"
 
-leak-report: $(VENV)/.installed ## the leak report of the newest dump
+leak-report: $(VENV)/.installed ## print the leak report of the newest dump
 	@$(INGEST) report
 
-suspects: $(VENV)/.installed ## leak suspects, each with its root path
+suspects: $(VENV)/.installed ## list leak suspects with their root paths
 	@$(INGEST) query leak-suspects --param limit=$(LIMIT)
 
-root-paths: $(VENV)/.installed ## why TYPE=name or OBJECT=0x1c15d2 is alive
+root-paths: $(VENV)/.installed ## print the root paths of TYPE=name or OBJECT=0x1c15d2
 	@test -n "$(TYPE)$(OBJECT)" || { echo "make root-paths TYPE=name or OBJECT=0x1c15d2" >&2; exit 2; }
 	@$(INGEST) why "$(TYPE)$(OBJECT)"
 
-static-roots: $(VENV)/.installed ## bytes that each type's statics hold
+static-roots: $(VENV)/.installed ## list bytes retained by static fields, by type
 	@$(INGEST) query static-roots --param limit=$(LIMIT)
 
-histogram: $(VENV)/.installed ## instances and bytes by type
+histogram: $(VENV)/.installed ## list instances and bytes by type
 	@$(INGEST) query type-histogram --param limit=$(LIMIT)
 
-unreachable: $(VENV)/.installed ## garbage by type
+unreachable: $(VENV)/.installed ## list garbage by type
 	@$(INGEST) query unreachable-types --param limit=$(LIMIT)
 
-browse: $(VENV)/.installed ## the address of Neo4j Browser
+browse: $(VENV)/.installed ## print the address of Neo4j Browser
 	@$(INGEST) browse
 
-clean: ## remove what make has made here (not loaded dumps)
+clean: ## remove everything that make created here (not loaded dumps)
 	@rm -rf $(VENV) example-report.html .test-cache .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

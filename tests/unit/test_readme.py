@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from tests.readme import PARTS, README, regenerated
+from tests.unit.test_layout import FLOORS, PACKAGE
 
 
 def test_generated_parts_are_fresh() -> None:
@@ -29,3 +30,35 @@ def test_every_module_of_the_package_is_where_the_readme_says() -> None:
     package = Path(__file__).parents[2]
     for path in re.findall(r"`((?:ingest|cypher|docker|tests)/[\w/.-]*)`", text):
         assert (package / path).exists(), path
+
+
+def test_the_map_shows_every_room_on_its_floor() -> None:
+    rows = re.findall(
+        r"^\| ([\d, ]+) \| (.*?) \|",
+        (PACKAGE / "README.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    shown = {}
+    for floors, names in rows:
+        rooms = [
+            name.strip("/").replace("/", ".") for name in re.findall("`(.*?)`", names)
+        ]
+        numbers = [int(number) for number in floors.split(", ")]
+        shown |= dict(
+            zip(
+                rooms,
+                numbers * len(rooms) if len(numbers) == 1 else numbers,
+                strict=False,
+            )
+        )
+
+    assert shown == FLOORS
+
+
+def test_every_file_that_the_map_names_exists() -> None:
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:[\w-]+/)+[\w./-]*)`", text):
+        if not re.search("NAME|hprof", path):
+            folder = PACKAGE.parent if path.startswith("tests/") else PACKAGE
+            found = folder / path
+            assert found.exists() or found.with_suffix(".py").exists(), path
