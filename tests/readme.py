@@ -1,4 +1,4 @@
-"""The generated parts of README.md: written here, compared in a test.
+"""The generated parts of README.md: written here, checked by a test.
 
 A part stands between ``<!-- NAME -->`` and ``<!-- end -->``.
 """
@@ -45,7 +45,7 @@ def exit_codes() -> str:
 
 
 def info_output() -> str:
-    """What ``ingest info`` says of the example dump."""
+    """Return the output of ``ingest info`` for the example dump."""
     from ingest.cli import main
 
     before = Path.cwd()
@@ -70,10 +70,10 @@ REPORT_LINES = 54
 
 
 def shown(command: str, out: str, lines: int | None = None) -> str:
-    """Output of a command as the README shows it, from the first line on."""
-    kept = out.splitlines()[:lines]
+    """Format a command and the first lines of its output for the README."""
+    first = out.splitlines()[:lines]
     cut = ["..."] if lines is not None and len(out.splitlines()) > lines else []
-    return "\n".join(["```text", f"$ {command}", *kept, *cut, "```", ""])
+    return "\n".join(["```text", f"$ {command}", *first, *cut, "```", ""])
 
 
 def tables_table() -> str:
@@ -94,12 +94,12 @@ PARTS = {
 
 
 def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) -> str:
-    """README's text with every generated part made anew.
+    """Return the README with all generated parts regenerated.
 
     Args:
-        text: README.md.
-        on_server: Parts that only a real server can give; left as they are, and
-            held by a test there, where they are not given.
+        text: The text of README.md.
+        on_server: Parts that need a server, by name. Parts that are not given stay
+            unchanged; a test with a server checks them.
     """
 
     def fresh(match: re.Match[str]) -> str:
@@ -114,13 +114,13 @@ def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) 
 
 
 def part(name: str) -> str:
-    """One part as it stands in README.md."""
+    """Return one part of README.md."""
     text = README.read_text(encoding="utf-8")
     return next(m["body"] for m in _PART.finditer(text) if m["name"] == name)
 
 
 def server_parts() -> dict[str, str]:
-    """What ``why`` and ``report`` say of the example, from the server in use."""
+    """Return the output of ``why`` and ``report`` for the example dump."""
     from ingest.cli import main
 
     parts = {}

@@ -1,1 +1,1 @@
-"""Questions as values: what a ``.cypher`` file says, and what it answers."""
+"""Queries as values: parsed ``.cypher`` files, and answers."""

@@ -1,1 +1,1 @@
-"""Values to text; nothing here reads a dump or asks a database."""
+"""Answers and metrics to text; nothing here reads a dump or runs a query."""

@@ -38,7 +38,7 @@ def test_the_map_shows_every_room_on_its_floor() -> None:
         (PACKAGE / "README.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
-    shown = {}
+    shown: dict[str, int] = {}
     for floors, names in rows:
         rooms = [
             name.strip("/").replace("/", ".") for name in re.findall("`(.*?)`", names)
