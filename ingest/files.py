@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EACCES, errno.EMLINK}
 
 
-class WholeFile:
-    """A file in the making.
+class OutputFile:
+    """A file being written for the user.
 
     Attributes:
         byte_count: Bytes written so far.
@@ -42,82 +42,123 @@ class WholeFile:
         Raises:
             IngestError: the disk is full, or gone.
         """
-        with _told(self._path):
+        with _explained(self._path):
             self._file.write(data)
         self._digest.update(data)
         self.byte_count += len(data)
 
 
 def check_writable(path: Path, *, force: bool) -> None:
-    """See that a file can be made at ``path``, before any work is done for it.
+    """Check that a file can be made at ``path``, before any work is done for it.
 
     Raises:
-        IngestError: it is there already and ``force`` is not given, or is a folder,
-            or its folder is missing.
+        IngestError: it exists and ``force`` is not given, or is a folder, or its
+            folder is missing.
     """
-    with _told(path):  # such as of a name that is too long
-        is_folder, is_there = path.is_dir(), path.exists()
+    with _explained(path):  # such as a name that is too long
+        is_folder, exists = path.is_dir(), path.exists()
         has_folder = path.parent.is_dir()
     if is_folder:
         raise IngestError(f"{path} is a folder; name a file in it")
-    if is_there and not force:
-        raise _is_there(path)
+    if exists and not force:
+        raise _already_exists(path)
     if not has_folder:
         raise IngestError(f"{path} cannot be written (no folder {path.parent})")
 
 
 @contextmanager
-def whole_file(path: Path, *, force: bool, private: bool) -> Iterator[WholeFile]:
-    """A file that gets its name at the end of the block, if nothing went wrong.
+def output_file(path: Path, *, force: bool, private: bool) -> Iterator[OutputFile]:
+    """A file for the user that gets its name when the block ends without an error.
 
-    Until then it lies beside ``path`` under another name; an exception removes it.
-    A device (or a pipe) takes no file in its place: it is written as it comes.
+    As `replaced_file`, but errors name the file and its digest is computed.
 
     Args:
         path: Its name.
-        force: Let it take the place of another, even of one that comes during the
-            block.
-        private: Only its owner may read it, and it takes the place of a link, as is
-            right for the secrets of a program. Else it may be read as the one before
-            it, or as the umask says, and goes where a link leads.
+        force: Replace an existing file, even one that appears during the block.
+        private: See `replaced_file`.
 
     Raises:
-        IngestError: it cannot be written, or is there already and ``force`` is not
-            given.
+        IngestError: it cannot be written, or exists and ``force`` is not given.
     """
     check_writable(path, force=force)
-    with _told(path):
-        target = path if private else path.resolve()
-        is_device = target.exists() and not target.is_file()
-        part, file = (target, target.open("wb")) if is_device else _part(target)
+    with _explained(path):
+        part = _Part(path, private=private)
     try:
-        try:
-            yield WholeFile(path, file)
-            with _told(path):
-                file.flush()
-                if not is_device:
-                    os.fsync(file.fileno())
-        finally:
-            with _told(path):
-                file.close()
-        if not is_device:
-            with _told(path):
-                if not private:
-                    part.chmod(_mode(target))
-                _name(part, target, force=force)
+        yield OutputFile(path, part.file)
+        with _explained(path):
+            part.publish(force=force)
     finally:
-        if not is_device:
-            part.unlink(missing_ok=True)
+        with _explained(path):
+            part.discard()
 
 
-def _part(path: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside ``path`` that only its owner may read."""
-    handle, name = tempfile.mkstemp(".part", f".{path.name}.", path.parent)
-    return Path(name), os.fdopen(handle, "wb")
+@contextmanager
+def replaced_file(path: Path, *, private: bool) -> Iterator[BinaryIO]:
+    """A file that replaces ``path`` when the block ends without an error.
+
+    Until then it lies beside ``path`` under another name; an error removes it. A
+    device or a pipe is not replaced: it is written to directly.
+
+    Args:
+        path: Its name.
+        private: Only its owner may read it, and a link at ``path`` is replaced, as
+            is right for secrets. Otherwise it has the mode of the file that it
+            replaces, or that of a new file, and a link is followed.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    part = _Part(path, private=private)
+    try:
+        yield part.file
+        part.publish(force=True)
+    finally:
+        part.discard()
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file by one with ``text`` that only its owner may read."""
+    with replaced_file(path, private=True) as file:
+        file.write(text.encode())
+
+
+class _Part:
+    """A file that is written beside its target; or the target, if it is a device."""
+
+    def __init__(self, path: Path, *, private: bool) -> None:
+        self._private = private
+        self._target = path if private else path.resolve()
+        self._is_device = self._target.exists() and not self._target.is_file()
+        if self._is_device:
+            self._path, self.file = self._target, self._target.open("wb")
+            return
+        handle, name = tempfile.mkstemp(  # mode 0600
+            ".part", f".{self._target.name}.", self._target.parent
+        )
+        self._path, self.file = Path(name), os.fdopen(handle, "wb")
+
+    def publish(self, *, force: bool) -> None:
+        """Make the file durable, and give it its name."""
+        self.file.flush()
+        if not self._is_device:
+            os.fsync(self.file.fileno())
+        self.file.close()
+        if not self._is_device:
+            if not self._private:
+                self._path.chmod(_mode(self._target))
+            _rename(self._path, self._target, force=force)
+
+    def discard(self) -> None:
+        """Close the file, and remove it unless it has its name."""
+        try:
+            self.file.close()
+        finally:
+            if not self._is_device:
+                self._path.unlink(missing_ok=True)
 
 
 def _mode(path: Path) -> int:
-    """Who may read and write the file that is there, or else a new one."""
+    """The mode of the existing file, or else of a new one."""
     if path.exists():
         return path.stat().st_mode
     mask = os.umask(0)
@@ -125,11 +166,11 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def _name(part: Path, path: Path, *, force: bool) -> None:
-    """Give the whole file its name."""
+def _rename(part: Path, path: Path, *, force: bool) -> None:
+    """Give the complete file its name."""
     if not force:
         try:
-            path.hardlink_to(part)  # unlike a rename, fails where there is one
+            path.hardlink_to(part)  # unlike a rename, fails if the name is taken
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
@@ -141,16 +182,16 @@ def _name(part: Path, path: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Tell a user of ``path`` what the system says of it."""
+def _explained(path: Path) -> Iterator[None]:
+    """Turn an error of the system into one that names ``path``."""
     try:
         yield
     except FileExistsError as error:
-        raise _is_there(path) from error
+        raise _already_exists(path) from error
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise IngestError(f"{path} cannot be written ({why})") from error
 
 
-def _is_there(path: Path) -> IngestError:
-    return IngestError(f"{path} is there already; --force overwrites it")
+def _already_exists(path: Path) -> IngestError:
+    return IngestError(f"{path} already exists; --force overwrites it")

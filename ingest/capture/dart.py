@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from ingest.capture import TIMEOUT_S
 from ingest.capture.vm_service import connected, short
 from ingest.errors import CaptureError
-from ingest.files import check_writable, whole_file
+from ingest.files import check_writable, output_file
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def capture(
         program = service.program()
         chosen = choose(program.isolates, isolate)
         path = output or Path(file_name(chosen[0].name))
-        with whole_file(path, force=force, private=True) as file:
+        with output_file(path, force=force, private=True) as file:
             for piece in service.snapshot(chosen[0]):
                 file.write(piece)
                 progress("capture", file.byte_count, None)

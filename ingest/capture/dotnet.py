@@ -27,7 +27,7 @@ from ingest.capture.dotnet_ipc import Provider, session
 from ingest.capture.dotnet_processes import find, is_stopped
 from ingest.capture.gc_events import GcEvents
 from ingest.errors import CaptureError
-from ingest.files import check_writable, whole_file
+from ingest.files import check_writable, output_file
 from ingest.progress import silent
 from ingest.readers.dotnet.gc_events import PROVIDER
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ingest.capture.dotnet_ipc import Session
     from ingest.capture.dotnet_processes import Target
-    from ingest.files import WholeFile
+    from ingest.files import OutputFile
     from ingest.progress import Progress
 
 SUFFIX = ".nettrace"
@@ -127,7 +127,7 @@ def capture(
             f"debugger, and cannot answer; let it go on: kill -CONT {target.pid}"
         )
     path = output or Path(file_name(target.name))
-    with whole_file(path, force=force, private=True) as file:
+    with output_file(path, force=force, private=True) as file:
         forget_types(target, timeout_s)
         taking = _Taking(target, file, timeout_s, buffer_mib, progress)
         events = taking.track(track_s) if track_s else taking.heap()
@@ -179,7 +179,7 @@ class _Taking:
     def __init__(
         self,
         target: Target,
-        file: WholeFile,
+        file: OutputFile,
         timeout_s: float,
         buffer_mib: int,
         progress: Progress,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ingest.cli.options import AsJson
-from ingest.errors import IngestError
+from ingest.files import output_file
 
 
 def example(
@@ -28,14 +28,9 @@ def example(
     if str(path) == "-":
         typer.echo(text, nl=False)
         return
-    try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\r\n") as out:
-            out.write(text)
-    except FileExistsError as error:
-        raise IngestError(f"{path} is there already; --force overwrites it") from error
-    except OSError as error:
-        raise IngestError(f"{path} cannot be written ({error.strerror})") from error
+    with output_file(path, force=force, private=False) as out:
+        out.write(text.replace("\n", "\r\n").encode())
     if as_json:
-        typer.echo(json.dumps({"path": str(path), "bytes": path.stat().st_size}))
+        typer.echo(json.dumps({"path": str(path), "bytes": out.byte_count}))
     else:
         typer.echo(f"wrote {path}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.files import whole_file
+from ingest.files import output_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ def write_file(path: Path, text: str) -> None:
     Raises:
         IngestError: it cannot be written.
     """
-    with whole_file(path, force=True, private=False) as file:
+    with output_file(path, force=True, private=False) as file:
         file.write(text.encode())
     typer.echo(f"wrote {path}")
 

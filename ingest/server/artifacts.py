@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import os
 import re
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ingest.errors import EmbeddedError
+from ingest.files import replaced_file
 from ingest.places import places
 
 if TYPE_CHECKING:
@@ -225,26 +225,18 @@ def _fetch_one(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
-        handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                sha256, sha1 = _receive(session, url, stream, cancelled)
-                stream.flush()
-                os.fsync(stream.fileno())
+        with replaced_file(target, private=True) as stream:
+            sha256, sha1 = _receive(session, url, stream, cancelled)
             if artifact.sha256:
-                whole = sha256 == artifact.sha256
+                is_right = sha256 == artifact.sha256
             else:
                 # Without a lock the repository's own sum is all there is to ask.
-                whole = _text(session, f"{url}.sha1").lower().split()[:1] == [sha1]
-            if not whole:
+                is_right = _text(session, f"{url}.sha1").lower().split()[:1] == [sha1]
+            if not is_right:
                 raise EmbeddedError(
                     f"{artifact}: wrong checksum of {url}: what was fetched has been "
                     "removed; try again, or correct the mirror (INGEST_MAVEN_URL)"
                 )
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise disk_error(error, places().cache) from error
     return sha256

@@ -23,11 +23,11 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ingest.errors import EmbeddedError
+from ingest.files import write_private
 
 _FOLDERS = ("conf", "dumps", "logs", "import", "plugins", "run", "lib")
 _FIRST = "data"
@@ -163,17 +163,3 @@ def _port(value: object) -> int:
     if type(value) is not int or not 0 < value < 65536:
         raise ValueError(value)
     return value
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace a file by one that only its owner can read, whole or not at all."""
-    handle, name = tempfile.mkstemp(".part", f".{path.name}.", path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:  # mkstemp made it 0600
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and who may read them."""
+"""Files that appear complete or not at all, and who may read them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import IngestError
-from ingest.files import whole_file
+from ingest.files import output_file
 
 
 def put_half(path: Path, *, private: bool) -> None:
-    with whole_file(path, force=False, private=private) as file:
+    with output_file(path, force=False, private=private) as file:
         file.write(b"half")
         assert not path.exists()
         raise ValueError("no more")
 
 
 def put_late(path: Path, *, private: bool) -> None:
-    with whole_file(path, force=False, private=private):
+    with output_file(path, force=False, private=private):
         path.write_bytes(b"faster")
 
 
 def put(path: Path, *, private: bool, force: bool = True) -> None:
-    with whole_file(path, force=force, private=private) as file:
+    with output_file(path, force=force, private=private) as file:
         file.write(b"new")
 
 
@@ -40,7 +40,7 @@ def test_a_file_is_not_there_before_its_end(tmp_path: Path, private: bool) -> No
 def test_what_comes_meanwhile_stays(tmp_path: Path, private: bool) -> None:
     path = tmp_path / "a"
 
-    with pytest.raises(IngestError, match="is there already; --force"):
+    with pytest.raises(IngestError, match="already exists; --force"):
         put_late(path, private=private)
 
     assert path.read_bytes() == b"faster"

@@ -166,7 +166,7 @@ def test_nothing_is_overwritten(ingest: Callable[..., Ran], folder: Path) -> Non
         for options in ([], ["-o", "main.dartheap"]):
             code, out, err = ingest("capture", "dart", address, *options)
             assert (code, out) == (1, "")
-            assert err.startswith("error: main.dartheap is there already; --force")
+            assert err.startswith("error: main.dartheap already exists; --force")
             assert kept.read_text() == "kept"
         assert "requestHeapSnapshot" not in vm.methods()
         assert ingest("capture", "dart", address, "--force")[0] == 0

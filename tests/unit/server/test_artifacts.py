@@ -169,7 +169,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
     def full(descriptor: int) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ingest.server.artifacts.os.fsync", full)
+    monkeypatch.setattr("ingest.files.os.fsync", full)
     with pytest.raises(EmbeddedError, match=r"is full: .* INGEST_HOME"):
         _fetch(artifact)
     assert _files(tmp_path) == []
