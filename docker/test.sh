@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# docker/test.sh PYTHON: the tests that need Docker, with a PYTHON that has the test
-# tools and heaproots[embedded].
+# docker/test.sh PYTHON: the tests that need Docker; PYTHON must have the test tools and
+# heaproots[embedded] installed.
 #
 # 1. the integration tests on a container of Neo4j, by testcontainers;
-# 2. docker/compose.yaml: up, load and query with the tool, keep the data, down;
-# 3. docker/Dockerfile: build the tool's image and run it beside that Neo4j.
+# 2. docker/compose.yaml: up, load and query with the tool, down without losing data;
+# 3. docker/Dockerfile: build the image of the tool and run it with that Neo4j.
 #
-# An engine that answers is used. Otherwise root on Debian gets one of its own: packages
-# from apt, everything else in a folder that is removed at the end; HEAPROOTS_DOCKER=given
-# forbids that. Where neo4j cannot be pulled, a stand-in is built (docker/standin).
+# A running Docker engine is used. Without one, root on Debian starts a temporary one:
+# packages from apt, everything else in a folder that is removed at the end, unless
+# HEAPROOTS_DOCKER=given. If neo4j cannot be pulled, a stand-in is built (docker/standin).
 #
-# Exit 0: all ran and passed. Exit 3: there is no engine, nothing ran. Otherwise: failed.
+# Exit 0: all passed. Exit 3: there is no engine, nothing ran. Otherwise: failed.
 set -euo pipefail
 python=${1:?usage: test.sh PYTHON}
 cd "$(dirname "$0")/.."
@@ -33,8 +33,8 @@ cleanup() {
   if [ -s "$work/up" ]; then
     compose down --volumes --remove-orphans --timeout 60 > /dev/null 2>&1
   fi
-  # testcontainers' own reaper is an image that may be out of reach; a killed test
-  # leaves its container. Ours bear a name of an image that nobody else uses.
+  # A killed test leaves its container, and the reaper image of testcontainers may be
+  # unavailable. Ours are recognised by an image name that nobody else uses.
   if [ -s "$work/image" ]; then
     docker ps --all --filter label=org.testcontainers=true --format '{{.ID}} {{.Image}}' |
       awk -v image="$test_image" '$2 == image || $2 == image ":latest" { print $1 }' |
@@ -56,7 +56,7 @@ install_packages() {
     command -v iptables > /dev/null && return
   say "installing Debian's Docker packages"
   "${apt[@]}" update > "$log" 2>&1 || return
-  # From Debian 13 on the client is a package of its own.
+  # Since Debian 13 the client is a separate package.
   ! apt-cache show docker-cli > /dev/null 2>&1 || wanted+=(docker-cli)
   "${apt[@]}" install "${wanted[@]}" iptables docker-compose >> "$log" 2>&1 ||
     { tail -n 20 "$log" >&2; return 1; }
@@ -67,8 +67,8 @@ start_engine() {
   unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
   [ ! -e /sys/class/net/docker0 ] || had_bridge=yes
   echo '{}' > "$work/daemon.json"
-  # Ports are forwarded by docker-proxy, so the machine's firewall stays as it is. A
-  # session of its own: Ctrl-C must not end it before its containers are removed.
+  # Ports are forwarded by docker-proxy, so the firewall is not changed. In a separate
+  # session, so that Ctrl-C does not end it before its containers are removed.
   setsid dockerd --host "$DOCKER_HOST" --config-file "$work/daemon.json" \
     --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/docker.pid" \
     --iptables=false --ip-forward=false --ip-masq=false --cgroup-parent "/$project" \
@@ -160,7 +160,7 @@ ingest() { "$python" -m ingest "$@"; }
 
 test_with_testcontainers() {
   say "1. integration tests on $image"
-  # The embedded server's own test needs no Docker, and ran in make test.
+  # The test of the embedded server needs no Docker; make test runs it.
   INGEST_TEST_NEO4J=testcontainers INGEST_TEST_IMAGE=$test_image \
     TESTCONTAINERS_RYUK_DISABLED=true \
     "$python" -m pytest -m server tests/integration tests/cypher \
@@ -190,7 +190,7 @@ test_compose() {
 import json, sys, urllib.request
 found = json.load(urllib.request.urlopen(sys.argv[1], timeout=10))
 assert found["neo4j_edition"] == "community", found
-assert found["bolt_direct"].endswith(sys.argv[2]), found  # what Browser connects to
+assert found["bolt_direct"].endswith(sys.argv[2]), found  # the address that Browser connects to
 END
 
   compose down > /dev/null 2>&1
@@ -210,7 +210,7 @@ test_tool_image() {
   say "3. docker/Dockerfile on $base"
   mkdir -m 755 "$work/dumps"
   mv "$work/example.gclog" "$work/dumps"
-  # The host's network: an engine of our own gives containers no way out.
+  # The network of the host: the temporary engine gives containers no network.
   docker build --network host --build-arg "PYTHON_IMAGE=$base" --tag "$test_image-tool" \
     --file docker/Dockerfile . > "$work/build.log" 2>&1 ||
     { tail -n 40 "$work/build.log" >&2; fail "docker/Dockerfile"; }
@@ -231,7 +231,7 @@ if ! find_engine || ! compose_found; then
   exit 3
 fi
 
-# Homes of its own: the user's settings, cache and database are not for tests.
+# Separate homes: tests must not use the settings, cache and database of the user.
 unset NEO4J_URI NEO4J_USERNAME NEO4J_PASSWORD NEO4J_DATABASE INGEST_NEO4J_VERSION
 "$python" -c 'import sys; from pathlib import Path; from tests.conftest import share_jars; share_jars(Path(sys.argv[1]))' "$work/home"
 export INGEST_HOME=$work/home NUMBA_CACHE_DIR=$PWD/.test-cache/kernels

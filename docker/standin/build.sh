@@ -2,8 +2,8 @@
 # docker/standin/build.sh PYTHON: build heaproots/neo4j-standin:VERSION, a stand-in
 # for the official neo4j:VERSION where no image can be pulled. Everything in it comes
 # from packages: glibc and busybox from Debian, Java from PyPI, Neo4j from Maven.
-# It keeps of the official contract NEO4J_AUTH, the NEO4J_* settings, uid 7474, the
-# ports, /data and /logs, and what it logs. No APOC, HTTPS or *_FILE secrets.
+# It supports NEO4J_AUTH, the NEO4J_* settings, uid 7474, the ports, /data and /logs,
+# and logs the same lines as the official image. No APOC, HTTPS or *_FILE secrets.
 #
 # Needs apt-get and dpkg-deb, a Docker engine, and a PYTHON with heaproots[embedded].
 set -euo pipefail
@@ -15,12 +15,12 @@ root=$work/root
 
 mkdir -p "$work/debs" "$root"/{etc,tmp,data,logs,usr/{bin,sbin,lib,lib64}} \
          "$root"/var/lib/neo4j/{conf,import,lib,plugins,run}
-# As Debian has merged them: some releases ship libc6 below /lib, some below /usr/lib.
+# Merged as in Debian: some releases ship libc6 below /lib, some below /usr/lib.
 ln -s usr/bin usr/sbin usr/lib usr/lib64 "$root"
 chmod 1777 "$root/tmp"
 (
   cd "$work/debs"
-  # apt fetches as another user where it can, who may not write here.
+  # By default apt downloads as another user, who cannot write here.
   download=(apt-get -q -o APT::Sandbox::User=root download libc6 busybox-static)
   "${download[@]}" > log 2>&1 || {
     apt-get -q update >> log 2>&1 && "${download[@]}" >> log 2>&1
@@ -55,7 +55,7 @@ tar -c -C "$root" --owner=7474 --group=7474 --numeric-owner . |
     --change 'LABEL org.opencontainers.image.description="A stand-in for neo4j:'"$version"', made from packages: no APOC, HTTPS or *_FILE secrets"' \
     --change 'LABEL heaproots.standin=true' \
     - "$image" > "$work/id"
-# Without its tag the one before would only take room; unless it runs somewhere.
+# The previous image has lost its tag: remove it, unless a container uses it.
 [ -z "$old" ] || docker rmi "$old" > /dev/null 2>&1 || true
 echo "built $image, a STAND-IN for neo4j:$version: no APOC, HTTPS or *_FILE secrets" >&2
 echo "$image"

@@ -1,6 +1,6 @@
 """Put Java and Neo4j into the root folder of the stand-in image; print the version.
 
-Both are what the embedded server runs on, brought by the tool's own code.
+Both are those of the embedded server, downloaded by the same code.
 """
 
 from __future__ import annotations

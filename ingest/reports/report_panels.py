@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from ingest.reports.panels import Brief, Panel
 
-POLICY = (
+LIVENESS = (
     "Weak references keep nothing alive; all other roots do, including the finalizer "
-    "queue. Retained bytes would be freed with the object, or with all instances of "
-    "the type."
+    "queue."
+)
+POLICY = (
+    f"{LIVENESS} Retained bytes would be freed with the object, or with all instances "
+    "of the type."
 )
 NO_SUSPECTS = (
     "None: no object, and no group of objects of one type, retains 10% or more of the "

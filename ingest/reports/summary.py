@@ -14,6 +14,7 @@ from ingest.analysis.suspects import leak_suspects
 from ingest.heap.graph import Irregularity, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
+from ingest.reports.report_panels import LIVENESS
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
-
-POLICY = "Weak references keep nothing alive; all other roots do."
 
 
 def facts(
@@ -199,7 +198,7 @@ def write_facts(found: dict[str, object]) -> None:
         say("\n" + folded(printable(str(suspect["why"]))))
         for depth, step in enumerate(cast("list[str]", suspect["path"])):
             say(f"  {'  ' * depth}└ {printable(step)}\n")
-    say(f"\n{POLICY}\n")
+    say("\n" + folded(LIVENESS, ""))
 
 
 def _write_warnings(found: dict[str, object]) -> None:
