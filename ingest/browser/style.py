@@ -60,6 +60,7 @@ NODES = {
     "GarbageCollection": NodeLook("#A23B72", "#742A52", "#FFFFFF", 60),
     "AllocationSite": NodeLook("#5B7F95", "#3E5A6B", "#FFFFFF", 60),
     "TypePath": NodeLook("#8E6BBF", "#65469A", "#FFFFFF", 60),
+    "Suspect": NodeLook("#D6336C", "#9C1F4B", "#FFFFFF", 80),
     "Object": NodeLook("#4C8EDA", "#2870C2", "#FFFFFF", 50),
 }
 ARROWS = {
@@ -81,6 +82,9 @@ ARROWS = {
     "HAS_PATH": ArrowLook("#8E6BBF", 1),
     "CONTAINS": ArrowLook("#8E6BBF", 2),
     "OF_TYPE": ArrowLook("#E3B448", 1),
+    "HAS_SUSPECT": ArrowLook("#D6336C", 1),
+    "SUSPECTS": ArrowLook("#D6336C", 3),
+    "ACCUMULATES_IN": ArrowLook("#D6336C", 2),
 }
 
 

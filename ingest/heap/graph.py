@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import InvalidGraph
+from ingest.text import caption_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -459,6 +460,23 @@ class HeapGraph:
         """The name of an object's type; ``<missing>`` for a placeholder."""
         row = int(self.type_index[index])
         return MISSING_TYPE_NAME if row < 0 else self.type_names[row]
+
+    def root_name(self, root: int) -> str:
+        """The kind of a root with its static field: ``static root in Game.events``."""
+        kind, container = int(self.root_kind[root]), int(self.root_type[root])
+        name = f"{RootKind(kind).label.replace('_', ' ')} root"
+        if container >= 0:
+            name += f" in {caption_of(self.type_names[container])}"
+        if self.root_field is None or (field := int(self.root_field[root])) < 0:
+            return name
+        return name + ("." if container >= 0 else " ") + self.field_names[field]
+
+    def field_name(self, reference: int) -> str | None:
+        """The field of a reference; ``[i]`` for element i, ``None`` if not recorded."""
+        if self.ref_field is None or self.ref_field[reference] == NO_FIELD:
+            return None
+        field = int(self.ref_field[reference])
+        return self.field_names[field] if field >= 0 else f"[{-1 - field}]"
 
 
 MISSING_TYPE_NAME = "<missing>"

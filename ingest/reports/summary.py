@@ -103,17 +103,14 @@ def _suspects(graph: HeapGraph, metrics: HeapMetrics) -> list[dict[str, object]]
     return [
         {
             "kind": suspect.kind,
-            "type": suspect.type_name,
+            "type": graph.type_name(suspect.object_index),
             "address": graph.address(suspect.object_index),
             "objects": suspect.object_count,
             "retained_bytes": suspect.retained_bytes,
             "share": round(suspect.share, 4),
-            "accumulation_point": graph.address(suspect.pile_index),
-            "path": [
-                f"{caption_of(graph.type_name(i))} {graph.address(i)}"
-                for i in suspect.path
-            ],
-            "why": suspect.why,
+            "accumulation_point": graph.address(suspect.accumulation_index),
+            "path": suspect.path,
+            "why": suspect.sentence,
         }
         for suspect in leak_suspects(graph, metrics)
     ]
@@ -196,7 +193,7 @@ def write_facts(found: dict[str, object]) -> None:
         say("\nLeak suspects\n")
     for suspect in suspects:
         say("\n" + folded(printable(str(suspect["why"]))))
-        for depth, step in enumerate(cast("list[str]", suspect["path"])):
+        for depth, step in enumerate(cast("list[str]", suspect["path"] or [])):
             say(f"  {'  ' * depth}└ {printable(step)}\n")
     say("\n" + folded(LIVENESS, ""))
 

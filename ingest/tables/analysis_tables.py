@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.tables.column import INT32, INT64, TEXT, Column, Table
+from ingest.tables.column import FLOAT, INT32, INT64, TEXT, TEXTS, Column, Table
 from ingest.tables.object_tables import row_number
 
 if TYPE_CHECKING:
@@ -139,6 +139,91 @@ TYPE_PATHS = Table(
             INT64,
             "shallow size of those",
             _type_path("rest_bytes"),
+        ),
+    ),
+)
+
+
+def _suspect(attribute: str) -> Source:
+    """Source of an attribute of `Suspect`."""
+    return lambda heap: [getattr(suspect, attribute) for suspect in heap.suspects]
+
+
+SUSPECTS = Table(
+    "suspects",
+    "leak suspects, the largest first",
+    lambda heap: len(heap.suspects),
+    (
+        Column("suspect", INT32, "row number, from 0", row_number, is_property=False),
+        Column(
+            "object",
+            INT32,
+            "row of `objects`: the object, or the one of the group that retains most",
+            _suspect("object_index"),
+            is_property=False,
+        ),
+        Column(
+            "type",
+            INT32,
+            "row of `types`",
+            lambda heap: [
+                int(heap.graph.type_index[suspect.object_index])
+                for suspect in heap.suspects
+            ],
+            is_property=False,
+        ),
+        Column(
+            "pile",
+            INT32,
+            "row of `objects`: the accumulation point, which may be the object itself",
+            _suspect("accumulation_index"),
+            is_property=False,
+        ),
+        Column(
+            "rank",
+            INT64,
+            "1 for the suspect that retains most",
+            lambda heap: range(1, len(heap.suspects) + 1),
+        ),
+        Column("kind", TEXT, "`single`, or `group` of one type", _suspect("kind")),
+        Column(
+            "type_name",
+            TEXT,
+            "short name of the type, for captions",
+            lambda heap: [
+                heap.captions[int(heap.graph.type_index[suspect.object_index])]
+                for suspect in heap.suspects
+            ],
+            free_text=True,
+        ),
+        Column(
+            "object_count",
+            INT64,
+            "1, or the number of objects in the group",
+            _suspect("object_count"),
+        ),
+        Column(
+            "retained_bytes",
+            INT64,
+            "retained size of all of them",
+            _suspect("retained_bytes"),
+        ),
+        Column("share", FLOAT, "of the reachable bytes, 0 to 1", _suspect("share")),
+        Column(
+            "path",
+            TEXTS,
+            "a shortest path from a root to the object, each object after its field; "
+            "absent if longer than 10,000 objects",
+            _suspect("path"),
+            absent=None,
+            free_text=True,
+        ),
+        Column(
+            "sentence",
+            TEXT,
+            "the suspect in a sentence",
+            _suspect("sentence"),
+            free_text=True,
         ),
     ),
 )

@@ -15,12 +15,13 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.merged import NOTHING, merged
+from ingest.analysis.suspects import leak_suspects
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.values import ValueKind
 from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
-from ingest.tables.series import addresses, from_end, nulls, scattered, texts_of
+from ingest.tables.series import addresses, from_end, scattered, texts_of
 from ingest.text import caption_of, namespace_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.merged import MergedTree
     from ingest.analysis.metrics import HeapMetrics
+    from ingest.analysis.suspects import Suspect
     from ingest.heap.graph import HeapGraph
 
     Flags = NDArray[np.bool_]
@@ -70,9 +72,7 @@ class HeapColumns:
 
     def type_name(self, rows: slice) -> pl.Series:
         """Short names of the objects' types."""
-        return self._caption(self.graph.type_index[rows])
-
-    def _caption(self, kinds: NDArray[np.int32]) -> pl.Series:
+        kinds = self.graph.type_index[rows]
         return self.captions.gather(from_end(kinds, len(self.captions)))
 
     def missing(self, rows: slice) -> Flags:
@@ -236,30 +236,19 @@ class HeapColumns:
         return lambda rows: texts_of(owners[rows], graph.owners)
 
     def root_name(self, rows: slice) -> pl.Series:
-        """Kinds of roots with their static fields: ``static root in Game.events``."""
-        container, fields = self.graph.root_type[rows], self.root_field
-        unnamed = nulls(rows.stop - rows.start, pl.String)
-        return (
-            pl.DataFrame(
-                {
-                    "kind": self.root_kind(rows),
-                    "type": self._caption(container),
-                    "static": container >= 0,
-                    "field": unnamed if fields is None else fields(rows),
-                }
-            )
-            .select(
-                pl.col("kind").str.replace_all("_", " ", literal=True)
-                + " root"
-                + pl.when("static").then(" in " + pl.col("type")).otherwise(pl.lit(""))
-                + pl.when(pl.col("field").is_null())
-                .then(pl.lit(""))
-                .when("static")
-                .then("." + pl.col("field"))
-                .otherwise(" " + pl.col("field"))
-            )
-            .to_series()
+        """Kinds of roots with their static fields; each combination is named once."""
+        graph, count = self.graph, len(RootKind)
+        names = graph.root_type[rows].astype(np.int64) + 1
+        if graph.root_field is not None:
+            fields = np.maximum(graph.root_field[rows], -1).astype(np.int64) + 1
+            names = names * (len(graph.field_names) + 1) + fields
+        _, first, of = np.unique(
+            names * count + graph.root_kind[rows],
+            return_index=True,
+            return_inverse=True,
         )
+        texts = [graph.root_name(rows.start + at) for at in first.tolist()]
+        return pl.Series(texts, dtype=pl.String).gather(of.astype(np.uint32))
 
     # ------------------------------------------------------------ relationships
 
@@ -314,7 +303,7 @@ class HeapColumns:
         """int32: dominators of those."""
         return np.asarray(self.metrics.dominator[self.dominated[rows]])
 
-    # ------------------------------------------------------------ merged trees
+    # ------------------------------------------------------------ analysis
 
     @cached_property
     def merged(self) -> dict[str, MergedTree]:
@@ -324,6 +313,11 @@ class HeapColumns:
             "dominators": merged(graph, metrics.dominator),
             "root_paths": merged(graph, metrics.path_parent, by_root=True),
         }
+
+    @cached_property
+    def suspects(self) -> list[Suspect]:
+        """Leak suspects, the largest first."""
+        return leak_suspects(self.graph, self.metrics)
 
     @cached_property
     def type_paths(self) -> pl.DataFrame:

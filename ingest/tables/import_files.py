@@ -205,9 +205,10 @@ class _Writer:
                 frame = dump.tables.lazy(table.name)
                 found = sorted({*free} - dump.tables.absent(table.name))
             if found:
+                lists = pl.col(pl.List(pl.String)).list.join(LIST_SEPARATOR)
                 ends = pl.col(found).str.contains(_LINE_END).any()
-                row = frame.select(ends).collect(engine="streaming").row(0)
-                self.multiline |= any(row)
+                row = frame.select(found).with_columns(lists).select(ends)
+                self.multiline |= any(row.collect(engine="streaming").row(0))
 
 
 def _typed(column: Column) -> str:

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.tables.analysis_tables import DOMINATOR_TREE, TYPE_PATHS, TYPE_REFERENCES
+from ingest.tables.analysis_tables import (
+    DOMINATOR_TREE,
+    SUSPECTS,
+    TYPE_PATHS,
+    TYPE_REFERENCES,
+)
 from ingest.tables.column import Label, Link, Relationship
 from ingest.tables.dump_properties import DUMP_PROPERTIES
 from ingest.tables.object_tables import OBJECTS, REFERENCES, ROOTS, TYPES
@@ -42,6 +47,7 @@ TABLES: tuple[Table, ...] = (
     COLLECTIONS,
     ALLOCATION_SITES,
     TYPE_PATHS,
+    SUSPECTS,
 )
 
 LABELS: tuple[Label, ...] = (
@@ -90,6 +96,11 @@ LABELS: tuple[Label, ...] = (
         "objects whose paths from the top of a tree have the same types, merged",
         TYPE_PATHS,
         indexes=(("dump",),),
+    ),
+    Label(
+        "Suspect",
+        "a leak suspect: objects that retain a tenth of the reachable bytes or more",
+        SUSPECTS,
     ),
 )
 
@@ -272,6 +283,42 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
         "the type of the group's objects",
         TYPE_PATHS,
         "path",
+        "type",
+    ),
+    Relationship(
+        "HAS_SUSPECT",
+        "Dump",
+        "Suspect",
+        "the dump's leak suspects",
+        SUSPECTS,
+        None,
+        "suspect",
+    ),
+    Relationship(
+        "SUSPECTS",
+        "Suspect",
+        "Object",
+        "the object, or the one of the group that retains most",
+        SUSPECTS,
+        "suspect",
+        "object",
+    ),
+    Relationship(
+        "ACCUMULATES_IN",
+        "Suspect",
+        "Object",
+        "the accumulation point, which may be the object itself",
+        SUSPECTS,
+        "suspect",
+        "pile",
+    ),
+    Relationship(
+        "OF_TYPE",
+        "Suspect",
+        "Type",
+        "the type of the object or of the group",
+        SUSPECTS,
+        "suspect",
         "type",
     ),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from math import floor
 from re import fullmatch
 from typing import TYPE_CHECKING
 
@@ -193,45 +192,45 @@ def retained_objects(heap: Heap, min_bytes: int, limit: int) -> Rows:
     return rows[:limit]
 
 
-def _pile(heap: Heap, i: int, share: float) -> int:
+def _pile(heap: Heap, i: int) -> int:
     while True:
         heavy = [
             c
             for c in heap.children(i)
-            if heap.retained_bytes(c) >= share * heap.retained_bytes(i)
+            if heap.retained_bytes(c) >= 0.7 * heap.retained_bytes(i)
         ]
         if not heavy:
             return i
         i = heavy[0]
 
 
-def leak_suspects(heap: Heap, share: float, pile_share: float, limit: int) -> Rows:
+def leak_suspects(heap: Heap, limit: int) -> Rows:
     total = heap.bytes(heap.live)
     found = []
     crowds: dict[int, list[int]] = defaultdict(list)
     for i in heap.children(None):
         kind = heap.objects[i].type
-        if kind is not None and heap.retained_bytes(i) >= share * total:
+        if kind is not None and heap.retained_bytes(i) >= 0.1 * total:
             found.append(("single", i, 1, heap.retained_bytes(i)))
         elif kind is not None:
             crowds[kind].append(i)
     for crowd in crowds.values():
         together = sum(map(heap.retained_bytes, crowd))
-        if len(crowd) > 1 and together >= share * total:
+        if len(crowd) > 1 and together >= 0.1 * total:
             largest = min(crowd, key=lambda i: (-heap.retained_bytes(i), i))
             found.append(("group", largest, len(crowd), together))
     rows: list[Row] = []
     for kind_of, i, count, held in sorted(found, key=lambda f: (-f[3], f[1])):
-        pile, caption = _pile(heap, i, pile_share), heap.caption(i)
-        part = f"{floor(100 * held / total + 0.5)}% of the reachable heap alive"
+        pile, caption = _pile(heap, i), heap.caption(i)
+        part = f"{100 * held / total:.0f}% of the reachable heap"
         if kind_of == "group":
-            why = f"{count} instances of {caption} together keep {part}."
+            why = f"{count} instances of {caption} together retain {part}."
         elif pile == i:
-            why = f"One {caption} keeps {part}."
+            why = f"One {caption} retains {part}."
         else:
-            below = f"it piles up in one {heap.caption(pile)} below it"
-            why = f"One {caption} keeps {part}; {below}."
-        root, path = heap.shortest_root_paths(i)[0]
+            why = f"One {caption} retains {part}, accumulated in one "
+            why += f"{heap.caption(pile)}."
+        root, path = heap.first_root_path(i)
         rows.append(
             (
                 kind_of,

@@ -169,10 +169,7 @@ CASES: dict[str, Asked] = {
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
-    "leak-suspects": rows(ALL, {})
-    + rows("main dart dotnet", {"share": "0.01"})
-    + rows("main dart dotnet", {"share": "0.01", "pile_share": "0.95"})
-    + nothing("main", {"share": "0.9"}),
+    "leak-suspects": rows(ALL, {}) + rows("main", FIRST),
     "missing-references": rows("main domains dotnet", {})
     + rows("main", FIRST)
     + nothing("dart", {}),

@@ -6,6 +6,7 @@ the queries must answer is in `tests.cypher.answers`, which asks this model.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -336,6 +337,20 @@ class Heap:
             walks = self.walks(root.object, i, len(self.objects))
             found += [(root, path) for path in walks if root.object != i]
         return sorted(found, key=lambda pair: (len(pair[1]), pair[0].index, pair[1]))
+
+    def first_root_path(self, i: int) -> tuple[Root, tuple[int, ...]]:
+        """The first shortest path: roots and references in the order of the dump."""
+        strong = [root for root in self.roots if not root.weak]
+        before: dict[int, tuple[int, ...]] = {}
+        todo: deque[tuple[int, tuple[int, ...]]]
+        todo = deque((root.object, ()) for root in strong)
+        while i not in before:
+            at, path = todo.popleft()
+            if at not in before:
+                before[at] = (*path, at)
+                todo += [(target, before[at]) for target in self.objects[at].strong]
+        root = next(root for root in strong if root.object == before[i][0])
+        return root, before[i]
 
     def shortest_root_paths(self, i: int) -> list[tuple[Root, tuple[int, ...]]]:
         found = self.root_paths(i)

@@ -139,7 +139,7 @@ def test_report(loaded: Callable[..., Ran], tmp_path: Path) -> None:
     code, out, _ = loaded("report")
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    assert "1. One ScoreChangedEventHandler keeps 72% of the reachable heap" in out
+    assert "1. One ScoreChangedEventHandler retains 72% of the reachable heap" in out
     for query in ("dump", "leak-suspects", "type-histogram", "unreachable-types"):
         assert f"(query: {query})" in out
     file = tmp_path / "report.md"

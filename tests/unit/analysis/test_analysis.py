@@ -255,25 +255,27 @@ def test_suspects_are_single_and_grouped_and_say_why() -> None:
         [],
         roots=[0, 2, 3, 4],
         types=[0, 1, 2, 2, 3],
-        sizes=[10, 50, 9, 8, 2],
+        sizes=[30, 70, 9, 8, 2],
     )
     metrics = analyse(graph)
 
-    single, group = leak_suspects(graph, metrics, share=0.15)
+    single, group = leak_suspects(graph, metrics)
 
     assert (single.kind, single.object_index, single.retained_bytes) == (
         "single",
         0,
-        60,
+        100,
     )
-    assert single.pile_index == 1
-    assert single.path == (0,)
-    assert single.why == (
-        "One T0 keeps 76% of the reachable heap alive; it piles up in one T1 below it."
+    assert single.accumulation_index == 1
+    assert single.path == ("local root", f"T0 {graph.address(0)}")
+    assert single.sentence == (
+        "One T0 retains 84% of the reachable heap, accumulated in one T1."
     )
-    assert (group.kind, group.type_name, group.object_count) == ("group", "T2", 2)
+    assert (group.kind, group.object_index, group.object_count) == ("group", 2, 2)
     assert group.retained_bytes == 17
-    assert group.why.startswith("2 instances of T2 together keep 22%")
+    assert group.sentence == (
+        "2 instances of T2 together retain 14% of the reachable heap."
+    )
 
 
 def test_the_accumulation_point_stops_where_no_child_holds_most() -> None:

@@ -111,7 +111,7 @@ def test_info_for_a_person_fits_80_columns(
 
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    assert "One ScoreChangedEventHandler keeps 72% of the reachable heap" in out
+    assert "One ScoreChangedEventHandler retains 72% of the reachable heap" in out
     assert "warning: missing object: 1, first in line" in out
 
 

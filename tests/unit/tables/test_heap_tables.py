@@ -17,9 +17,11 @@ from ingest.tables.heap_tables import HeapTables
 from ingest.tables.mapping import counts, relationships
 from ingest.tables.schema import LABELS, RELATIONSHIPS, TABLES, tables_markdown
 from ingest.tables.series import addresses
+from tests.cypher.answers import leak_suspects
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, two_domains
+from tests.cypher.twin import Heap
 from tests.unit.graphs import small_graphs
 
 if TYPE_CHECKING:
@@ -68,7 +70,10 @@ def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
         "REFERENCES_TYPE": len(metrics.pair_count),
         "HAS_PATH": 2,
         "CONTAINS": sum(len(tree.parent) - 1 for tree in merged),
-        "OF_TYPE": sum(int((tree.kind >= 0).sum()) for tree in merged),
+        "OF_TYPE": sum(int((tree.kind >= 0).sum()) for tree in merged)
+        + len(tables.suspects),
+        **dict.fromkeys(("HAS_SUSPECT", "SUSPECTS", "ACCUMULATES_IN"),
+                        len(tables.suspects)),
     }  # fmt: skip
     found = counts(tables)
     assert found.relationships == {k: n for k, n in expected.items() if n}
@@ -188,3 +193,41 @@ def test_the_tree_hangs_from_the_dump() -> None:
         for i, d in enumerate(tables.metrics.dominator.tolist())
         if d >= -1
     )
+
+
+@given(small_graphs())
+def test_suspects_are_those_of_the_definition(graph: HeapGraph) -> None:
+    assert suspect_rows(tables_of(graph)) == leak_suspects(Heap(graph, ""), 1000)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [main_heap(), two_domains(), dart_heap(), dotnet_heap()],
+    ids=["main", "two", "dart", "dotnet"],
+)
+def test_suspects_have_paths_with_fields_and_values(graph: HeapGraph) -> None:
+    assert suspect_rows(tables_of(graph)) == leak_suspects(Heap(graph, ""), 1000)
+
+
+def suspect_rows(tables: HeapTables) -> list[tuple[object, ...]]:
+    """What the query answers, from the tables that it reads."""
+    objects = tables.part("objects", 0, tables.rows("objects"))
+    types = tables.part("types", 0, tables.rows("types"))
+    rows: list[tuple[object, ...]] = []
+    for row in tables.part("suspects", 0, tables.rows("suspects")).to_dicts():
+        pile = objects.row(row["pile"], named=True)
+        rows.append(
+            (
+                row["kind"],
+                types["name"][row["type"]],
+                objects["address"][row["object"]],
+                row["object_count"],
+                row["retained_bytes"],
+                row["share"],
+                types["name"][pile["type"]],
+                pile["address"],
+                row["path"],
+                row["sentence"],
+            )
+        )
+    return rows
