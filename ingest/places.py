@@ -1,7 +1,6 @@
-"""Where the tool keeps its files.
+"""Folders of the tool.
 
-The platform decides (XDG on Linux); ``INGEST_HOME`` moves all of it below one
-folder.
+Those of the platform (XDG on Linux), or all below ``INGEST_HOME`` if it is set.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ class Places:
     """Three folders of one user.
 
     Attributes:
-        cache: What can be fetched or compiled again: jars, kernels.
-        state: What cannot: the embedded database and its password.
+        cache: Files that can be downloaded or compiled again: jars, kernels.
+        state: The embedded database and its password.
         config: ``config.toml``, written by the user.
     """
 
@@ -31,7 +30,7 @@ class Places:
 
 
 def places() -> Places:
-    """The folders as the environment has them now; none is created."""
+    """Return the folders for the current environment, without creating them."""
     if home := os.environ.get("INGEST_HOME"):
         base = Path(home).expanduser().absolute()
         return Places(base / "cache", base / "state", base / "config")

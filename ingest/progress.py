@@ -1,7 +1,7 @@
-"""How work tells its progress without printing.
+"""The protocol by which long work reports its progress.
 
-Rooms below the command line take a `Progress` and call it; what it does with
-the call (a bar on a terminal, nothing in a pipe) is the command line's.
+Lower layers call a `Progress`; the command line decides how to show it (a bar on a
+terminal, nothing in a pipe).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """A sink for the steps of long work."""
+    """A callback for the progress of long work."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Say that ``done`` of ``total`` units of ``stage`` are done.
+        """Report that ``done`` of ``total`` units of ``stage`` are done.
 
         Args:
-            stage: What is being done, a few words.
-            done: Units so far; never falls within one stage.
-            total: All units, or ``None`` where nobody knows yet.
+            stage: Name of the stage, a few words.
+            done: Units done so far; never decreases within one stage.
+            total: Number of units, or ``None`` if unknown.
         """
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """Progress that tells nobody."""
+    """Report nothing."""

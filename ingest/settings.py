@@ -1,6 +1,6 @@
-"""What the user can set: the environment first, then ``config.toml``, then a default.
+"""User settings: environment variables, then ``config.toml``, then defaults.
 
-An environment variable that is set but empty counts as not set.
+An empty environment variable counts as not set.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ def _from(variable: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One user's choices.
+    """The settings of a user.
 
     Attributes:
-        neo4j_version: Of the embedded server, three numbers.
-        heap_mib: Java heap of the embedded server; ``None`` fits the machine.
-        page_cache_mib: Its page cache; ``None`` fits the machine.
-        maven_url: The Maven repository its jars come from.
-        uri: A server of the user's own; ``None`` means the embedded one.
-        username: At that server.
-        password: At that server.
-        database: At that server.
+        neo4j_version: Version of the embedded server, three numbers.
+        heap_mib: Java heap of the embedded server, MiB; ``None`` adapts to the machine.
+        page_cache_mib: Its page cache, MiB; ``None`` adapts to the machine.
+        maven_url: Maven repository for its jars.
+        uri: Address of another server; ``None`` for the embedded one.
+        username: User at that server.
+        password: Password at that server.
+        database: Database at that server.
 
     Raises:
-        IngestError: If a value cannot be meant.
+        IngestError: A value is invalid.
     """
 
     neo4j_version: str = field(
@@ -83,11 +83,11 @@ _WHOLE_NUMBERS = ("heap_mib", "page_cache_mib")
 
 
 def settings() -> Settings:
-    """The settings as the environment and ``config.toml`` have them now.
+    """Return the current settings of the environment and ``config.toml``.
 
     Raises:
-        IngestError: If ``config.toml`` cannot be read or has an unknown key, or a
-            value is of the wrong kind.
+        IngestError: ``config.toml`` cannot be read or has an unknown key, or a value
+            has the wrong type.
     """
     chosen: dict[str, object] = _from_file(places().config / "config.toml")
     for entry in fields(Settings):

@@ -1,7 +1,7 @@
-"""Text that came out of a dump, made fit to be shown.
+"""Escaping and shortening of text from dumps.
 
-A type name is whatever the dump says: terminal escapes, line breaks,
-right-to-left marks. It is stored as it is and escaped where it is shown.
+A type name can contain anything: terminal escapes, line breaks, right-to-left marks.
+It is stored unchanged and escaped wherever it is shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def printable(text: str) -> str:
-    r"""``text`` with every control or format character as a ``\x1b`` escape."""
+    r"""Escape every control or format character of ``text``, as in ``\x1b``."""
     if text.isprintable():
         return text
     return "".join(
@@ -29,20 +29,20 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same, but line ends stay."""
+    """Escape like `printable`, except line ends."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def _head(name: str) -> str:
-    """The part of a type name before its generic arguments or signature."""
+    """Return the part of a type name before its generic arguments or signature."""
     return re.split(r"[`<\[({]", name, maxsplit=1)[0]
 
 
 def namespace_of(type_name: str) -> str:
-    """The namespace (or library) of a type name; empty where it has none.
+    """Return the namespace or library of a type name; empty if it has none.
 
-    ``System.Collections.Generic.List`1[[System.String]]`` lies in
-    ``System.Collections.Generic``, ``dart:core::_Type`` in ``dart:core``.
+    That of ``System.Collections.Generic.List`1[[System.String]]`` is
+    ``System.Collections.Generic``, that of ``dart:core::_Type`` is ``dart:core``.
     """
     head = _head(type_name)
     for mark in ("::", "."):
@@ -53,15 +53,15 @@ def namespace_of(type_name: str) -> str:
 
 
 def titled(caption: str, value: object) -> str:
-    """A caption with what the object holds behind it, if anything."""
+    """Append the value of an object to its caption, if it has one."""
     return f'{caption} "{value}"' if value else caption
 
 
 def caption_of(type_name: str) -> str:
-    """A type name short enough to stand in a circle.
+    """Return a short type name, for the caption of a node.
 
-    Namespaces and assembly names go, of generic arguments too; at most
-    `CAPTION_LENGTH` characters stay.
+    Without namespaces and assembly names, also in generic arguments, and with at most
+    `CAPTION_LENGTH` characters.
     """
     short = _QUALIFIER.sub("", _ASSEMBLY.sub("", type_name[:4096])) or type_name
     if len(short) <= CAPTION_LENGTH:
@@ -70,7 +70,7 @@ def caption_of(type_name: str) -> str:
 
 
 def human_bytes(count: int) -> str:
-    """``count`` bytes in the unit that a person reads: ``863 KiB``, ``1.2 GiB``."""
+    """Format a size in a suitable unit: ``863 KiB``, ``1.2 GiB``."""
     if count < 1024:
         return f"{count} B"
     value, power = count / 1024, 0

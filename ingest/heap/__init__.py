@@ -1,1 +1,1 @@
-"""The heap as columns, its values and its history: what readers make."""
+"""The heap as columns, its values and its history."""

@@ -1,4 +1,4 @@
-"""The heap as columns: what every reader makes and every analysis reads."""
+"""The heap as columns: the result of every reader, and the input of the analysis."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ NO_TYPE = -1
 NO_FIELD = -(2**31)
 
 EPHEMERON = "(ephemeron)"
-"""The field of a reference from a key to what lives as long as the key does."""
+"""The field of a reference from a key to its value in a dependent handle."""
 
 
 class RefKind(IntEnum):
-    """What a reference does for its target's life."""
+    """Whether a reference keeps its target alive."""
 
     STRONG = 0
     WEAK = 1
 
 
 class RootKind(IntEnum):
-    """Why the collector keeps a root, one vocabulary for all formats.
+    """Kind of a GC root, the same for all formats.
 
-    Every format numbers its kinds differently; a reader maps them to these.
+    Readers map the kinds of their format to these.
     """
 
     INTERNAL = 0
@@ -47,12 +47,12 @@ class RootKind(IntEnum):
 
     @property
     def label(self) -> str:
-        """The kind's name as it stands in the graph and in answers."""
+        """Name of the kind in the graph and in answers."""
         return self.name.lower()
 
 
 class RootFlag(IntEnum):
-    """Bits of ``root_flags``; the numbers agree between the formats."""
+    """Bits of ``root_flags``, the same for all formats."""
 
     PINNED = 1
     WEAK = 2
@@ -61,13 +61,13 @@ class RootFlag(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Irregularity:
-    """One kind of thing that a reader met and put up with.
+    """One kind of irregularity that a reader tolerated.
 
     Attributes:
         kind: Short name, snake_case.
-        count: How often.
-        line: 1-based line of the first one (text formats), else ``None``.
-        offset: Byte offset of the first one, where it is known.
+        count: Number of occurrences.
+        line: 1-based line of the first one in text formats, else ``None``.
+        offset: Byte offset of the first one, if known.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class Irregularity:
 
     @property
     def place(self) -> str:
-        """Where the first one stands: ``, first in line 7``; empty if unknown."""
+        """Position of the first one, as ``, first in line 7``; empty if unknown."""
         if self.line:
             return f", first in line {self.line:,}"
         return "" if self.offset is None else f", first at byte {self.offset:,}"
@@ -85,12 +85,12 @@ class Irregularity:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a reader left out because it is no object of the program's.
+    """What a reader left out because it belongs to the runtime, not the program.
 
     Attributes:
-        object_count: Objects that are not in the graph.
-        shallow_bytes: Their bytes.
-        reference_count: References from or to them that are not in the graph.
+        object_count: Objects left out.
+        shallow_bytes: Their shallow size, bytes.
+        reference_count: References left out, from or to those objects.
     """
 
     object_count: int = 0
@@ -100,13 +100,13 @@ class Folded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternalMemory:
-    """Memory outside the heap that goes when an object goes.
+    """Memory outside the heap that is freed with an object.
 
     Attributes:
-        object_index: int32 (X,). The objects, rising; each once.
+        object_index: int32 (X,). The objects, strictly ascending.
         size_bytes: int64 (X,), bytes, >= 0.
         name_index: int32 (X,). Row of ``names``.
-        names: What it is, as the runtime says.
+        names: What the memory is used for, as named by the runtime.
     """
 
     object_index: NDArray[np.int32]
@@ -117,16 +117,16 @@ class ExternalMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampling:
-    """How a dump that has only some of the heap's objects stands for all of them.
+    """Factors to estimate a heap from a dump that is a sample of it.
 
-    The graph has the objects that the dump has, with their own sizes. What a type
-    has in the heap is, as an estimate, its count or bytes times these.
+    The graph has the recorded objects with their own sizes. Their count and bytes,
+    times these factors, estimate those of the heap.
 
     Attributes:
-        count: float64 (T,), >= 0. Objects of the heap for each one of the type.
-        size: float64 (T,), >= 0. Bytes of the heap for each one of the type.
-        average_count: The same of the whole heap.
-        average_size: The same of the whole heap.
+        count: float64 (T,), >= 0. Factor for the number of objects of each type.
+        size: float64 (T,), >= 0. Factor for the bytes of each type.
+        average_count: Factor for the number of all objects.
+        average_size: Factor for the bytes of all objects.
     """
 
     count: NDArray[np.float64]
@@ -136,7 +136,7 @@ class Sampling:
 
 
 class SegmentKind(StrEnum):
-    """What a segment of the heap is for."""
+    """Purpose of a segment of the heap."""
 
     EPHEMERAL = "ephemeral"
     GEN2 = "gen2"
@@ -146,18 +146,18 @@ class SegmentKind(StrEnum):
 
 
 GENERATIONS = 5
-"""0, 1 and 2, large objects, pinned objects; they are numbered so."""
+"""Number of generations: 0, 1, 2, then the LOH (3) and the POH (4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of the heap that lies in one piece.
+    """A contiguous part of the heap.
 
     Attributes:
-        start: Its first address.
-        end: Behind its last object.
-        reserved_end: Behind its reserved memory; ``None`` if not told.
-        kind: What it is for.
+        start: First address.
+        end: End of its last object.
+        reserved_end: End of its reserved memory; ``None`` if not recorded.
+        kind: Its purpose.
     """
 
     start: int
@@ -168,22 +168,22 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class GarbageCollection:
-    """One collection of the process that a dump is of, before the dump or after it.
+    """One collection of the process of a dump, before the dump or after it.
 
     Attributes:
-        number: The runtime's own.
-        generation: The highest that it collected; ``None`` if not told.
-        reason: Why it ran, in words; empty if not told.
-        mode: ``blocking``, ``background`` or ``foreground``; empty if not told.
-        started_us: When it began, microseconds after the start of the trace.
-        duration_us: How long it took, microseconds; ``None`` if its end is not told.
-            A background collection goes on beside the program.
-        heap_bytes: Size of the heap after it; ``None`` if not told.
-        promoted_bytes: What outlived it in the generations it collected; ``None`` if
-            not told.
-        moved_bytes: What it moved; ``None`` where ranges are not told.
-        kept_bytes: What it left in place; ``None`` likewise.
-        is_dump: Whether the dump is what this one found.
+        number: Number in the process, from the runtime.
+        generation: Highest generation collected; ``None`` if not recorded.
+        reason: Why it was triggered, in words; empty if not recorded.
+        mode: ``blocking``, ``background`` or ``foreground``; empty if not recorded.
+        started_us: Start, microseconds since the start of the trace.
+        duration_us: Duration, microseconds; ``None`` if the end is not recorded. The
+            program runs during a background collection.
+        heap_bytes: Heap size after it, bytes; ``None`` if not recorded.
+        promoted_bytes: Bytes that survived in the generations collected; ``None`` if
+            not recorded.
+        moved_bytes: Bytes that it moved; ``None`` if no ranges are recorded.
+        kept_bytes: Bytes that survived in place; ``None`` if no ranges are recorded.
+        is_dump: Whether the dump was taken at this collection.
     """
 
     number: int
@@ -220,11 +220,11 @@ class Domain:
     """One application domain (or isolate) of the dump.
 
     Attributes:
-        name: As the dump spells it; empty for records outside any domain.
-        started_ms: Clock of the device at the start, milliseconds since it
-            booted (32 bits, so it wraps after 49.7 days), or ``None``.
-        ended_ms: The same at the end.
-        complete: Whether the dump closed the section.
+        name: As spelled in the dump; empty for records outside any domain.
+        started_ms: Clock of the device at the start of the section, milliseconds
+            since it booted (32 bits, wraps after 49.7 days), or ``None``.
+        ended_ms: The clock at the end of the section, or ``None``.
+        complete: Whether the dump contains the end of the section.
     """
 
     name: str
@@ -234,7 +234,7 @@ class Domain:
 
     @property
     def duration_ms(self) -> int | None:
-        """How long the dump of this domain took; right across one wrap."""
+        """Time taken to dump the domain, milliseconds; correct across one wrap."""
         if self.started_ms is None or self.ended_ms is None:
             return None
         return (self.ended_ms - self.started_ms) % 2**32
@@ -242,74 +242,71 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeapGraph:
-    """One heap dump as columns; an object is its row number, its *index*.
+    """One heap dump as columns; an object is identified by its row number, its *index*.
 
-    N objects of the dump, M placeholders for objects that are referenced but
-    not in the dump, E references, T types, R roots, D domains. Rows 0 to N - 1
-    are the dump's objects in its own order, rows N to N + M - 1 placeholders.
-    The constructor checks what is said here and makes the arrays read-only.
+    There are N objects of the dump, M placeholders for objects that are referenced but
+    not in the dump, E references, T types, R roots and D domains. Rows 0 to N - 1 are
+    the objects in the order of the dump, rows N to N + M - 1 the placeholders. The
+    constructor checks the requirements below and makes the arrays read-only. A column
+    that the dump does not record is ``None``.
 
     Attributes:
         format_name: Name of the reader.
-        producer: What wrote the dump, as far as the format says.
+        producer: Program that wrote the dump; empty if not recorded.
         object_count: N.
-        object_id: uint64 (N + M,). The dump's own identity of an object: an
-            address, or an opaque number. Unique within a domain in formats that
-            scope ids so (checked by readers), not sorted, not dense.
+        object_id: uint64 (N + M,). Id of the object in the dump: an address or an
+            opaque number. Not sorted, not dense; unique, or unique within a domain in
+            formats with such ids (checked by readers).
         type_index: int32 (N + M,). Row of ``type_names``; `NO_TYPE` on
             placeholders and only there.
         shallow_bytes: int64 (N + M,), bytes, >= 0; 0 on placeholders. Their sum
             fits int64, so that no sum over objects overflows.
         ref_start: int64 (N + M + 1,). Object i refers to
-            ``ref_target[ref_start[i]:ref_start[i + 1]]``; rises, from 0 to E.
-            Placeholders refer to nothing.
-        ref_target: int32 (E,). Object indexes, in the order of the dump, which
-            is the order of the fields where the format has one. Two references
-            to one object stand here twice.
+            ``ref_target[ref_start[i]:ref_start[i + 1]]``; ascending from 0 to E.
+            Placeholders have no references.
+        ref_target: int32 (E,). Object indexes in the order of the dump, which is
+            that of the fields if the format has one. Two references to one object
+            are two rows.
         ref_kind: uint8 (E,), `RefKind` values; ``None`` when all are strong.
-        root_object: int32 (R,). Object indexes; one row a root, so an object
-            that two roots hold stands here twice.
+        root_object: int32 (R,). Object indexes, one row per root: an object with two
+            roots occurs twice.
         root_kind: uint8 (R,). `RootKind` values.
         root_flags: uint8 (R,). `RootFlag` bits.
-        root_type: int32 (R,). The type that contains the static field, or
-            `NO_TYPE`.
-        type_names: T names, as the runtime spells them.
+        root_type: int32 (R,). Declaring type of a static field, or `NO_TYPE`.
+        type_names: T full names, as the runtime spells them.
         type_domain: int32 (T,). Row of ``domains`` that declares the type.
         domain_index: int32 (N + M,). Row of ``domains``; ``None`` when D is 1.
         domains: D domains, at least one.
-        ref_field: int32 (E,). Which field refers: row of ``field_names``; element i
-            of a list, or variable i of a context, as -1 - i; or `NO_FIELD`. ``None``
-            where the format does not tell.
-        field_names: Names of fields, static ones too.
+        ref_field: int32 (E,). The referring field: a row of ``field_names``; element i
+            of a list, or variable i of a context, as -1 - i; or `NO_FIELD`.
+        field_names: Names of fields, including static ones.
         root_field: int32 (R,). The static field, a row of ``field_names``, or
-            `NO_FIELD`; ``None`` where the format does not tell.
-        root_owner: int32 (R,). Row of ``owners``, or -1; ``None`` where there is
-            none.
-        owners: What has roots of its own: isolates, threads.
-        values: What objects hold that is no reference; ``None`` if not told.
-        length: int64 (N + M,). Elements of a list or map, code units of a string;
-            -1 where an object has no length. ``None`` if not told.
-        external: Memory outside the heap; ``None`` if there is none.
-        identity_hash: int64 (N + M,). Equal in two dumps of one process for one
-            object, but not unique; 0 for none. ``None`` if not told.
-        generation: int8 (N + M,). 0, 1, 2, 3 for large objects, 4 for pinned ones;
-            -1 unknown. ``None`` if not told.
-        segment_index: int32 (N + M,). Row of ``segments``, or -1; ``None`` if not told.
-        segments: The heap's segments, by address; empty if not told.
-        sampling: What the objects stand for; ``None`` where all are in the dump.
-        null_reference_count: References to nothing, which are not in E.
-        folded: What is not in the graph because it is no object of the program's.
-        collections: Those of the trace that the dump was in, in their order.
-        history: What outlived the collections up to the dump; ``None`` if not told.
+            `NO_FIELD`.
+        root_owner: int32 (R,). Row of ``owners``, or -1.
+        owners: Names of isolates or threads that have roots of their own.
+        values: Texts, numbers and names stored in objects.
+        length: int64 (N + M,). Elements of a list or map, UTF-16 code units of a
+            string; -1 for objects without a length.
+        external: Memory outside the heap.
+        identity_hash: int64 (N + M,). Identity hash code: the same in two dumps of
+            one process, but not unique; 0 for none.
+        generation: int8 (N + M,). 0, 1 or 2; 3 is the LOH, 4 the POH, -1 unknown.
+        segment_index: int32 (N + M,). Row of ``segments``, or -1.
+        segments: Segments of the heap, sorted by address; empty if not recorded.
+        sampling: Factors for estimates; ``None`` if the dump is not a sample.
+        null_reference_count: Null references, which are not in E.
+        folded: What was left out because it belongs to the runtime.
+        collections: Collections of the trace of the dump, in their order.
+        history: Survivals of the collections before the dump.
         part: Which dump of the file it is; ``None`` where files of the format have
             one.
         other_parts: The file's other dumps of the same process, in their order.
         trace: Which process of the file it is of; empty where it has one.
-        irregularities: What the reader put up with, in the order of first sight.
+        irregularities: Irregularities that the reader tolerated, by first occurrence.
 
     Raises:
-        InvalidGraph: a dtype, shape or range above does not hold. The message
-            names the column, the first row at fault and its value.
+        InvalidGraph: A dtype, shape or range is wrong. The message names the column,
+            the first row at fault and its value.
 
     Source: compressed rows, as the columns of Davis, Direct Methods for
     Sparse Linear Systems (2006), section 2.1.
@@ -385,7 +382,7 @@ class HeapGraph:
         if self.sampling is not None and not (
             len(self.sampling.count) == len(self.sampling.size) == t
         ):
-            raise InvalidGraph(f"sampling does not tell of {t} types")
+            raise InvalidGraph(f"sampling is not that of {t} types")
         if self.ref_start[0] != 0 or self.ref_start[-1] != e:
             raise InvalidGraph(f"ref_start must run from 0 to {e}")
         if (falls := np.flatnonzero(np.diff(self.ref_start) < 0)).size:
@@ -417,7 +414,7 @@ class HeapGraph:
                 f"{column} is {values.dtype}{values.shape}, "
                 f"not {np.dtype(dtype)}({rows},)"
             )
-        # Two passes without a temporary: only a fault pays for finding itself.
+        # No temporary array unless there is a fault to locate.
         if rows and above is not None and values.min() < above:
             at = int(np.argmax(values < above))
             raise InvalidGraph(f"{column}[{at}] is {values[at]}")
@@ -444,20 +441,20 @@ class HeapGraph:
 
     @property
     def reference_count(self) -> int:
-        """E: references to objects, duplicates counted, nulls not."""
+        """E: references to objects, including duplicates, without nulls."""
         return len(self.ref_target)
 
     @property
     def external_bytes(self) -> int:
-        """Memory outside the heap that its objects hold, bytes."""
+        """Memory outside the heap owned by its objects, bytes."""
         return 0 if self.external is None else int(self.external.size_bytes.sum())
 
     def address(self, index: int) -> str:
-        """An object's identity as a debugger prints it, such as ``0x1c15d2``."""
+        """Return the id of an object as a debugger prints it, such as ``0x1c15d2``."""
         return hex(int(self.object_id[index]))
 
     def type_name(self, index: int) -> str:
-        """The name of an object's type; ``<missing>`` for a placeholder."""
+        """Return the type name of an object; ``<missing>`` for a placeholder."""
         row = int(self.type_index[index])
         return MISSING_TYPE_NAME if row < 0 else self.type_names[row]
 

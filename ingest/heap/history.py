@@ -1,7 +1,7 @@
-"""What a trace or log tells of the heap before a dump: what outlived collections.
+"""The history of a heap before a dump: survivals of collections, and allocations.
 
-A collector that compacts gives objects new addresses. What it moved, and what it left
-in place, the runtime tells as ranges; all ranges of one collection apply at once.
+A compacting collector moves objects to new addresses. The runtime reports what was
+moved, and what survived in place, as ranges; those of one collection apply at once.
 
 Source: Microsoft, "Object Tracking in the Profiling API", the text that comes with
 ICorProfilerCallback::MovedReferences; GarbageCollectionStarted and
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 OLDEST = 2
 LARGE, PINNED = 3, 4
 UNKNOWN = -1
-"""A generation that nobody told."""
+"""The generation is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Which addresses belong to which generation: B ranges, as one moment has them.
+    """The address ranges of the generations at one time: B ranges.
 
     Attributes:
-        start, end: uint64 (B,). From the first byte to behind the last.
+        start, end: uint64 (B,). Half-open ranges: first byte, and end.
         generation: int8 (B,). 0, 1, 2, `LARGE` or `PINNED`.
     """
 
@@ -42,20 +42,20 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survival:
-    """One collection: K ranges of what outlived it.
+    """One collection and the K ranges that survived it.
 
     Attributes:
-        number: The runtime's own.
-        generation: The highest that it collected; with `OLDEST` large and pinned
-            objects too.
-        youngest: The lowest that it collected; a background collection leaves the
-            young alone.
-        old_start, new_start, length: uint64 (K,), bytes. Ranges before and after;
-            the same where nothing moved. Ranges before do not overlap.
-        before, after: Generations when it began and ended; ``None`` if not told, or
-            if others ran in between.
-        has_ranges: Whether the runtime told all that survived. Where it did not,
-            nobody knows what became of the objects that it collected.
+        number: Number in the process, from the runtime.
+        generation: Highest generation collected; `OLDEST` includes large and pinned
+            objects.
+        youngest: Lowest generation collected; a background collection does not
+            collect the young ones.
+        old_start, new_start, length: uint64 (K,), bytes. Ranges before and after; the
+            same if nothing moved. The ranges before do not overlap.
+        before, after: Generations at its start and end; ``None`` if not recorded, or
+            if other collections ran in between.
+        has_ranges: Whether all surviving ranges are recorded. If not, it is unknown
+            which of the objects that it collected survived.
     """
 
     number: int
@@ -71,14 +71,15 @@ class Survival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocations:
-    """Allocations, A of them, that a log tells one by one.
+    """A allocations recorded in a log.
 
     Attributes:
-        heap: int32 (A,). How many of the collections of the `History` were over.
-        address: uint64 (A,). Where the object was then.
+        heap: int32 (A,). Number of collections of the `History` before it.
+        address: uint64 (A,). Address of the object at its allocation.
         site: int32 (A,). Row of ``sites``.
-        allocated_ms: int64 (A,). The log's clock then, milliseconds since its start.
-        sites: Where in the program that was: functions, the innermost first.
+        allocated_ms: int64 (A,). Time by the clock of the log, milliseconds since its
+            start.
+        sites: Call stacks of the allocation sites, innermost function first.
     """
 
     heap: NDArray[np.int32]
@@ -90,12 +91,12 @@ class Allocations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """What went before a dump.
+    """The history before a dump.
 
     Attributes:
-        collections: In the order in which they told what survived. The dump's
-            addresses are those that the last one left.
-        allocations: ``None`` if not told.
+        collections: In the order in which their survivals were recorded. The addresses
+            in the dump are those after the last one.
+        allocations: ``None`` if not recorded.
     """
 
     collections: tuple[Survival, ...]

@@ -1,4 +1,4 @@
-"""What objects hold that is no reference: texts, numbers, names."""
+"""Values stored in objects: texts, numbers, names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ValueKind(IntEnum):
-    """How the bytes of a value are to be read."""
+    """Encoding of the bytes of a value."""
 
     LATIN1 = 0
     UTF16 = 1
@@ -27,7 +27,7 @@ class ValueKind(IntEnum):
 
     @property
     def label(self) -> str:
-        """The kind as it stands in the graph; both text encodings are one."""
+        """Name of the kind in the graph, the same for both text encodings."""
         return _LABELS[self]
 
 
@@ -43,13 +43,13 @@ _LABELS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectValues:
-    """Values of some objects, as bytes; they become text a few at a time.
+    """Values of some objects as bytes, decoded to text on demand.
 
     Attributes:
-        object_index: int32 (V,). The objects, rising.
+        object_index: int32 (V,). The objects, strictly ascending.
         kind: uint8 (V,). `ValueKind` values.
         start: int64 (V + 1,). Value i is ``content[start[i]:start[i + 1]]``.
-        content: uint8. Latin-1, UTF-16-LE, UTF-8 (names, perhaps malformed),
+        content: uint8. Latin-1, UTF-16-LE, UTF-8 (names, possibly malformed),
             int64 and float64 little-endian, or one byte.
     """
 
@@ -59,7 +59,7 @@ class ObjectValues:
     content: NDArray[np.uint8]
 
     def between(self, begin: int, end: int) -> tuple[NDArray[np.int32], list[str]]:
-        """Those of objects ``begin`` to ``end`` that have a value, and the values."""
+        """Return the objects with a value from ``begin`` to ``end``, and the values."""
         first, last = np.searchsorted(self.object_index, [begin, end])
         starts = self.start[first : last + 1].tolist()
         base = starts[0]
@@ -71,7 +71,7 @@ class ObjectValues:
         return self.object_index[first:last], texts
 
     def pick(self, rows: NDArray[np.integer[Any]]) -> list[str | None]:
-        """The values of the objects in ``rows``, in their order."""
+        """Return the values of the objects in ``rows``, in their order."""
         at = np.searchsorted(self.object_index, rows)
         found: list[str | None] = []
         for row, i in zip(rows.tolist(), at.tolist(), strict=True):
@@ -83,20 +83,23 @@ class ObjectValues:
         return found
 
     def renumbered(self, new_index: NDArray[np.int32]) -> ObjectValues:
-        """The same after objects have moved.
+        """Return the values after rows have been renumbered.
 
         Args:
-            new_index: int32, old row to new row, rising; negative where an object
-                goes.
+            new_index: int32. New row of each old row, ascending; negative for objects
+                that are removed.
         """
         moved = new_index[self.object_index]
-        kept = moved >= 0
-        if kept.all():
+        remaining = moved >= 0
+        if remaining.all():
             return ObjectValues(moved, self.kind, self.start, self.content)
         sizes = np.diff(self.start)
-        start = np.concatenate([[0], np.cumsum(sizes[kept])])
+        start = np.concatenate([[0], np.cumsum(sizes[remaining])])
         return ObjectValues(
-            moved[kept], self.kind[kept], start, self.content[np.repeat(kept, sizes)]
+            moved[remaining],
+            self.kind[remaining],
+            start,
+            self.content[np.repeat(remaining, sizes)],
         )
 
 

@@ -39,7 +39,7 @@ def sampling(types: int) -> Sampling:
         ({"generation": int8(-2, 0)}, r"generation\[0\] is -2"),
         ({"segment_index": int32(0, 0)}, r"segment_index\[0\] is 0"),
         ({"segment_index": int32(-1, -2)}, r"segment_index\[1\] is -2"),
-        ({"sampling": sampling(99)}, "sampling does not tell of"),
+        ({"sampling": sampling(99)}, "sampling is not that of"),
     ],
 )
 def test_columns_that_contradict_the_graph(
