@@ -129,8 +129,8 @@ def object_page(
         about += f" · the largest of {len(found)} objects with that address"
     return render(
         "why.html",
-        title=f"Why {address} is alive",
-        heading="What keeps alive",
+        title=f"Root paths of {address}",
+        heading="Root paths of",
         subject=f"{caption_of(str(row['type']))} {address}",
         about=about,
         figures=figures,
@@ -174,8 +174,8 @@ def type_page(
         )
     return render(
         "why.html",
-        title=f"Why {printable(caption_of(name))} is alive",
-        heading="What keeps alive",
+        title=f"Root paths of {printable(caption_of(name))}",
+        heading="Root paths of",
         subject=caption_of(name),
         about=name,
         figures=[],

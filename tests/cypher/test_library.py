@@ -1,4 +1,4 @@
-"""The library's headers tell the truth, and the parser holds them to it."""
+"""The headers of the library match its queries, and the parser checks them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_question_has_its_query() -> None:
 
 
 @pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
-def test_a_header_tells_the_truth(path: Path) -> None:
+def test_a_header_matches_its_query(path: Path) -> None:
     query = of(path)
     assert query.name == path.stem.replace("_", "-")
     assert query.title
@@ -336,11 +336,11 @@ def test_a_query_is_found_by_name() -> None:
     assert find("leak-suspects") is library()["leak-suspects"]
 
 
-def test_a_near_name_is_told() -> None:
+def test_similar_names_are_suggested() -> None:
     with pytest.raises(UnknownQuery, match=r"did you mean .*leak-suspects"):
         find("leak-suspect")
 
 
-def test_a_far_name_is_told_where_to_look() -> None:
+def test_without_similar_names_the_list_is_mentioned() -> None:
     with pytest.raises(UnknownQuery, match=r"'xyz' \(all: ingest queries\)"):
         find("xyz")

@@ -29,7 +29,7 @@ NUMBERS = {"INTEGER": 1234, "FLOAT": 0.5}
 def answering(
     text: str = "Some.Type", rows: int = 1, *, empty: tuple[str, ...] = ()
 ) -> Ask:
-    """Answers every query with rows that its header allows."""
+    """Answer every query with rows that match its header."""
 
     def value(name: str, kind: str) -> object:
         if name.endswith("address"):
@@ -54,7 +54,7 @@ def answering(
 
 
 class Read(HTMLParser):
-    """What Browser gets to see."""
+    """The guide as Browser parses it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Read(HTMLParser):
 
 
 def cleaned(html: str) -> str:
-    """As Browser 5.24.0 cleans a guide, by its own expressions (cleanHtml)."""
+    """Clean a guide with the expressions of Browser 5.24.0 (cleanHtml)."""
     html = re.sub(
         r"(\s+(on[^\s=]+)[^\s=]*\s*=\s*(\"[^\"]*\"|'[^']*'|[\w\-.:]+\s*))", "", html,
         flags=re.IGNORECASE,

@@ -31,7 +31,7 @@ def shown(network: Network) -> list[str]:
     ]
 
 
-def test_what_paths_share_stands_once() -> None:
+def test_shared_parts_of_paths_are_drawn_once() -> None:
     network = paths_of_object(
         [row("static root", "A1", "C1"), row("local root", "B1", "C1")]
     )
@@ -71,7 +71,7 @@ def test_a_long_run_of_one_type_folds() -> None:
     assert len(short.boxes) == 5
 
 
-def test_a_run_that_something_joins_does_not_fold_there() -> None:
+def test_a_run_is_not_folded_where_another_path_joins() -> None:
     nodes = [f"Node{i}" for i in range(1, 6)]
     network = paths_of_object([row("r", *nodes), row("s", "Other1", *nodes[2:])])
 
@@ -88,7 +88,7 @@ def test_a_long_path_of_many_types_is_cut_in_the_middle() -> None:
     assert "… 194 more" in {box.title for box in network.boxes}
 
 
-def test_paths_of_a_type_share_their_beginning_and_their_end() -> None:
+def test_paths_of_a_type_share_their_prefix_and_their_end() -> None:
     network = paths_of_type(
         [
             {"path": ["r", "N.A", "N.B", "N.T"], "instance_count": 5},
@@ -116,7 +116,7 @@ def test_a_picture_has_its_boxes_inside() -> None:
     assert len(found.lines) == 5
 
 
-def test_fields_stand_at_arrows_and_values_in_boxes() -> None:
+def test_fields_label_arrows_and_values_label_boxes() -> None:
     path = row("static root", "A1", "B1")
     path["fields"], path["values"] = ["", "next"], ["", 'say "hi"']
 

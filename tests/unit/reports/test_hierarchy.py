@@ -1,4 +1,4 @@
-"""Trees of bytes: nothing is lost, and runs of one type are one tile."""
+"""Trees of sizes: totals add up, and runs of one type are one tile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = (
 def answer(
     parents: list[int | None], types: list[int], sizes: list[int], limit: int
 ) -> tuple[Answer, int]:
-    """What the query says of a tree, and how many bytes it has."""
+    """Return the rows of the query for a tree, and its total bytes."""
     retained, count = list(sizes), [1] * len(parents)
     for i in range(len(parents) - 1, -1, -1):
         if (p := parents[i]) is not None:

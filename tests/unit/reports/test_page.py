@@ -1,4 +1,4 @@
-"""The page as text: what of a dump may stand in it, and how."""
+"""The page as text: what it contains of a dump, and how it is escaped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTILE = "N.</script><script>x</script><img src=x onerror=y>\u202e\"'&lt;{{7*7}
 
 
 def row_for(query: str, **known: object) -> Answer:
-    """One row of a query: what is known, and something of each column's type."""
+    """One row of a query: known values, and others of the type of their column."""
     usual: dict[str, object] = {
         "STRING": HOSTILE,
         "INTEGER": 7,
@@ -45,7 +45,7 @@ def row_for(query: str, **known: object) -> Answer:
 
 
 def page(known: Mapping[str, Answer] = MappingProxyType({})) -> str:
-    """A page of one row each, but for the answers that are known."""
+    """A page with one row per query, except for the known answers."""
     answers = {name: row_for(name) for name in QUERIES} | dict(known)
     answers["dump"] = row_for("dump", reachable_bytes=1000)
     answers["dominator-treemap"] = row_for(
@@ -108,7 +108,7 @@ def test_the_policy_names_each_script_and_nothing_else(made: str) -> None:
         assert word not in policy
 
 
-def test_the_page_asks_for_nothing(made: str) -> None:
+def test_the_page_requests_nothing(made: str) -> None:
     for tag, names in Tags(made).found:
         assert not {"src", "srcset", "action"} & set(names), tag
         if "href" in names:
@@ -129,7 +129,7 @@ def test_every_part_has_its_query(made: str) -> None:
     assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
 
 
-def test_a_figure_of_collections_is_where_there_are_several(made: str) -> None:
+def test_several_collections_are_a_chart(made: str) -> None:
     assert 'class="timeline"' not in made
     one = row_for("gc-timeline")
 
@@ -141,7 +141,7 @@ def test_a_figure_of_collections_is_where_there_are_several(made: str) -> None:
     assert drawn.count('<section class="timeline" id="gc-timeline"') == 1
 
 
-def test_a_part_without_rows_is_not_there() -> None:
+def test_a_part_without_rows_is_left_out() -> None:
     queries = ("event-handlers", "timers", "async-state-machines", "free-space")
     bare = page({name: Answer(row_for(name).columns, ()) for name in queries})
 

@@ -1,4 +1,4 @@
-"""Answers as text, with their golden form beside them."""
+"""Answers as text, with the expected text in the test."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_markdown(written: Callable[[OutputFormat], str]) -> None:
 
 
 def test_json_and_jsonl(written: Callable[[OutputFormat], str]) -> None:
-    whole = json.loads(written(OutputFormat.JSON))
+    array = json.loads(written(OutputFormat.JSON))
     lines = [json.loads(line) for line in written(OutputFormat.JSONL).splitlines()]
 
-    assert whole == lines == ANSWER.dicts()
+    assert array == lines == ANSWER.dicts()
 
 
 def test_json_has_no_raw_control_characters(
@@ -76,7 +76,7 @@ def test_csv(written: Callable[[OutputFormat], str]) -> None:
     ]
 
 
-def test_a_table_that_does_not_fit_stands_as_blocks(
+def test_a_table_that_does_not_fit_becomes_blocks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     columns = tuple(f"quite_long_name_{i}" for i in range(9))

@@ -1,4 +1,4 @@
-"""What the figure of a trace's collections is made of."""
+"""Data for the chart of the collections of a trace."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def collections(*rows: dict[str, object]) -> Answer:
     [[], [{"heap_bytes": 9}], [{}, {"heap_bytes": None}, {"number": 7}]],
     ids=["none", "one", "no sizes"],
 )
-def test_where_there_is_nothing_to_draw_is_no_figure(
+def test_without_data_there_is_no_chart(
     rows: list[dict[str, object]],
 ) -> None:
     assert timeline(collections(*rows)) == ""
 
 
-def test_the_script_is_told_each_collection() -> None:
-    told = json.loads(
+def test_the_script_gets_each_collection() -> None:
+    found = json.loads(
         timeline(
             collections(
                 {"number": 7, "generation": 0, "reason": "induced", "heap_bytes": 900},
@@ -41,7 +41,7 @@ def test_the_script_is_told_each_collection() -> None:
         )
     )
 
-    assert told == {
+    assert found == {
         "number": [7, 8],
         "generation": [0, None],
         "started_us": [5, 5],
@@ -54,7 +54,7 @@ def test_the_script_is_told_each_collection() -> None:
     }
 
 
-def test_text_cannot_end_the_script_nor_turn() -> None:
+def test_text_cannot_end_the_script_or_reverse() -> None:
     hostile = "</script><b>\u202e&lt;"
 
     text = timeline(

@@ -1,4 +1,4 @@
-"""A tree of bytes on a terminal."""
+"""A tree of sizes on a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def tile(parent: int, name: str, total: int, own: int = 1) -> Tile:
     return Tile(parent, name, f"N.{name}", "N", total, own, None, 1, f"0x{total:x}")
 
 
-def test_the_largest_stand_first_and_siblings_of_one_type_together() -> None:
+def test_the_largest_come_first_and_siblings_of_one_type_are_merged() -> None:
     tiles = [
         whole_heap(1000),
         tile(0, "Cache", 600),
