@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ingest import __version__
 from ingest.database.via import Via
-from ingest.errors import AlreadyLoaded, StoreError
+from ingest.errors import AlreadyLoaded, DumpError, StoreError
+from ingest.heap.identity import Identity
 from ingest.progress import silent
-from ingest.readers import open_source, read, stem
+from ingest.readers import open_source, parts, read, read_all
+from ingest.readers import stem as stem_of
 from ingest.readers.base import DEFAULTS, ReadOptions
+from ingest.readers.digests import digest_of, is_rereadable
 from ingest.readers.source import STDIN
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.database.connection import Database
     from ingest.database.dumps import DumpInfo
-    from ingest.heap.graph import HeapGraph
+    from ingest.heap.graph import HeapGraph, Part
     from ingest.progress import Progress
+    from ingest.readers.base import PendingDump
+    from ingest.readers.digests import Digests
     from ingest.server.embedded import EmbeddedServer
-    from ingest.tables.heap_tables import HeapTables
-    from ingest.tables.mapping import Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Receipt:
         loaded: False where the same file was there already.
         object_count, reference_count: Of the dump.
         node_count, relationship_count: Written; 0 where nothing was.
-        warnings: Irregularities by kind.
+        warnings: Irregularities by kind; empty where nothing was loaded.
     """
 
     name: str
@@ -84,262 +84,260 @@ def load(
     server: EmbeddedServer | None = None,
     via: Via = Via.AUTO,
     name: str | None = None,
-    tell_part: bool = False,
     replace: bool = False,
     options: ReadOptions = DEFAULTS,
     progress: Progress = silent,
 ) -> Receipt:
-    """Load one dump, unless the same file is there already.
+    """Load one dump; see `Loader`."""
+    loader = Loader(
+        database,
+        server=server,
+        via=via,
+        name=name,
+        replace=replace,
+        options=options,
+        progress=progress,
+    )
+    return loader.load(dump)
 
-    Args:
-        dump: A path, or ``-``.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loader:
+    """Loads dumps, unless the same ones are there already.
+
+    Attributes:
         database: Where to.
-        server: Whose database that is, if it is the embedded one's. Then the dump's
-            tables are kept beside its store.
-        via: How to write it.
-        name: What to call it; made from the file's name otherwise.
-        tell_part: Put behind the name which dump of the file it is.
-        replace: Load again what is there, and whatever has the name.
-        options: How to read it.
-        progress: Told of all stages.
-
-    Raises:
-        DumpError: the dump cannot be read.
-        StoreError: the server refused or was lost, the name is taken, or no bulk
-            load is possible. What was written stays invisible, and the next load
-            removes it.
-        EmbeddedError: the embedded server could not be changed over; it is as before.
+        server: Whose database that is, if it is the embedded one's. Then the tables
+            of dumps are stored beside its store.
+        via: How to write them.
+        name: What to call a dump; made from the file's name otherwise. Where a part is
+            chosen, its number follows.
+        replace: Load again what is there, and replace whatever has the name.
+        options: How to read dumps.
+        digests: Of the files, if they are being computed already.
+        progress: Receives all stages.
     """
-    from ingest.analysis.metrics import analyse
-    from ingest.database import bolt, dumps
-    from ingest.tables.heap_tables import HeapTables
 
-    bolt.ensure_schema(database)
-    with open_source(dump) as source:
-        graph = read(source, options, progress)
-    warnings = {i.kind: i.count for i in graph.irregularities}
-    digest = graph.digest(source.sha256)
-    wished = name or free_name(dump)
-    if tell_part and graph.part is not None:
-        wished = f"{wished}-{graph.part}"
-        name = name and wished
-    present = dumps.list_dumps(database)
-    same = [entry for entry in present if entry.sha256 == digest]
-    if same and not replace:
-        return _present(same[0], warnings)
-    named = [entry for entry in present if name is not None and entry.name == name]
-    if named and not replace:
-        raise StoreError(
-            f"another dump is named {name!r}; choose another --name, or --replace it"
-        )
-    replaced = {entry.number: entry for entry in [*same, *named]}
-    taken = {entry.name for entry in present if entry.number not in replaced}
-    tables = HeapTables(graph, analyse(graph, progress))
-    object_count, reference_count = graph.object_count, graph.reference_count
-    del graph  # `write` lets go of it
-    try:
-        written = write(
-            tables,
-            database,
-            server=server,
-            via=via,
-            name=name or (same[0].name if same else numbered(wished, taken)),
-            exact_name=name is not None,
-            source=source_name(dump),
-            sha256=digest,
-            replaces=sorted(replaced),
-            progress=progress,
-        )
-    except AlreadyLoaded:
-        same = [d for d in dumps.list_dumps(database) if d.sha256 == digest]
-        if not same:
+    database: Database = field(kw_only=False)
+    server: EmbeddedServer | None = None
+    via: Via = Via.AUTO
+    name: str | None = None
+    replace: bool = False
+    options: ReadOptions = DEFAULTS
+    digests: Digests | None = None
+    progress: Progress = silent
+
+    def load(self, dump: str) -> Receipt:
+        """Load one dump of a file.
+
+        Args:
+            dump: A path, or ``-``.
+
+        Raises:
+            DumpError: the dump cannot be read.
+            StoreError: the server refused or was lost, the name is taken, or no bulk
+                load is possible. What was written stays invisible, and the next load
+                removes it.
+            EmbeddedError: the embedded server could not be changed over; it is as
+                before.
+        """
+
+        def read_one() -> tuple[HeapGraph, str]:
+            with open_source(dump) as source:
+                return read(source, self.options, self.progress), source.sha256
+
+        found = self._early(dump)
+        if found is not None:
+            return found
+        return self._load(dump, read_one, names_part=self.options.part is not None)
+
+    def load_all(self, dump: str) -> Iterator[Receipt | DumpError]:
+        """Load each dump of a file as a dump of its own.
+
+        The file is parsed once, and not at all where all its dumps are there already.
+
+        Yields:
+            A receipt for each dump, or why it cannot be read.
+
+        Raises:
+            DumpError: there is no dump in the file.
+            StoreError, EmbeddedError: see `load`.
+        """
+        if found := self._early_all(dump):
+            yield from found
+            return
+        with open_source(dump) as source:
+            for pending in read_all(source, self.options, self.progress):
+                try:
+                    yield self._load_pending(dump, pending, source.sha256)
+                except DumpError as error:
+                    yield error
+
+    def _early(self, dump: str) -> Receipt | None:
+        """The receipt of a dump that is there already, found before it is parsed.
+
+        Raises:
+            StoreError: another dump has the name.
+        """
+        present = self._present()
+        wished = self._wished(self.options.part)
+        is_taken = any(entry.name == wished for entry in present)
+        # What can be read only once is looked at only if it will not be parsed.
+        if is_taken or is_rereadable(dump):
+            listed, digest = self._listed(dump, present)
+            for part in listed:
+                if _is_chosen(part, self.options.part):
+                    identity = Identity.of(digest, part)
+                    same = [entry for entry in present if entry.identity == identity]
+                    if same:
+                        return _receipt(same[0])
+                    break
+        if is_taken:
+            raise _name_taken(wished)
+        return None
+
+    def _early_all(self, dump: str) -> list[Receipt]:
+        """The receipts of all dumps of the file, if all are there already."""
+        if not is_rereadable(dump):
+            return []
+        present = self._present()
+        listed, digest = self._listed(dump, present)
+        chosen = next((part for part in listed if _is_chosen(part, None)), None)
+        found = []
+        for part in listed:
+            if part is None or chosen is None or part.process == chosen.process:
+                identity = Identity.of(digest, part)
+                same = [entry for entry in present if entry.identity == identity]
+                if not same:
+                    return []
+                found.append(_receipt(same[0]))
+        return found
+
+    def _present(self) -> list[DumpInfo]:
+        """The loaded dumps; none where they do not matter."""
+        from ingest.database import bolt, dumps
+
+        bolt.ensure_schema(self.database)
+        return [] if self.replace else dumps.list_dumps(self.database)
+
+    def _listed(
+        self, dump: str, present: Sequence[DumpInfo]
+    ) -> tuple[Sequence[Part | None], str]:
+        """The dumps of the file, and its digest.
+
+        Returns:
+            One dump, ``None``, where files of the format have no others. No dump
+            where none of the file is loaded, or it cannot be read.
+        """
+        if is_rereadable(dump):
+            if not present:
+                return (), ""
+            digest = self.digests.of(dump) if self.digests else digest_of(dump)
+            if all(entry.sha256 != digest for entry in present):
+                return (), ""
+        with open_source(dump) as source:
+            return parts(source, self.progress) or (None,), source.sha256
+
+    def _wished(self, part: int | None) -> str | None:
+        """The name that was asked for; of a part that was chosen, with its number."""
+        if self.name is None or part is None:
+            return self.name
+        return f"{self.name}-part{part}"
+
+    def _load_pending(self, dump: str, pending: PendingDump, sha256: str) -> Receipt:
+        """Load one of several dumps; its graph is not made if it is there already."""
+        identity = Identity.of(sha256, pending.part)
+        present, wished = self._present(), self._wished(identity.part)
+        for entry in present:
+            if entry.identity == identity:
+                return _receipt(entry)
+        if any(entry.name == wished for entry in present):
+            raise _name_taken(wished)
+        return self._load(dump, lambda: (pending.graph(), sha256), names_part=True)
+
+    def _load(
+        self,
+        dump: str,
+        read_one: Callable[[], tuple[HeapGraph, str]],
+        *,
+        names_part: bool,
+    ) -> Receipt:
+        """Read a graph, analyse it and write it.
+
+        Args:
+            dump: The path, or ``-``.
+            read_one: Makes the graph, which has no other owner; and its file's digest.
+            names_part: Whether the number of the part follows the name.
+        """
+        from ingest.analysis.metrics import analyse
+        from ingest.database import dumps
+        from ingest.database.writing import write
+        from ingest.tables.heap_tables import HeapTables
+
+        graph, sha256 = read_one()
+        warnings = {i.kind: i.count for i in graph.irregularities}
+        identity = Identity.of(sha256, graph.part)
+        number = identity.part if names_part else None
+        name, stem = self._wished(number), free_name(dump)
+        if number is not None:
+            stem = f"{stem}-part{number}"
+        present = dumps.list_dumps(self.database)
+        same = [entry for entry in present if entry.identity == identity]
+        if same and not self.replace:
+            return _receipt(same[0])
+        named = [entry for entry in present if name is not None and entry.name == name]
+        if named and not self.replace:
+            raise _name_taken(name)
+        replaced = {entry.number: entry for entry in [*same, *named]}
+        taken = {entry.name for entry in present if entry.number not in replaced}
+        tables = HeapTables(graph, analyse(graph, self.progress))
+        object_count, reference_count = graph.object_count, graph.reference_count
+        del graph  # `write` frees it
+        try:
+            written = write(
+                tables,
+                self.database,
+                server=self.server,
+                via=self.via,
+                name=name or (same[0].name if same else numbered(stem, taken)),
+                exact_name=name is not None,
+                source=source_name(dump),
+                identity=identity,
+                replaces=sorted(replaced),
+                progress=self.progress,
+            )
+        except AlreadyLoaded:
+            for entry in dumps.list_dumps(self.database):
+                if entry.identity == identity:
+                    return _receipt(entry)
             raise
-        return _present(same[0], warnings)
-    return Receipt(
-        written.name,
-        written.number,
-        loaded=True,
-        object_count=object_count,
-        reference_count=reference_count,
-        node_count=sum(written.counts.nodes.values()),
-        relationship_count=sum(written.counts.relationships.values()),
-        warnings=warnings,
+        return Receipt(
+            written.name,
+            written.number,
+            loaded=True,
+            object_count=object_count,
+            reference_count=reference_count,
+            node_count=sum(written.counts.nodes.values()),
+            relationship_count=sum(written.counts.relationships.values()),
+            warnings=warnings,
+        )
+
+
+def _is_chosen(part: Part | None, number: int | None) -> bool:
+    """Whether a dump of a file is the one that ``--part`` chooses, or no option."""
+    if part is None:
+        return number is None
+    return part.is_default if number is None else part.number == number
+
+
+def _name_taken(name: str | None) -> StoreError:
+    return StoreError(
+        f"another dump is named {name!r}; choose another --name, or --replace it"
     )
 
 
-def every_part(
-    dump: str, options: ReadOptions, progress: Progress = silent
-) -> list[ReadOptions]:
-    """Options that choose each dump of a file, in the order of their numbers.
-
-    Raises:
-        DumpError: the one that ``options`` choose cannot be read.
-    """
-    with open_source(dump) as source:
-        graph = read(source, options, progress)
-    if graph.part is None:
-        return [options]
-    found: list[ReadOptions] = []
-    for part in sorted({graph.part, *graph.other_parts}, key=lambda p: p.number):
-        chosen: dict[str, Any] = {part.option: part.number}
-        found.append(dataclasses.replace(options, **chosen))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What was written.
-
-    Attributes:
-        name: The dump's name; not the wished one where that was taken meanwhile.
-        number: The dump's number.
-        counts: Its nodes and relationships.
-    """
-
-    name: str
-    number: int
-    counts: Counts
-
-
-def write(
-    tables: HeapTables,
-    database: Database,
-    *,
-    server: EmbeddedServer | None = None,
-    via: Via = Via.AUTO,
-    name: str,
-    exact_name: bool = True,
-    source: str,
-    sha256: str,
-    replaces: Sequence[int] = (),
-    progress: Progress = silent,
-) -> Written:
-    """Write one dump under a number of its own and make it ready.
-
-    Args:
-        tables: The dump; a bulk load closes them.
-        database: Where to; constraints and indexes are there.
-        server: Whose database that is, if it is the embedded one's.
-        via: How.
-        name: What to call it.
-        exact_name: Whether ``name`` must be had, or may get a number behind it.
-        source: The file's name.
-        sha256: Digest of the decompressed file.
-        replaces: Numbers of dumps that go when this one is ready.
-        progress: Told of all stages.
-
-    Raises:
-        AlreadyLoaded: another process has loaded the same file meanwhile.
-        StoreError, EmbeddedError: see `load`.
-    """
-    from ingest.database import bolt, bulk, dumps
-    from ingest.database import trace_links as links
-    from ingest.tables import mapping
-    from ingest.tables.statements import size_statements
-
-    dumps.clean_up(database, progress)
-    in_bulk = _in_bulk(via, server, database, tables, replaces)
-    about: dict[str, object] = {"source": source, "tool_version": __version__}
-    with ExitStack() as stack:
-        if server is not None and in_bulk:
-            stack.enter_context(bulk.exclusive(server))
-        number, node = dumps.claim(
-            database, name, sha256, about, replaces=replaces, exclusive=in_bulk
-        )
-        if server is None:
-            counts = mapping.counts(tables)
-        else:
-            counts = bulk.store(server, number, sha256, tables, progress)
-        if server is not None and in_bulk:
-            properties = tables.dump() | about
-            tables.close()  # the importer needs the memory
-            name = bulk.write(
-                server,
-                database,
-                number=number,
-                name=name,
-                exact_name=exact_name,
-                properties=properties,
-                replaces=replaces,
-                progress=progress,
-            )
-        else:
-            bolt.write(database, tables, number, node, counts, progress)
-            for text in size_statements(number):
-                database.write(text, {})
-            linked = links.siblings(database, number)
-            links.link(database, number, linked, progress)
-            name = dumps.publish_as(
-                database, number, name, list(replaces), exact=exact_name
-            )
-            # Whoever has loaded another dump of the trace meanwhile did not see ours.
-            late = links.siblings(database, number) - linked
-            links.link(database, number, late, progress)
-            for old in replaces:
-                dumps.delete(database, old, progress)
-            if server is not None:
-                bulk.prune(server, database)
-    return Written(name, number, counts)
-
-
-def _in_bulk(
-    via: Via,
-    server: EmbeddedServer | None,
-    database: Database,
-    tables: HeapTables,
-    replaces: Container[int],
-) -> bool:
-    """Whether to load in bulk.
-
-    Raises:
-        StoreError: it was asked for and is not possible.
-    """
-    from ingest.database import bulk
-
-    if server is None:
-        if via is Via.BULK:
-            raise StoreError(
-                "a bulk load makes a new store, which only the tool's own Neo4j can "
-                "take; for yours: ingest export DUMP DIR --for neo4j-admin"
-            )
-        return False
-    entities = 3 * tables.rows("objects") + tables.rows("references")
-    if via is Via.BOLT or (via is Via.AUTO and entities < bulk.LEAST_ENTITIES):
-        return False
-    plan = bulk.plan(server, database, entities, replaces)
-    if via is Via.AUTO:
-        return plan.obstacle is None and plan.is_faster
-    if plan.obstacle is not None:
-        raise StoreError(f"no bulk load is possible: {plan.obstacle}; use --via bolt")
-    return True
-
-
-def drop(
-    name: str,
-    database: Database,
-    *,
-    server: EmbeddedServer | None = None,
-    progress: Progress = silent,
-) -> DumpInfo:
-    """Drop a loaded dump; returns what it was.
-
-    Raises:
-        UnknownDump: there is none of that name.
-        StoreError: the server refused or was lost.
-    """
-    from ingest.database import bulk, dumps
-
-    found = dumps.find_dump(database, name)
-    dumps.clean_up(database, progress)
-    dumps.unpublish(database, found.number)
-    dumps.delete(database, found.number, progress)
-    if server is not None:
-        bulk.prune(server, database)
-    return found
-
-
-def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
-    """The receipt of a file that is loaded already."""
+def _receipt(dump: DumpInfo) -> Receipt:
+    """The receipt of a dump that is loaded already."""
     return Receipt(
         dump.name,
         dump.number,
@@ -348,7 +346,7 @@ def _present(dump: DumpInfo, warnings: dict[str, int]) -> Receipt:
         reference_count=dump.reference_count,
         node_count=0,
         relationship_count=0,
-        warnings=warnings,
+        warnings={},
     )
 
 
@@ -359,7 +357,7 @@ def source_name(dump: str) -> str:
 
 def free_name(dump: str) -> str:
     """A name from the file's."""
-    return "stdin" if dump == STDIN else stem(dump) or "dump"
+    return "stdin" if dump == STDIN else stem_of(dump) or "dump"
 
 
 def numbered(stem: str, taken: Container[str]) -> str:

@@ -19,9 +19,8 @@
 // and are left out. No rows: nothing is new, or the file has no other dump (see
 // survivors-of-dump).
 MATCH (d:Dump {number: $dump})
-WITH d, split(d.sha256, '+')[0] + '+' AS trace
-MATCH (e:Dump)
-WHERE e.sha256 STARTS WITH trace AND e.collection_number < d.collection_number
+MATCH (e:Dump {trace: d.trace})
+WHERE e.collection_number < d.collection_number
   AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
 WITH d.number AS now, e.collection_number AS gc, e.name AS earlier
 ORDER BY gc DESC

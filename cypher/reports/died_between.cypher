@@ -17,9 +17,8 @@
 // file has no other dump (see survivors-of-dump), or a collection in between has no
 // survival events, so that it is unknown.
 MATCH (d:Dump {number: $dump})
-WITH d, split(d.sha256, '+')[0] + '+' AS trace
-MATCH (e:Dump)
-WHERE e.sha256 STARTS WITH trace AND e.collection_number < d.collection_number
+MATCH (e:Dump {trace: d.trace})
+WHERE e.collection_number < d.collection_number
   AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
 WITH d, e
 ORDER BY e.collection_number DESC

@@ -18,9 +18,8 @@
 // born-between for new ones. No rows: the file has no other dump (load it with
 // --all-dumps), or it was not recorded with --track.
 MATCH (d:Dump {number: $dump})
-WITH d, split(d.sha256, '+')[0] + '+' AS trace
-MATCH (e:Dump)
-WHERE e.sha256 STARTS WITH trace AND e.collection_number < d.collection_number
+MATCH (e:Dump {trace: d.trace})
+WHERE e.collection_number < d.collection_number
   AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
 WITH d.number AS now, e.number AS then, e.name AS earlier
 ORDER BY e.collection_number DESC

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +13,11 @@ from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AllDumps,
     AsJson,
-    Collection,
     DatabaseName,
     DumpFiles,
-    DumpIndex,
     FoldObjects,
     LoadedDump,
+    Part,
     Password,
     Strict,
     Uri,
@@ -28,11 +28,12 @@ from ingest.cli.options import (
 from ingest.database.via import Via
 from ingest.errors import DumpError
 from ingest.readers.base import Fold, ReadOptions
-from ingest.readers.source import STDIN
 from ingest.text import printable
 
 if TYPE_CHECKING:
-    from ingest.pipeline import Receipt
+    from collections.abc import Iterable, Iterator
+
+    from ingest.pipeline import Loader, Receipt
 
 
 LONGEST_NAME = 200
@@ -56,8 +57,7 @@ def load(
     ] = Via.AUTO,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
-    gc: Collection = None,
-    dump_index: DumpIndex = None,
+    part: Part = None,
     all_dumps: AllDumps = False,
     as_json: AsJson = False,
     uri: Uri = None,
@@ -76,66 +76,68 @@ def load(
         raise typer.BadParameter("--name must not be empty")
     if name is not None and len(name) > LONGEST_NAME:
         raise typer.BadParameter(f"--name takes at most {LONGEST_NAME} characters")
-    if all_dumps and (gc, dump_index) != (None, None):
-        raise typer.BadParameter("--all-dumps takes all, --gc and --dump-index one")
-    if all_dumps and STDIN in dumps:
-        raise typer.BadParameter("--all-dumps reads a file more than once; not from -")
-    from ingest.pipeline import every_part
-    from ingest.pipeline import load as load_one
+    if all_dumps and part is not None:
+        raise typer.BadParameter("--all-dumps loads all parts, --part loads one")
+    from ingest.pipeline import Loader
     from ingest.readers import probe
+    from ingest.readers.digests import Digests
 
     for dump in dumps:
         probe(dump)  # before a server is started for something that is no dump
     receipts: list[Receipt] = []
     failed: list[DumpError] = []
-    with (
-        Bars() as progress,
-        open_store(uri, username, password, database, progress) as (opened, server),
-    ):
-        chosen = ReadOptions(strict, fold, gc, dump_index)
-        is_part = all_dumps or (gc, dump_index) != (None, None)
-        wanted = [
-            (dump, options)
-            for dump in dumps
-            for options in (
-                every_part(dump, chosen, progress) if all_dumps else [chosen]
+    try:
+        with (
+            Bars() as progress,
+            Digests(() if replace else dumps) as digests,
+            open_store(uri, username, password, database, progress) as (opened, server),
+        ):
+            loader = Loader(
+                opened,
+                server=server,
+                via=via,
+                name=name,
+                replace=replace,
+                options=ReadOptions(strict, fold, part),
+                digests=digests,
+                progress=progress,
             )
-        ]
-        for dump, options in wanted:
-            try:
-                receipt = load_one(
-                    dump,
-                    opened,
-                    server=server,
-                    via=via,
-                    name=name,
-                    tell_part=is_part,
-                    replace=replace,
-                    options=options,
-                    progress=progress,
-                )
-            except DumpError as error:
-                if not all_dumps:
-                    raise
-                failed.append(error)
-                continue
-            finally:
+            for dump, found in _loaded(loader, dumps, all_parts=all_dumps):
                 progress.close()
-            receipts.append(receipt)
-            if not as_json:
-                _tell(dump, receipt)
-    if as_json:
-        typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
+                if isinstance(found, DumpError):
+                    failed.append(found)
+                    continue
+                receipts.append(found)
+                if not as_json:
+                    _write_receipt(dump, found)
+    finally:
+        # What has been loaded is reported, whatever went wrong after it.
+        if as_json and (receipts or sys.exc_info()[0] is None):
+            typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
     if failed:
         for early in failed[:-1]:
             typer.echo(f"error: {printable(str(early))}", err=True)
         raise failed[-1]
 
 
-def _tell(dump: str, receipt: Receipt) -> None:
+def _loaded(
+    loader: Loader, dumps: Iterable[str], *, all_parts: bool
+) -> Iterator[tuple[str, Receipt | DumpError]]:
+    """Load one file after another.
+
+    Raises:
+        DumpError: a file cannot be read; if only one of its parts cannot, that error
+            is an outcome like others.
+    """
+    for dump in dumps:
+        for found in loader.load_all(dump) if all_parts else (loader.load(dump),):
+            yield dump, found
+
+
+def _write_receipt(dump: str, receipt: Receipt) -> None:
     if not receipt.loaded:
         typer.echo(
-            f"{printable(dump)} is loaded already, as {printable(receipt.name)}; "
+            f"{printable(dump)} is already loaded as {printable(receipt.name)}; "
             "--replace loads it again"
         )
         return
@@ -171,13 +173,16 @@ def list_(
     if not found:
         typer.echo("no dump is loaded; load one: ingest load DUMP")
         return
-    shown = ("name", "number", "object_count", "reference_count", "shallow_bytes")
+    shown = ["name", "number", "object_count", "reference_count", "shallow_bytes"]
+    heads = ["name", "number", "objects", "references", "bytes"]
+    if any(dump["part"] is not None for dump in found):
+        shown.append("part")
+        heads.append("part")
     rows = tuple(
         (*(dump[column] for column in shown), str(dump["loaded_at"])[:16])
         for dump in found
     )
-    heads = ("name", "number", "objects", "references", "bytes", "loaded")
-    write_table(Answer(heads, rows))
+    write_table(Answer((*heads, "loaded"), rows))
 
 
 def drop(
@@ -189,7 +194,7 @@ def drop(
     database: DatabaseName = None,
 ) -> None:
     """Drop a loaded dump. Exit 9: there is none of that name."""
-    from ingest.pipeline import drop as drop_one
+    from ingest.database.writing import drop as drop_one
 
     with (
         Bars() as progress,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,12 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    Collection,
     DumpFile,
-    DumpIndex,
     FoldObjects,
+    Part,
     Strict,
 )
+from ingest.heap.identity import Identity
 from ingest.pipeline import free_name, measure, source_name
 from ingest.readers.base import Fold, ReadOptions
 from ingest.tables.export_format import ExportFormat
@@ -42,8 +43,7 @@ def export(
     ] = False,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
-    gc: Collection = None,
-    dump_index: DumpIndex = None,
+    part: Part = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -56,7 +56,7 @@ def export(
     from ingest.tables.export import export as write
     from ingest.tables.heap_tables import HeapTables
 
-    options = ReadOptions(strict, fold, gc, dump_index)
+    options = ReadOptions(strict, fold, part)
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)
         files = write(
@@ -67,7 +67,7 @@ def export(
             about={
                 "name": name or free_name(dump),
                 "source": source_name(dump),
-                "sha256": graph.digest(sha256),
+                **asdict(Identity.of(sha256, graph.part)),
                 "tool_version": __version__,
             },
             force=force,

@@ -9,10 +9,9 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    Collection,
     DumpFile,
-    DumpIndex,
     FoldObjects,
+    Part,
     Strict,
 )
 from ingest.readers.base import Fold, ReadOptions
@@ -22,8 +21,7 @@ def info(
     dump: DumpFile,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
-    gc: Collection = None,
-    dump_index: DumpIndex = None,
+    part: Part = None,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -37,7 +35,7 @@ def info(
     from ingest.reports.summary import facts, write_facts
     from ingest.tables.estimates import of_heap, of_types
 
-    options = ReadOptions(strict, fold, gc, dump_index)
+    options = ReadOptions(strict, fold, part)
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress, origins=False)
     found = facts(

@@ -89,32 +89,23 @@ FoldObjects = Annotated[
         "it; none keeps all.",
     ),
 ]
-Collection = Annotated[
+Part = Annotated[
     int | None,
     typer.Option(
-        "--gc",
+        "--part",
         metavar="N",
         min=0,
-        help="Which collection's heap dump, where a trace has several; without it "
-        "the first that was asked for.",
+        help="Which heap dump of a file that has several (info lists them): of a "
+        ".nettrace the number of the collection, of a CLR Profiler log the index. "
+        "Without it the first induced one of a trace, the last complete one of a log.",
     ),
 ]
 AllDumps = Annotated[
     bool,
     typer.Option(
         "--all-dumps",
-        help="Each heap dump of a file that has several, as a dump of its own: what "
-        "survives from one to the next can be asked then.",
-    ),
-]
-DumpIndex = Annotated[
-    int | None,
-    typer.Option(
-        "--dump-index",
-        metavar="N",
-        min=0,
-        help="Which heap dump of a CLR Profiler log, 0 for the first; without it the "
-        "last whole one.",
+        help="Load each heap dump of a file that has several, as a dump of its own; "
+        "queries can then compare them.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
+from ingest.heap.identity import Identity
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
@@ -37,6 +38,8 @@ class DumpInfo:
     format: str
     source: str
     sha256: str
+    trace: str | None
+    part: int | None
     object_count: int
     type_count: int
     reference_count: int
@@ -46,6 +49,11 @@ class DumpInfo:
     warning_count: int
     loaded_at: str
 
+    @property
+    def identity(self) -> Identity:
+        """Which dump of which file it is."""
+        return Identity(self.sha256, self.trace, self.part)
+
 
 def list_dumps(database: Database) -> list[DumpInfo]:
     """All ready dumps, the newest first."""
@@ -53,7 +61,8 @@ def list_dumps(database: Database) -> list[DumpInfo]:
         """
         MATCH (d:Dump {state: 'ready'})
         RETURN d.number AS number, d.name AS name, d.format AS format,
-          d.source AS source, d.sha256 AS sha256, d.object_count AS object_count,
+          d.source AS source, d.sha256 AS sha256, d.trace AS trace, d.part AS part,
+          d.object_count AS object_count,
           d.type_count AS type_count, d.reference_count AS reference_count,
           d.root_count AS root_count, d.shallow_bytes AS shallow_bytes,
           d.reachable_bytes AS reachable_bytes, d.warning_count AS warning_count,
@@ -139,7 +148,7 @@ def clean_up(database: Database, progress: Progress = silent) -> int:
 def claim(
     database: Database,
     name: str,
-    sha256: str,
+    identity: Identity,
     properties: dict[str, object],
     *,
     replaces: Sequence[int] = (),
@@ -160,7 +169,9 @@ def claim(
     """
     values = {
         "name": name,
-        "sha256": sha256,
+        "sha256": identity.sha256,
+        "trace": identity.trace,
+        "part": identity.part,
         "loader": this_process(),
         "properties": properties,
         "replaces": list(replaces),
@@ -193,6 +204,8 @@ _CLAIM = """
 CYPHER 5
 OPTIONAL MATCH (same:Dump)
 WHERE same.sha256 = $sha256 AND same.state IN ['loading', 'ready']
+  AND (same.trace = $trace OR same.trace IS NULL AND $trace IS NULL)
+  AND (same.part = $part OR same.part IS NULL AND $part IS NULL)
   AND NOT same.number IN $replaces
 WITH max(same.state) AS state
 OPTIONAL MATCH (other:Dump)
@@ -203,7 +216,8 @@ OPTIONAL MATCH (last:Dump)
 WITH state, coalesce(max(last.number), 0) + 1 AS number
 FOREACH (_ IN CASE WHEN state IS NULL THEN [1] ELSE [] END |
   CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
-    state: 'loading', sha256: $sha256, loading_since: datetime(),
+    state: 'loading', sha256: $sha256, trace: $trace, part: $part,
+    loading_since: datetime(),
     heartbeat: datetime(), loader: $loader, exclusive: $exclusive})
   SET d += $properties
 )

@@ -22,10 +22,8 @@ def siblings(database: Database, number: int) -> set[int]:
     _, rows = database.read(
         """
         MATCH (d:Dump {number: $number})
-        WITH d, split(d.sha256, '+')[0] + '+' AS trace
-        MATCH (e:Dump)
-        WHERE e.sha256 STARTS WITH trace AND e.state = 'ready'
-          AND e.number <> d.number AND e.collection_number <> d.collection_number
+        MATCH (e:Dump {trace: d.trace, state: 'ready'})
+        WHERE e.number <> d.number AND e.collection_number <> d.collection_number
         RETURN e.number
         """,
         {"number": number},

@@ -201,18 +201,19 @@ class GarbageCollection:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which dump of a file that has several.
+    """One dump of a file that may have several.
 
     Attributes:
-        option: The reader's option that chooses it.
-        number: What that option takes.
+        number: What ``--part`` takes: the number of a collection, the index of a dump.
+        object_count: Objects that the file records of it.
+        process: Its process, where the file records several; empty otherwise.
+        is_default: Whether it is the one that is read where none is chosen.
     """
 
-    option: str
     number: int
-
-    def __str__(self) -> str:
-        return f"{self.option.removesuffix('_index')}{self.number}"
+    object_count: int
+    process: str = ""
+    is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +301,7 @@ class HeapGraph:
         history: Survivals of the collections before the dump.
         part: Which dump of the file it is; ``None`` where files of the format have
             one.
-        other_parts: The file's other dumps of the same process, in their order.
-        trace: Which process of the file it is of; empty where it has one.
+        other_parts: The other dumps of the file, in their order.
         irregularities: Irregularities that the reader tolerated, by first occurrence.
 
     Raises:
@@ -348,7 +348,6 @@ class HeapGraph:
     history: History | None = None
     part: Part | None = None
     other_parts: tuple[Part, ...] = ()
-    trace: str = ""
     irregularities: tuple[Irregularity, ...] = ()
 
     def __post_init__(self) -> None:
@@ -422,17 +421,6 @@ class HeapGraph:
             at = int(np.argmax(values >= below))
             raise InvalidGraph(f"{column}[{at}] is {values[at]}")
         values.flags.writeable = False
-
-    def digest(self, sha256: str) -> str:
-        """What tells this dump from every other, of any file.
-
-        Dumps of one trace have the same in front of ``+``.
-
-        Args:
-            sha256: Of the file.
-        """
-        trace = f"{sha256}-{self.trace}" if self.trace else sha256
-        return trace if self.part is None else f"{trace}+{self.part}"
 
     @property
     def missing_count(self) -> int:

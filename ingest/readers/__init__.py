@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ingest.errors import DumpError, UnknownFormat
 from ingest.readers import clrprofiler, dart, gcdump, gclog, nettrace, traverseheap
-from ingest.readers.base import TimelineReader
+from ingest.readers.base import PartsReader, PendingDump, TimelineReader
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN, open_source
 
 if TYPE_CHECKING:
-    from ingest.heap.graph import GarbageCollection, HeapGraph
+    from collections.abc import Iterator
+
+    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.progress import Progress
     from ingest.readers.base import Reader, ReadOptions
     from ingest.readers.source import Source
 
-__all__ = ["READERS", "open_source", "probe", "read", "reader_for", "stem", "timeline"]
+__all__ = [
+    "READERS", "open_source", "parts", "probe", "read", "read_all", "reader_for",
+    "stem", "timeline",
+]  # fmt: skip
 
 READERS: tuple[Reader, ...] = (
     dart,
@@ -58,22 +63,49 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read ``source`` with the reader that claims it.
 
     Raises:
-        DumpError: it cannot be read, or ``options`` choose a dump in a way that
-            another format has.
+        DumpError: it cannot be read, or ``options`` choose a part of a file that has
+            one dump.
     """
     reader = reader_for(source)
-    for option, name in _CHOICES.items():
-        if getattr(options, option) is not None and name != reader.NAME:
-            shown = "--" + option.replace("_", "-")
-            raise DumpError(
-                f"{shown} is for files of format {name}, and this is {reader.NAME}",
-                path=source.name,
-            )
-    return reader.read(source, options, progress)
+    if options.part is not None and not isinstance(reader, PartsReader):
+        raise DumpError(
+            f"a file of format {reader.NAME} has one dump; leave out --part",
+            path=source.name,
+        )
+    graph = reader.read(source, options, progress)
+    source.drain()
+    return graph
 
 
-_CHOICES = {"gc": "nettrace", "dump_index": "clrprofiler"}
-"""Options that choose one dump of a file, and the format that has them."""
+def read_all(
+    source: Source, options: ReadOptions, progress: Progress
+) -> Iterator[PendingDump]:
+    """Read all dumps of ``source`` in one pass.
+
+    Raises:
+        DumpError: it cannot be read, or has no dump.
+    """
+    reader = reader_for(source)
+    if not isinstance(reader, PartsReader):
+        graph = reader.read(source, options, progress)
+        source.drain()
+        yield PendingDump(None, lambda: graph)
+        return
+    for pending in reader.read_all(source, options, progress):
+        source.drain()
+        yield pending
+
+
+def parts(source: Source, progress: Progress) -> list[Part]:
+    """The dumps of ``source``; empty where files of the format have one.
+
+    Raises:
+        DumpError: it cannot be read.
+    """
+    reader = reader_for(source)
+    found = reader.parts(source, progress) if isinstance(reader, PartsReader) else []
+    source.drain()
+    return found
 
 
 def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
@@ -92,11 +124,11 @@ def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
 
 
 def probe(dump: str) -> None:
-    """Make sure that ``dump`` is of a format that we read; not standard input.
+    """Make sure that ``dump`` is of a format that we read; pipes are not looked at.
 
     Raises:
         DumpError: it is not, or cannot be opened.
     """
-    if dump != STDIN:
+    if dump != STDIN and not Path(dump).is_fifo():
         with open_source(dump) as source:
             reader_for(source)

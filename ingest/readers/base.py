@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from ingest.heap.graph import GarbageCollection, HeapGraph
+    from collections.abc import Callable, Iterator
+
+    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
@@ -32,19 +34,36 @@ class ReadOptions:
     Attributes:
         strict: Refuse at the first irregularity instead of counting it.
         fold: Whether to fold what is no object of the program's.
-        gc: Number of the collection whose heap dump to read, in formats that may
-            have several; ``None`` for the first.
-        dump_index: Which heap dump to read, 0 for the first, in formats that number
-            them; ``None`` for the last whole one.
+        part: Number of the dump to read, of a file that has several; ``None`` for
+            the format's default.
     """
 
     strict: bool = False
     fold: Fold = Fold.AUTO
-    gc: int | None = None
-    dump_index: int | None = None
+    part: int | None = None
 
 
 DEFAULTS = ReadOptions()
+
+
+class Selection(Enum):
+    """Which dumps of a file that has several are stored while it is read."""
+
+    NONE = "none"
+    ONE = "one"
+    ALL = "all"
+
+
+class PendingDump(NamedTuple):
+    """One dump of a file, read but not yet made into a graph.
+
+    Attributes:
+        part: Which one it is.
+        graph: Makes the graph, once; raises `DumpError` where the dump cannot be read.
+    """
+
+    part: Part | None
+    graph: Callable[[], HeapGraph]
 
 
 class Reader(Protocol):
@@ -83,6 +102,34 @@ class Reader(Protocol):
         Raises:
             MalformedDump: the dump contradicts its format beyond reading.
             TruncatedDump: with ``options.strict``, the dump ends too early.
+        """
+
+
+@runtime_checkable
+class PartsReader(Reader, Protocol):
+    """A format whose files may have several dumps."""
+
+    def parts(self, source: Source, progress: Progress) -> list[Part]:
+        """The dumps of the file, in their order; no graph is made.
+
+        Raises:
+            MalformedDump: the file contradicts its format beyond reading.
+        """
+
+    def read_all(
+        self, source: Source, options: ReadOptions, progress: Progress
+    ) -> Iterator[PendingDump]:
+        """Read all dumps of the process that `read` would choose, in one pass.
+
+        The columns that the file has of each stay in memory until its graph is made.
+
+        Args:
+            source: The file, nothing of it consumed yet.
+            options: How to read it; ``part`` is not used.
+            progress: Receives the bytes read.
+
+        Raises:
+            DumpError: there is no dump, or the file contradicts its format.
         """
 
 

@@ -146,6 +146,7 @@ class Source:
         self._stream = stream
         self._digest = hashlib.sha256()
         self._offset = 0
+        self._is_begun = False
         self.truncated = False
         self.head = self._read(SNIFF_BYTES)
         if not self.head:
@@ -182,15 +183,24 @@ class Source:
     ) -> Iterator[bytes]:
         """All bytes from the first on, in pieces of about ``size``; once only."""
         piece = self.head
+        self._is_begun = True
         while piece:
             self._digest.update(piece)
             yield piece
             progress("read", self._raw.position, self._size_bytes)
             piece = self._read(size)
 
+    def drain(self) -> None:
+        """Read what a reader has left of the file, so that the digest is complete."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._digest.update(self.head)
+        while piece := self._read(CHUNK_BYTES):
+            self._digest.update(piece)
+
     @property
     def sha256(self) -> str:
-        """Digest of the decompressed bytes that `chunks` has yielded so far."""
+        """Digest of the decompressed bytes read by `chunks` and `drain` so far."""
         return self._digest.hexdigest()
 
 

@@ -53,6 +53,8 @@ def facts(
         "source": source,
         "sha256": sha256,
         "format": graph.format_name,
+        "part": None if graph.part is None else graph.part.number,
+        "parts": _parts(graph),
         "objects": graph.object_count,
         "types": len(graph.type_names),
         "references": graph.reference_count,
@@ -113,6 +115,22 @@ def _suspects(graph: HeapGraph, metrics: HeapMetrics) -> list[dict[str, object]]
             "why": suspect.sentence,
         }
         for suspect in leak_suspects(graph, metrics)
+    ]
+
+
+def _parts(graph: HeapGraph) -> list[dict[str, object]]:
+    """The dumps of the file, if files of the format may have several."""
+    if graph.part is None:
+        return []
+    parts = [graph.part, *graph.other_parts]
+    return [
+        {
+            "number": part.number,
+            "objects": part.object_count,
+            "process": part.process or None,
+            "is_read": part is graph.part,
+        }
+        for part in sorted(parts, key=lambda part: (part.process, part.number))
     ]
 
 
@@ -185,6 +203,7 @@ def write_facts(found: dict[str, object]) -> None:
         took = domain["duration_ms"]
         took_text = "" if took is None else f", dumped in {took:,} ms"
         say(f"  domain: {name}{took_text}{ended}\n")
+    _write_parts(found)
     _write_warnings(found)
     _write_rows("Types by retained size", found["top_types"])
     _write_rows("Objects by retained size", found["top_retained"])
@@ -196,6 +215,20 @@ def write_facts(found: dict[str, object]) -> None:
         for depth, step in enumerate(cast("list[str]", suspect["path"] or [])):
             say(f"  {'  ' * depth}└ {printable(step)}\n")
     say("\n" + folded(LIVENESS, ""))
+
+
+def _write_parts(found: dict[str, object]) -> None:
+    """A line for each dump of a file that has several."""
+    parts = cast("list[dict[str, object]]", found["parts"])
+    if len(parts) < 2:
+        return
+    sys.stdout.write("\nHeap dumps of the file\n")
+    for part in parts:
+        process = f", process {part['process']}" if part["process"] else ""
+        read = ", this one" if part["is_read"] else ""
+        sys.stdout.write(
+            f"  --part {part['number']}: {part['objects']:,} objects{process}{read}\n"
+        )
 
 
 def _write_warnings(found: dict[str, object]) -> None:

@@ -10,10 +10,19 @@ DUMP_PROPERTIES = (
     Column("state", TEXT, "`loading`, `ready` or `dropping`"),
     Column("format", TEXT, "name of the format", lambda heap: heap.graph.format_name),
     Column("source", TEXT, "name of the file", free_text=True),
+    Column("sha256", TEXT, "digest of the decompressed file"),
     Column(
-        "sha256",
+        "trace",
         TEXT,
-        "digest of the decompressed file, and the part of it if it has several dumps",
+        "equal for the dumps of one process in one file; absent where files of the "
+        "format have one dump",
+        absent=None,
+    ),
+    Column(
+        "part",
+        INT64,
+        "number of the dump in its file, as `--part` takes it; likewise",
+        absent=None,
     ),
     Column(
         "producer",

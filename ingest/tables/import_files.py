@@ -160,12 +160,12 @@ class _Writer:
     def _earlier(self, at: int) -> list[int]:
         """The dumps that are of one trace with a dump, and before it."""
 
-        def place(dump: DumpToImport) -> tuple[str, int | None]:
+        def place(dump: DumpToImport) -> tuple[object, int | None]:
             number = cast("int | None", dump.properties.get("collection_number"))
-            return str(dump.properties.get("sha256")).partition("+")[0], number
+            return dump.properties.get("trace"), number
 
         trace, number = place(self._dumps[at])
-        if number is None:
+        if trace is None or number is None:
             return []
         found = []
         for other, dump in enumerate(self._dumps):

@@ -57,7 +57,7 @@ LABELS: tuple[Label, ...] = (
         None,
         DUMP_PROPERTIES,
         unique=("number", "name"),
-        indexes=(("sha256",),),
+        indexes=(("sha256",), ("trace",)),
     ),
     Label("Domain", "an application domain of the dump", DOMAINS),
     # No index by name: a name can be longer than an index takes, and one dump has

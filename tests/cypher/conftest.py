@@ -10,7 +10,8 @@ import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.database.dumps import delete, unpublish
-from ingest.pipeline import write
+from ingest.database.writing import write
+from ingest.heap.identity import Identity
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
@@ -49,7 +50,7 @@ def load_heap(
         database,
         name=name,
         source=f"{name}.gclog",
-        sha256=graph.digest(sha256 or uuid4().hex * 2),
+        identity=Identity.of(sha256 or uuid4().hex * 2, graph.part),
     )
     return Loaded(database, written.number, Heap(graph, name))
 

@@ -223,9 +223,9 @@ def _graph(heap: Heap, dump: Dump) -> HeapGraph:
                 SITES,
             ),
         ),
-        part=Part("gc", heap.collections[dump.upto - 1].number),
+        part=Part(heap.collections[dump.upto - 1].number, len(dump.objects)),
         other_parts=tuple(
-            Part("gc", heap.collections[other.upto - 1].number)
+            Part(heap.collections[other.upto - 1].number, len(other.objects))
             for other in heap.dumps
             if other is not dump
         ),

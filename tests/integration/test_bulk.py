@@ -11,8 +11,10 @@ from ingest.database.bolt import ensure_schema
 from ingest.database.connection import connect
 from ingest.database.dumps import list_dumps
 from ingest.database.via import Via
+from ingest.database.writing import write
 from ingest.errors import StoreError
-from ingest.pipeline import load, write
+from ingest.heap.identity import Identity
+from ingest.pipeline import load
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
 from ingest.tables.heap_tables import HeapTables
@@ -125,7 +127,7 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
             via=via,
             name=name,
             source='main, "quoted".gclog',
-            sha256="ab" * 32,
+            identity=Identity("ab" * 32),
             replaces=replaces,
         ).number
 

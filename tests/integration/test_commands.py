@@ -70,7 +70,7 @@ def test_load_says_what_it_did_and_what_it_left(
     assert (code, receipt["loaded"], receipt["object_count"]) == (0, True, 6)
     code, out, err = command("load", str(path))
     assert code == 0
-    assert "is loaded already, as d" in out
+    assert "is already loaded as d" in out
     assert err == ""
     code, out, err = command("load", str(path), "--replace")
     assert "warning: undeclared type: 3" in err

@@ -25,9 +25,11 @@ from ingest.database.dumps import (
     this_process,
     unpublish,
 )
+from ingest.database.writing import write
 from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
 from ingest.heap.graph import RootKind
-from ingest.pipeline import load, measure, write
+from ingest.heap.identity import Identity
+from ingest.pipeline import load, measure
 from ingest.readers.base import ReadOptions
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.target import Target
@@ -176,8 +178,8 @@ def test_what_is_written_is_what_the_schema_says(
     # They have what the example has not: segments, collections, a trace.
     for number, heap in enumerate([main_heap(), *graphs(live(3, [0, 3, 0]))]):
         told = HeapTables(heap, analyse(heap))
-        digest, title = heap.digest("0" * 64), f"heap {number}"
-        write(told, empty_database, name=title, source=title, sha256=digest)
+        digest, title = Identity.of("0" * 64, heap.part), f"heap {number}"
+        write(told, empty_database, name=title, source=title, identity=digest)
 
     for label in LABELS:
         declared = {column.name: column for column in label.properties}
@@ -222,8 +224,8 @@ def test_each_dump_of_a_trace_is_one(empty_database: Database, tmp_path: Path) -
     path.write_bytes(trace.file())
 
     first = load(str(path), empty_database)
-    second = load(str(path), empty_database, options=ReadOptions(gc=4))
-    again = load(str(path), empty_database, options=ReadOptions(gc=3))
+    second = load(str(path), empty_database, options=ReadOptions(part=4))
+    again = load(str(path), empty_database, options=ReadOptions(part=3))
 
     assert (first.loaded, second.loaded, again.loaded) == (True, True, False)
     assert (first.object_count, second.object_count) == (2, 3)

@@ -16,7 +16,8 @@ from ingest.database.ask import ask
 from ingest.database.bolt import ensure_schema
 from ingest.database.connection import connect
 from ingest.database.via import Via
-from ingest.pipeline import drop, write
+from ingest.database.writing import drop, write
+from ingest.heap.identity import Identity
 from ingest.queries.library import library
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
@@ -62,7 +63,7 @@ def put(
         via=via,
         name=f"dump {which}",
         source="trace",
-        sha256=graph.digest(SHA256),
+        identity=Identity.of(SHA256, graph.part),
         replaces=replaces,
     ).number
 
@@ -166,14 +167,19 @@ def test_a_log_of_the_whole_life(
 
     assert code == 0, err
     names = [line.partition(":")[0] for line in out.splitlines()]
-    assert names == ["life-dump0", "life-dump1", "life-dump2"]
+    assert names == ["life-part0", "life-part1", "life-part2"]
     assert links(empty_database) == {
-        (f"life-{older.replace(' ', '')}", then, f"life-{newer.replace(' ', '')}", now)
+        (
+            older.replace("dump ", "life-part"),
+            then,
+            newer.replace("dump ", "life-part"),
+            now,
+        )
         for older, then, newer, now in true_links(heap, {0, 1, 2})
     }
     found = rows(
         empty_database,
-        "MATCH (:Dump {name: 'life-dump2'})-[:HAS_ALLOCATION_SITE]->(s) "
+        "MATCH (:Dump {name: 'life-part2'})-[:HAS_ALLOCATION_SITE]->(s) "
         "RETURN s.name, s.object_count",
     )
     made = Counter(SITES[seen.thing.site][0] for seen in heap.dumps[2].objects)

@@ -137,7 +137,7 @@ def test_the_figures_of_a_snapshot_in_a_trace(
     assert found["reachable_objects"] == objects
     assert found["missing_objects"] == found["null_references"] == 0
     assert found["warnings"] == {}
-    assert info(capsys, NETTRACE / name, "--gc", "2") == found
+    assert info(capsys, NETTRACE / name, "--part", "2") == found
 
 
 def test_what_a_farm_has() -> None:
@@ -173,10 +173,12 @@ def test_a_collection_without_a_snapshot_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["info", str(NETTRACE / "farm-heapdump-netcore31.nettrace"), "--gc", "3"])
+        main(
+            ["info", str(NETTRACE / "farm-heapdump-netcore31.nettrace"), "--part", "3"]
+        )
 
     assert caught.value.code == 3
-    assert "collection 3 has no heap dump; --gc takes" in capsys.readouterr().err
+    assert "collection 3 has no heap dump; --part takes" in capsys.readouterr().err
 
 
 TRACES = {

@@ -37,12 +37,16 @@ from typing import TYPE_CHECKING
 from ingest.readers.clrprofiler.signature import NAME, sniff
 
 if TYPE_CHECKING:
-    from ingest.heap.graph import GarbageCollection, HeapGraph
+    from collections.abc import Iterator
+
+    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
+    from ingest.readers.base import PendingDump, ReadOptions
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff", "timeline"]
+__all__ = [
+    "NAME", "SUFFIXES", "TITLE", "parts", "read", "read_all", "sniff", "timeline",
+]  # fmt: skip
 
 TITLE = "CLR Profiler log, or SOS !traverseheap"
 SUFFIXES = (".log",)
@@ -53,6 +57,22 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     from ingest.readers.clrprofiler import reader
 
     return reader.read(source, options, progress)
+
+
+def read_all(
+    source: Source, options: ReadOptions, progress: Progress
+) -> Iterator[PendingDump]:
+    """Read all dumps in one pass; see `ingest.readers.base.PartsReader.read_all`."""
+    from ingest.readers.clrprofiler import reader
+
+    return reader.read_all(source, options, progress)
+
+
+def parts(source: Source, progress: Progress) -> list[Part]:
+    """The dumps of a file; see `ingest.readers.base.PartsReader.parts`."""
+    from ingest.readers.clrprofiler import reader
+
+    return reader.parts(source, progress)
 
 
 def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:

@@ -10,6 +10,7 @@ Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -157,6 +158,12 @@ class Collections:
                 continue
             owner.rows.append(slice(begin, end))
             owner.told = epoch
+
+    def reporting_to(self, report: Report) -> Collections:
+        """The same, for one of the log's dumps."""
+        other = copy(self)
+        other._report = report
+        return other
 
     @property
     def is_going_on(self) -> bool:

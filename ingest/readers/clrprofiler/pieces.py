@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ingest.readers.base import Selection
 from ingest.readers.clrprofiler.names import (
     Functions,
     ident_of,
@@ -111,7 +112,8 @@ class Log:
     """Scans a log and keeps what outlives a piece.
 
     Attributes:
-        wanted: Index of the dump to keep; ``None`` for the last whole one.
+        wanted: Index of the dump to choose; ``None`` for the last complete one.
+        selection: Which dumps' columns to store.
         dumps: All dumps of the log.
         types: Of the ``t`` lines, what stands behind the id; the first one counts.
         functions: Of the ``f`` lines.
@@ -120,6 +122,7 @@ class Log:
     """
 
     wanted: int | None
+    selection: Selection = Selection.ONE
     dumps: list[Dump] = field(default_factory=list)
     types: dict[int, bytes] = field(default_factory=dict)
     functions: Functions = field(default_factory=Functions)
@@ -164,10 +167,13 @@ class Log:
         return bool(self._state[HAS_FUNCTION])
 
     def column(self, name: str) -> NDArray[Any]:
-        """A column of the whole log; once only."""
+        """A column of the log; once only, unless all dumps are read."""
         if name not in self._parts:
             return getattr(room_for(0), name)[:0].copy()  # type: ignore[no-any-return]
-        return np.concatenate(self._parts.pop(name))
+        joined = np.concatenate(self._parts.pop(name))
+        if self.selection is Selection.ALL:
+            self._parts[name] = [joined]
+        return joined
 
     def take(self, text: bytes, report: Report) -> None:
         """Scan whole lines."""
@@ -262,15 +268,15 @@ class Log:
     def _begin(self, line: int, offset: int, epoch: int, allocations: int) -> None:
         before = self.dumps[-1] if self.dumps else None
         if self.wanted is None and before is not None:
-            if before.object_count:
-                if self._best is not None:
+            if not before.object_count:
+                before.parts = None
+            else:
+                if self._best is not None and self.selection is not Selection.ALL:
                     self._best.parts = None
                 self._best = before
-            else:
-                before.parts = None
         index = len(self.dumps)
         begun = Dump(index, line, offset, epoch, allocations, epoch)
-        if self.wanted in (None, index):
+        if self.selection is not Selection.NONE and self.wanted in (None, index):
             begun.parts = {name: [] for name in _OF_DUMP}
         self.dumps.append(begun)
 
@@ -310,13 +316,17 @@ class Log:
         is_whole = not (cut and self.is_cut(last))
         return last if is_whole or self._best is None else self._best
 
+    def with_objects(self) -> list[Dump]:
+        """The dumps that have objects."""
+        return [dump for dump in self.dumps if dump.object_count]
+
     def is_cut(self, dump: Dump) -> bool:
         """Whether a file that ends too early ends in this dump."""
         return dump is self.dumps[-1] and dump.last_epoch == self.epoch
 
     def explained(self) -> str:
         """What to say where nothing is chosen."""
-        have = [dump for dump in self.dumps if dump.object_count]
+        have = self.with_objects()
         if not have:
             return (
                 "the log has no heap dump; let the profiler write one (Show Heap now), "
@@ -331,4 +341,4 @@ class Log:
         assert self.wanted is not None
         there = self.wanted < len(self.dumps)
         what = "has no objects" if there else "is not there"
-        return f"heap dump {self.wanted} {what}; --dump-index takes one of: {listed}"
+        return f"heap dump {self.wanted} {what}; --part takes one of: {listed}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ingest.errors import DumpError
 from ingest.heap.graph import NO_FIELD, NO_TYPE, Part, RootFlag, RootKind
+from ingest.readers.base import DEFAULTS, PendingDump, Selection
 from ingest.readers.clrprofiler.history import Collections, allocations_of
 from ingest.readers.clrprofiler.names import type_name
 from ingest.readers.clrprofiler.pieces import Log
@@ -25,6 +28,8 @@ from ingest.readers.shared.resolver import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ingest.heap.graph import GarbageCollection, HeapGraph
@@ -52,37 +57,119 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     allocation, 28 a range. Of logs with several dumps the last two are held: 32 bytes
     an object and 8 a reference of the other one.
     """
-    report = Report(strict=options.strict, name=source.name)
-    log = Log(options.dump_index)
-    rest = _take(log, source, report, progress)
-    # Every line that a writer writes has an end; half a number is worse than none.
-    if rest:
-        report.add("truncated_line", 1, log.line + 1, log.offset)
-    if source.truncated:
-        report.add("truncated_compression", 1, log.line, log.offset)
-    for kind, (count, line, offset) in zip(KINDS, log.book.tolist(), strict=True):
-        report.add(kind, count, line, offset)
-    collections = Collections(log, report)
-    is_cut = bool(rest) or source.truncated or collections.is_going_on
-    dump = log.chosen(cut=is_cut)
-    if dump is None:
-        raise DumpError(log.explained(), path=source.name)
-    if options.dump_index is None:
-        report.add("other_heap_dump", len(_others(log, dump)), 0, None)
-    if is_cut and log.is_cut(dump):
-        report.add("truncated_heap_dump", 1, dump.line, dump.offset)
-    return _assembled(log, dump, collections, report)
+    found = _Log.read(source, options, progress, Selection.ONE)
+    return found.graph(found.chosen())
+
+
+def read_all(
+    source: Source, options: ReadOptions, progress: Progress
+) -> Iterator[PendingDump]:
+    """Read all dumps of a log; see `ingest.readers.base.PartsReader.read_all`.
+
+    Memory: as `read`, and 32 bytes an object and 8 a reference of each other one.
+    """
+    found = _Log.read(source, replace(options, part=None), progress, Selection.ALL)
+    found.chosen()
+    for dump in found.log.with_objects():
+        yield PendingDump(found.part(dump), partial(found.graph, dump, is_only=False))
+
+
+def parts(source: Source, progress: Progress) -> list[Part]:
+    """The dumps of a log, whose objects are only counted."""
+    found = _Log.read(source, DEFAULTS, progress, Selection.NONE)
+    return [found.part(dump) for dump in found.log.with_objects()]
 
 
 def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
-    """The collections of a log; no heap dump of it is kept."""
-    report, log = Report(strict=False, name=source.name), Log(_NO_DUMP)
-    _take(log, source, report, progress)
-    return list(Collections(log, report).timeline(*log.dumps))
+    """The collections of a log; no heap dump of it is stored."""
+    found = _Log.read(source, DEFAULTS, progress, Selection.NONE)
+    return list(found.collections.timeline(*found.log.dumps))
 
 
-_NO_DUMP = 1 << 62
-"""No dump of a log has this index."""
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """A log that has been read.
+
+    Attributes:
+        log: Its columns.
+        collections: Those that it records.
+        options: How it was read.
+        report: What is irregular so far.
+        ends_early: Whether the file is cut.
+    """
+
+    log: Log
+    collections: Collections
+    options: ReadOptions
+    report: Report
+    ends_early: bool
+
+    @classmethod
+    def read(
+        cls,
+        source: Source,
+        options: ReadOptions,
+        progress: Progress,
+        selection: Selection,
+    ) -> _Log:
+        """Read all records.
+
+        Raises:
+            MalformedDump: a line is longer than any record.
+        """
+        report = Report(strict=options.strict, name=source.name)
+        log = Log(options.part, selection)
+        rest = _take(log, source, report, progress)
+        # Every line that a writer writes has an end; half a number is worse than none.
+        if rest:
+            report.add("truncated_line", 1, log.line + 1, log.offset)
+        if source.truncated:
+            report.add("truncated_compression", 1, log.line, log.offset)
+        for kind, (count, line, offset) in zip(KINDS, log.book.tolist(), strict=True):
+            report.add(kind, count, line, offset)
+        collections = Collections(log, report)
+        ends_early = bool(rest) or source.truncated or collections.is_going_on
+        return cls(log, collections, options, report, ends_early)
+
+    def chosen(self) -> Dump:
+        """The dump to read.
+
+        Raises:
+            DumpError: there is none.
+        """
+        dump = self.log.chosen(cut=self.ends_early)
+        if dump is None:
+            raise DumpError(self.log.explained(), path=self.report.name)
+        return dump
+
+    def part(self, dump: Dump) -> Part:
+        """Which dump of the log it is."""
+        is_default = self.options.part is None and dump is self.log.chosen(
+            cut=self.ends_early
+        )
+        return Part(dump.index, dump.object_count, is_default=is_default)
+
+    def graph(self, dump: Dump, *, is_only: bool = True) -> HeapGraph:
+        """The graph of a dump, whose columns are freed.
+
+        Args:
+            dump: One whose columns are stored.
+            is_only: Whether no other dump of the log is read.
+        """
+        report = self.report.copy()
+        others = [one for one in self.log.with_objects() if one is not dump]
+        if self.options.part is None and is_only:
+            report.add("other_heap_dump", len(others), 0, None)
+        if self.ends_early and self.log.is_cut(dump):
+            report.add("truncated_heap_dump", 1, dump.line, dump.offset)
+        return _assembled(
+            self.log,
+            dump,
+            self.collections.reporting_to(report),
+            report,
+            part=self.part(dump),
+            other_parts=tuple(map(self.part, others)),
+        )
 
 
 def _take(log: Log, source: Source, report: Report, progress: Progress) -> bytes:
@@ -95,17 +182,14 @@ def _take(log: Log, source: Source, report: Report, progress: Progress) -> bytes
     return rest
 
 
-def _others(log: Log, dump: Dump) -> list[Dump]:
-    """More dumps that have objects."""
-    return [one for one in log.dumps if one.object_count and one is not dump]
-
-
-def _part(dump: Dump) -> Part:
-    return Part("dump_index", dump.index)
-
-
 def _assembled(
-    log: Log, dump: Dump, collections: Collections, report: Report
+    log: Log,
+    dump: Dump,
+    collections: Collections,
+    report: Report,
+    *,
+    part: Part,
+    other_parts: tuple[Part, ...],
 ) -> HeapGraph:
     objects = Objects(
         dump.column("object_id"),
@@ -134,8 +218,8 @@ def _assembled(
             null_reference_count=dump.null_count,
             collections=collections.timeline(dump),
             history=collections.history(dump, allocations_of(log, dump, collections)),
-            part=_part(dump),
-            other_parts=tuple(map(_part, _others(log, dump))),
+            part=part,
+            other_parts=other_parts,
         ),
         report,
     )

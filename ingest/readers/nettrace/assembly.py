@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import MalformedDump
-from ingest.heap.graph import EPHEMERON, NO_FIELD, Part, RootFlag, RootKind
+from ingest.heap.graph import EPHEMERON, NO_FIELD, RootFlag, RootKind
 from ingest.readers.dotnet.gc_events import Gc
 from ingest.readers.nettrace.signature import NAME
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.heap.graph import GarbageCollection, HeapGraph
+    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.history import History
     from ingest.readers.dotnet.gc_events import Type
     from ingest.readers.nettrace.snapshot import Collection, Told
@@ -67,8 +67,8 @@ def assemble(
     lossy: bool,
     timeline: Sequence[GarbageCollection],
     before: History | None,
-    others: Sequence[int],
-    is_shared: bool,
+    part: Part,
+    other_parts: Sequence[Part],
     report: Report,
 ) -> HeapGraph:
     """Make the graph.
@@ -80,8 +80,8 @@ def assemble(
         lossy: Whether anything of the stream was lost.
         timeline: All collections of the process.
         before: What outlived them, up to this one.
-        others: Numbers of more collections of the process with a heap dump.
-        is_shared: Whether the stream has other processes too.
+        part: Which dump of the stream it is.
+        other_parts: Its others.
         report: Told of what is irregular.
 
     Raises:
@@ -123,9 +123,8 @@ def assemble(
             null_reference_count=snapshot.null_count,
             collections=tuple(timeline),
             history=before,
-            part=Part("gc", collection.start.number),
-            other_parts=tuple(Part("gc", number) for number in others),
-            trace=str(collection.process) if is_shared else "",
+            part=part,
+            other_parts=tuple(other_parts),
         ),
         report,
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.errors import DumpError
+from ingest.readers.base import DEFAULTS, PendingDump, Selection
 from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Payloads, wanted
 from ingest.readers.nettrace.assembly import assemble
@@ -17,7 +20,9 @@ from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import Report
 
 if TYPE_CHECKING:
-    from ingest.heap.graph import GarbageCollection, HeapGraph
+    from collections.abc import Iterator
+
+    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
     from ingest.readers.dotnet.event_stream import Gaps
@@ -30,40 +35,30 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
     Memory while reading: about 100 bytes an object and 31 a reference.
     """
-    report = Report(strict=options.strict, name=source.name)
-    feed = Feed(source.chunks(progress), source.name)
-    stream = EventStream(feed, wanted)
-    payloads = Payloads(stream.trace.pointer_bytes, source.name)
-    snapshots = Snapshots(payloads, options.gc)
-    snapshots.read(stream)
-    if stream.cut_at is not None:
-        report.add("truncated_stream", 1, 0, stream.cut_at)
-    elif rest := feed.drain():
-        report.add("bytes_behind_the_end", rest, 0, feed.offset)
-    if source.truncated:
-        report.add("truncated_compression", 1, 0, feed.offset)
-    chosen = snapshots.chosen
-    if chosen is None or chosen.told is None:
-        raise DumpError(snapshots.explained(), path=source.name)
-    if options.gc is None:
-        report.add("other_heap_dump", snapshots.dump_count - 1, 0, None)
-    report.add("event_outside_collection", snapshots.outside, 0, None)
-    gaps = stream.gaps
-    _check(gaps, chosen, chosen.told.threads, source.name)
-    report.add("lost_event", int(gaps.lost.sum()), 0, None)
-    if chosen.until is None:
-        report.add("truncated_heap_dump", 1, 0, chosen.offset)
-    return assemble(
-        chosen,
-        chosen.told,
-        snapshots.types.get(chosen.process, {}),
-        lossy=len(gaps.lost) > 0,
-        timeline=_timeline(snapshots, stream, chosen.process),
-        others=snapshots.others(),
-        is_shared=snapshots.has_processes,
-        before=history(snapshots.collections, chosen, gaps),
-        report=report,
-    )
+    trace = _Trace.read(source, options, progress, Selection.ONE)
+    return trace.graph(trace.chosen())
+
+
+def read_all(
+    source: Source, options: ReadOptions, progress: Progress
+) -> Iterator[PendingDump]:
+    """Read all snapshots of a process; see `ingest.readers.base.PartsReader.read_all`.
+
+    Memory: as `read`, and 32 bytes an object and 12 a reference of each other one.
+    """
+    every = replace(options, part=None)
+    trace = _Trace.read(source, every, progress, Selection.ALL)
+    process = trace.chosen().process
+    for collection in trace.snapshots.dumps:
+        if collection.process == process:
+            make = partial(trace.graph, collection, is_only=False)
+            yield PendingDump(trace.snapshots.part(collection), make)
+
+
+def parts(source: Source, progress: Progress) -> list[Part]:
+    """The snapshots of a stream, whose nodes are only counted."""
+    snapshots = _Trace.read(source, DEFAULTS, progress, Selection.NONE).snapshots
+    return [snapshots.part(collection) for collection in snapshots.dumps]
 
 
 def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
@@ -72,27 +67,110 @@ def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
     Raises:
         MalformedDump: the stream contradicts its format.
     """
-    stream = EventStream(Feed(source.chunks(progress), source.name), wanted)
-    payloads = Payloads(stream.trace.pointer_bytes, source.name)
-    snapshots = Snapshots(payloads, _NONE)
-    snapshots.read(stream)
-    of = Counter(collection.process for collection in snapshots.collections)
+    trace = _Trace.read(source, DEFAULTS, progress, Selection.NONE)
+    processes = Counter(c.process for c in trace.snapshots.collections)
     return [
         one
-        for process, _ in of.most_common(1)
-        for one in _timeline(snapshots, stream, process)
+        for process, _ in processes.most_common(1)
+        for one in trace.timeline(process, None)
     ]
 
 
-_NONE = -1
-"""No collection has this number."""
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """A stream that has been read.
 
+    Attributes:
+        snapshots: Its collections, and the heap events that are stored.
+        stream: Its clock, and where events are missing.
+        options: How it was read.
+        report: What is irregular so far.
+    """
 
-def _timeline(
-    snapshots: Snapshots, stream: EventStream, process: int
-) -> list[GarbageCollection]:
-    trace = stream.trace
-    return snapshots.timeline(process, trace.ticks, trace.ticks_per_second)
+    snapshots: Snapshots
+    stream: EventStream
+    options: ReadOptions
+    report: Report
+
+    @classmethod
+    def read(
+        cls,
+        source: Source,
+        options: ReadOptions,
+        progress: Progress,
+        selection: Selection,
+    ) -> _Trace:
+        """Read all events.
+
+        Raises:
+            MalformedDump: the stream contradicts its format.
+        """
+        report = Report(strict=options.strict, name=source.name)
+        feed = Feed(source.chunks(progress), source.name)
+        stream = EventStream(feed, wanted)
+        payloads = Payloads(stream.trace.pointer_bytes, source.name)
+        snapshots = Snapshots(payloads, options.part, selection)
+        snapshots.read(stream)
+        if stream.cut_at is not None:
+            report.add("truncated_stream", 1, 0, stream.cut_at)
+        elif rest := feed.drain():
+            report.add("bytes_behind_the_end", rest, 0, feed.offset)
+        if source.truncated:
+            report.add("truncated_compression", 1, 0, feed.offset)
+        return cls(snapshots, stream, options, report)
+
+    def chosen(self) -> Collection:
+        """The collection to read.
+
+        Raises:
+            DumpError: there is none.
+        """
+        chosen = self.snapshots.chosen
+        if chosen is None or chosen.told is None:
+            raise DumpError(self.snapshots.explained(), path=self.report.name)
+        return chosen
+
+    def graph(self, collection: Collection, *, is_only: bool = True) -> HeapGraph:
+        """The graph of a collection's snapshot, whose events are freed.
+
+        Args:
+            collection: One whose heap events are stored.
+            is_only: Whether no other snapshot of the stream is read.
+
+        Raises:
+            DumpError: events of it were lost.
+        """
+        report, snapshots, gaps = self.report.copy(), self.snapshots, self.stream.gaps
+        others = [one for one in snapshots.dumps if one is not collection]
+        if self.options.part is None and is_only:
+            report.add("other_heap_dump", len(others), 0, None)
+        report.add("event_outside_collection", snapshots.outside, 0, None)
+        told, collection.told = collection.told, None
+        assert told is not None
+        _check(gaps, collection, told.threads, report.name)
+        report.add("lost_event", int(gaps.lost.sum()), 0, None)
+        if collection.until is None:
+            report.add("truncated_heap_dump", 1, 0, collection.offset)
+        return assemble(
+            collection,
+            told,
+            snapshots.types.get(collection.process, {}),
+            lossy=len(gaps.lost) > 0,
+            timeline=self.timeline(collection.process, collection),
+            part=snapshots.part(collection),
+            other_parts=[snapshots.part(one) for one in others],
+            before=history(snapshots.collections, collection, gaps),
+            report=report,
+        )
+
+    def timeline(
+        self, process: int, dump: Collection | None
+    ) -> list[GarbageCollection]:
+        """The collections of a process; see `Snapshots.timeline`."""
+        trace = self.stream.trace
+        return self.snapshots.timeline(
+            process, trace.ticks, trace.ticks_per_second, dump=dump
+        )
 
 
 def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None:

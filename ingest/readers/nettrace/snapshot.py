@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.heap.graph import GarbageCollection
+from ingest.heap.graph import GarbageCollection, Part
+from ingest.readers.base import Selection
 from ingest.readers.dotnet.gc_events import MODES, REASONS, Gc, Mode, Reason
 from ingest.readers.nettrace.survival_events import SurvivalEvents
 
@@ -88,30 +89,33 @@ class Collection:
             and start.reason == Reason.INDUCED
         )
 
-    def forget(self) -> None:
-        """Let go of what it tells."""
-        self.is_kept = False
-        self.told = None
-
 
 class Snapshots:
     """All collections of a stream, and what one of them tells.
 
     Args:
         payloads: Reads the stream's events.
-        wanted: Number of the collection to keep; ``None`` for the first one that was
-            asked for and tells of nodes, or else the first that tells of nodes.
+        wanted: Number of the collection to choose; ``None`` for the first that was
+            induced and records nodes, or else the first that records nodes.
+        selection: Which collections' heap events to store: those of the chosen one,
+            of all, or of none, so that nodes are only counted.
 
     Attributes:
         collections: In the order of their begin.
-        chosen: The one that is kept; ``None`` if none tells of nodes.
+        chosen: The chosen one; ``None`` if none records nodes.
         types: By process and id; the first name that a type has.
         outside: Events of snapshots that no collection has.
     """
 
-    def __init__(self, payloads: Payloads, wanted: int | None) -> None:
+    def __init__(
+        self,
+        payloads: Payloads,
+        wanted: int | None,
+        selection: Selection = Selection.ONE,
+    ) -> None:
         self._payloads = payloads
         self._wanted = wanted
+        self._selection = selection
         self._open: dict[int, dict[int, Collection]] = {}
         self._ended: dict[int, Collection] = {}
         self.collections: list[Collection] = []
@@ -171,12 +175,18 @@ class Snapshots:
         places.survived(kind, event, self._payloads.rows(event).rows)
 
     def timeline(
-        self, process: int, ticks: int, ticks_per_second: int
+        self,
+        process: int,
+        ticks: int,
+        ticks_per_second: int,
+        *,
+        dump: Collection | None = None,
     ) -> list[GarbageCollection]:
-        """The collections of a process; which of them is the chosen dump, or has one.
+        """The collections of a process.
 
         Args:
             process: Its number.
+            dump: The only one that is said to be a dump; ``None`` for all with nodes.
             ticks: The clock at the start of the trace.
             ticks_per_second: How fast it is.
         """
@@ -200,7 +210,7 @@ class Snapshots:
                 else _sum(c.stats.promoted_bytes),
                 moved_bytes=_fits(c.places.moved_bytes),
                 kept_bytes=_fits(c.places.kept_bytes),
-                is_dump=c is self.chosen or (self.chosen is None and c.node_count > 0),
+                is_dump=c.node_count > 0 if dump is None else c is dump,
             )
             for c in self.collections
             if c.process == process
@@ -225,7 +235,7 @@ class Snapshots:
             collection.node_count += len(bulk.rows)
             collection.places.part()
             self._choose(collection)
-        if not collection.is_kept:
+        if not self._is_stored(collection):
             return
         if collection.told is None:
             collection.told = Told()
@@ -238,6 +248,11 @@ class Snapshots:
         else:
             told.com_callable.append(self._payloads.com_callable(event))
 
+    def _is_stored(self, collection: Collection) -> bool:
+        if self._selection is Selection.ONE:
+            return collection.is_kept
+        return self._selection is Selection.ALL
+
     def _choose(self, collection: Collection) -> None:
         """Keep ``collection``, which tells of nodes, or the one that is kept."""
         before = self.chosen
@@ -246,36 +261,35 @@ class Snapshots:
         if before is None:
             self.chosen = collection
         elif self._wanted is None and collection.is_asked_for > before.is_asked_for:
-            before.forget()
+            self._forget(before)
             self.chosen = collection
         else:
-            collection.forget()
+            self._forget(collection)
 
-    def others(self) -> list[int]:
-        """Numbers of more collections of the process that tell of nodes."""
-        assert self.chosen is not None
-        return [
-            c.start.number
-            for c in self.collections
-            if c.node_count
-            and c is not self.chosen
-            and c.process == self.chosen.process
-        ]
+    def _forget(self, collection: Collection) -> None:
+        collection.is_kept = False
+        if self._selection is Selection.ONE:
+            collection.told = None
 
     @property
-    def dump_count(self) -> int:
-        """Collections that tell of nodes, of all processes."""
-        return sum(c.node_count > 0 for c in self.collections)
+    def dumps(self) -> list[Collection]:
+        """Collections that record nodes, of all processes."""
+        return [c for c in self.collections if c.node_count]
 
-    @property
-    def has_processes(self) -> bool:
-        """Whether collections of several processes are in the stream."""
-        return len({c.process for c in self.collections}) > 1
+    def part(self, collection: Collection) -> Part:
+        """Which dump of the stream a collection has."""
+        several = len({c.process for c in self.collections}) > 1
+        return Part(
+            collection.start.number,
+            collection.node_count,
+            str(collection.process) if several else "",
+            is_default=self._wanted is None and collection is self.chosen,
+        )
 
     def explained(self) -> str:
         """What to say where nothing is chosen."""
         numbers = [c.start.number for c in self.collections]
-        have = [c for c in self.collections if c.node_count]
+        have = self.dumps
         if have:
             more = len(have) - _MOST_LISTED
             listed = ", ".join(
@@ -285,8 +299,8 @@ class Snapshots:
             listed += f" and {more:,} more" if more > 0 else ""
             without = "has no heap dump" if self._wanted in numbers else "is not there"
             return (
-                f"collection {self._wanted} {without}; --gc takes one that has a dump: "
-                f"{listed}"
+                f"collection {self._wanted} {without}; --part takes one that has a "
+                f"dump: {listed}"
             )
         found = "no collection"
         if len(numbers) == 1:

@@ -53,6 +53,12 @@ class Report:
         else:
             self._found[kind] = (count, line, offset)
 
+    def copy(self) -> Report:
+        """The same so far, to be continued for one of several dumps."""
+        other = Report(strict=self._strict, name=self.name)
+        other._found = dict(self._found)
+        return other
+
     def add_lines(self, kind: str, lines: Lines) -> None:
         """Count one for each of ``lines``."""
         if len(lines):

@@ -146,7 +146,6 @@ class Told:
     history: History | None = None
     part: Part | None = None
     other_parts: tuple[Part, ...] = ()
-    trace: str = ""
 
 
 class TypeRows:
@@ -299,7 +298,6 @@ def graph_of(
         history=told.history,
         part=told.part,
         other_parts=told.other_parts,
-        trace=told.trace,
         irregularities=report.finish(),
     )
 

@@ -192,15 +192,15 @@ def test_one_of_several_heap_dumps_of_a_trace(
     path.write_bytes(trace.file())
 
     assert json.loads(ingest("info", str(path), "--json")[1])["objects"] == 1
-    told = ingest("info", str(path), "--gc", "5", "--json")[1]
+    told = ingest("info", str(path), "--part", "5", "--json")[1]
     assert json.loads(told)["objects"] == 3
     folder = tmp_path / "tables"
-    code, _, _ = ingest("export", str(path), str(folder), "--for", "csv", "--gc", "5")
+    code, _, _ = ingest("export", str(path), str(folder), "--for", "csv", "--part", "5")
     assert code == 0
     assert len((folder / "objects.csv").read_text().splitlines()) == 4
-    code, _, error = ingest("info", str(path), "--gc", "3")
+    code, _, error = ingest("info", str(path), "--part", "3")
     assert code == 3
-    assert "collection 3 is not there; --gc takes one that has a dump: 2 (1" in error
+    assert "collection 3 is not there; --part takes one that has a dump: 2 (1" in error
 
 
 def test_one_of_several_heap_dumps_of_a_log(
@@ -216,15 +216,15 @@ def test_one_of_several_heap_dumps_of_a_log(
     path.write_bytes(log.bytes())
 
     assert json.loads(ingest("info", str(path), "--json")[1])["objects"] == 3
-    told = ingest("info", str(path), "--dump-index", "0", "--json")[1]
+    told = ingest("info", str(path), "--part", "0", "--json")[1]
     assert json.loads(told)["objects"] == 1
     folder = tmp_path / "tables"
-    export = ("export", str(path), str(folder), "--for", "csv", "--dump-index", "0")
+    export = ("export", str(path), str(folder), "--for", "csv", "--part", "0")
     assert ingest(*export)[0] == 0
     assert len((folder / "objects.csv").read_text().splitlines()) == 2
-    code, _, error = ingest("info", str(path), "--dump-index", "2")
+    code, _, error = ingest("info", str(path), "--part", "2")
     assert code == 3
-    assert "dump 2 is not there; --dump-index takes one of: 0 (1 objects), 1" in error
+    assert "dump 2 is not there; --part takes one of: 0 (1 objects), 1" in error
 
 
 def test_wrong_usage(ingest: Callable[..., Ran], dump: Path) -> None:

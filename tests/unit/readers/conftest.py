@@ -24,12 +24,11 @@ def reading(tmp_path: Path) -> Callable[..., HeapGraph]:
         *,
         strict: bool = False,
         fold: Fold = Fold.AUTO,
-        gc: int | None = None,
-        dump_index: int | None = None,
+        part: int | None = None,
     ) -> HeapGraph:
         path = tmp_path / "dump"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         with open_source(str(path)) as source:
-            return read(source, ReadOptions(strict, fold, gc, dump_index), silent)
+            return read(source, ReadOptions(strict, fold, part), silent)
 
     return reads

@@ -54,7 +54,7 @@ def test_a_program(reading: Reading) -> None:
 
     assert graph.format_name == "clrprofiler"
     assert graph.producer == "CLR Profiler"
-    assert graph.part == Part("dump_index", 0)
+    assert graph.part == Part(0, graph.object_count, is_default=True)
     assert graph.object_id.tolist() == [
         0x2000, 0x2020, 0x2050, 0x2070, 0x9000, 0x7FFF0000,
     ]  # fmt: skip
@@ -234,17 +234,17 @@ def test_the_last_of_several_dumps_is_read(reading: Reading) -> None:
     graph = reading(three_dumps().bytes())
 
     assert graph.object_count == 3
-    assert graph.part == Part("dump_index", 2)
+    assert graph.part == Part(2, 3, is_default=True)
     assert warnings(graph) == {"other_heap_dump": 2}
     assert [c.is_dump for c in graph.collections] == [False, False, True]
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_another_dump_can_be_asked_for(reading: Reading, index: int) -> None:
-    graph = reading(three_dumps().bytes(), dump_index=index)
+    graph = reading(three_dumps().bytes(), part=index)
 
     assert graph.object_count == index + 1
-    assert graph.part == Part("dump_index", index)
+    assert graph.part == Part(index, index + 1)
     assert len(graph.root_object) == 2
     assert not graph.irregularities
     assert [c.is_dump for c in graph.collections].index(True) == index
@@ -257,11 +257,11 @@ def test_a_dump_that_is_not_there(reading: Reading) -> None:
 
     with pytest.raises(
         DumpError,
-        match=r"dump 4 is not there; --dump-index takes one of: 0 \(1 objects\), 1",
+        match=r"dump 4 is not there; --part takes one of: 0 \(1 objects\), 1",
     ):
-        reading(log.bytes(), dump_index=4)
+        reading(log.bytes(), part=4)
     with pytest.raises(DumpError, match="heap dump 3 has no objects"):
-        reading(log.bytes(), dump_index=3)
+        reading(log.bytes(), part=3)
     with pytest.raises(DumpError, match="the log has no heap dump; let the profiler"):
         reading(Log().begin().end().bytes())
 
@@ -272,9 +272,9 @@ def test_a_dump_that_is_cut_gives_way_to_a_whole_one(reading: Reading) -> None:
 
     graph = reading(cut)
 
-    assert graph.part == Part("dump_index", 1)
+    assert graph.part == Part(1, 2, is_default=True)
     assert warnings(graph) == {"truncated_line": 1, "other_heap_dump": 2}
-    graph = reading(cut, dump_index=2)
+    graph = reading(cut, part=2)
     assert graph.object_count == 2
     assert warnings(graph) == {"truncated_line": 1, "truncated_heap_dump": 1}
     with pytest.raises(TruncatedDump, match="line"):
@@ -584,7 +584,7 @@ def test_the_reader_agrees_with_its_twin(lines: list[str], end: str, size: int) 
     for index, dump in enumerate(expected.dumps):
         if not dump.objects:
             continue
-        options = ReadOptions(dump_index=index)
+        options = ReadOptions(part=index)
         pieces = Pieces(text.encode(), size)
         graph = read(pieces, options, silent)  # type: ignore[arg-type]
         told = list(dump.objects.items())

@@ -253,7 +253,7 @@ def test_allocations_behind_the_dump_are_left_out(reading: Reading) -> None:
     dumped(log).end().allocation(0x3, 1)
 
     for index in (0, 1):
-        told = allocations(reading(log.bytes(), dump_index=index))
+        told = allocations(reading(log.bytes(), part=index))
         assert told.address.tolist() == [1, 2][: index + 1]
         assert told.heap.tolist() == [0, 1][: index + 1]
 
@@ -271,7 +271,7 @@ def test_a_history_is_in_order(lines: list[str], index: int) -> None:
     log = Log()
     log.lines += [*lines, "o 0x10 1 16"]
     pieces = Pieces(log.bytes(), 40)
-    options = ReadOptions(dump_index=index if lines.count("o 0x10 1 16") > 9 else None)
+    options = ReadOptions(part=index if lines.count("o 0x10 1 16") > 9 else None)
 
     graph = read(pieces, options, silent)  # type: ignore[arg-type]
 

@@ -192,7 +192,7 @@ def test_the_first_dump_that_was_asked_for_is_taken(
     assert list(by_id(graph)) == [0x100 * chosen, 0x100 * chosen + 0x10]
     assert warnings(graph) == {"other_heap_dump": 2}
     for number in (3, 4, 5):
-        graph = reading(data, gc=number, strict=True)
+        graph = reading(data, part=number, strict=True)
         assert list(by_id(graph)) == [0x100 * number, 0x100 * number + 0x10]
         assert roots(graph) == [(0x100 * number, "local", "")]
 
@@ -247,11 +247,11 @@ def test_a_collection_without_a_dump_is_refused_with_those_that_have_one(
     dump(trace, 7)
 
     with pytest.raises(
-        DumpError, match=r"3 has no heap dump; --gc .*2 \(2 objects\), 7"
+        DumpError, match=r"3 has no heap dump; --part .*2 \(2 objects\), 7"
     ):
-        reading(trace.file(), gc=3)
+        reading(trace.file(), part=3)
     with pytest.raises(DumpError, match=r"collection 4 is not there"):
-        reading(trace.file(), gc=4)
+        reading(trace.file(), part=4)
 
 
 def test_a_trace_without_a_dump_says_what_it_has(reading: Reading) -> None:
@@ -742,7 +742,7 @@ def test_what_an_event_claims_costs_nothing(
     tracemalloc.start()
     try:
         with pytest.raises(MalformedDump, match=r"byte \d+: an event about"):
-            reading(data, gc=3)
+            reading(data, part=3)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -11,6 +11,7 @@ import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.heap.graph import Part
+from ingest.heap.identity import Identity
 from tests.dumps.nettrace import NetTrace, program
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def two_dumps(**options: object) -> NetTrace:
 def test_all_that_collections_tell_up_to_the_dump(
     reading: Reading, version: int, pointer: int
 ) -> None:
-    graph = reading(two_dumps(version=version, pointer=pointer).file(), gc=3)
+    graph = reading(two_dumps(version=version, pointer=pointer).file(), part=3)
 
     assert graph.history is not None
     first, second, third = graph.history.collections
@@ -87,13 +88,13 @@ def test_all_that_collections_tell_up_to_the_dump(
     assert places(second.after) == [(0x580, 0x5C0, 1)]
     assert places(third.before) == [(0x580, 0x5C0, 1)]
     assert all(one.has_ranges for one in (first, second, third))
-    assert (graph.part, graph.other_parts) == (Part("gc", 3), (Part("gc", 1),))
+    assert (graph.part, graph.other_parts) == (Part(3, 2), (Part(1, 2),))
 
 
 def test_an_object_has_one_origin_in_both_dumps(reading: Reading) -> None:
     data = two_dumps().file()
 
-    origins = [analyse(reading(data, gc=number)).origins for number in (1, 3)]
+    origins = [analyse(reading(data, part=number)).origins for number in (1, 3)]
 
     assert origins[0] is not None
     assert origins[1] is not None
@@ -103,7 +104,7 @@ def test_an_object_has_one_origin_in_both_dumps(reading: Reading) -> None:
     assert origins[1].known_since.tolist() == [0, 2]
     assert origins[1].is_born.tolist() == [False, True]
     assert origins[1].survived.tolist() == [3, 1]
-    assert analyse(reading(data, gc=3), origins=False).origins is None
+    assert analyse(reading(data, part=3), origins=False).origins is None
 
 
 def test_a_collection_that_nothing_outlived_tells_so(reading: Reading) -> None:
@@ -160,7 +161,7 @@ def test_nobody_knows_what_went_through_a_collection_that_lost_events(
     trace.end(2)
     full(trace, 3, 0x590)
 
-    graph = reading(trace.file(), gc=3)
+    graph = reading(trace.file(), part=3)
 
     assert graph.history is not None
     assert [one.has_ranges for one in graph.history.collections] == [1, 0, 1]
@@ -178,11 +179,12 @@ def test_each_process_has_a_trace_of_its_own(reading: Reading) -> None:
         full(trace, number, 0x110)
     trace.event(1, struct.pack("<4IH", 7, 2, 1, 0, 0), thread=2)
 
-    graph = reading(trace.file(), gc=2)
+    graph = reading(trace.file(), part=2)
 
-    assert (graph.trace, graph.other_parts) == ("100", (Part("gc", 1),))
-    assert graph.digest("ab") == "ab-100+gc2"
-    assert reading(two_dumps().file(), gc=3).digest("ab") == "ab+gc3"
+    assert (graph.part, graph.other_parts) == (Part(2, 1, "100"), (Part(1, 1, "100"),))
+    assert Identity.of("ab", graph.part) == Identity("ab", "ab/100", 2)
+    single = reading(two_dumps().file(), part=3)
+    assert Identity.of("ab", single.part) == Identity("ab", "ab", 3)
 
 
 def test_without_ranges_there_is_no_history(reading: Reading) -> None:

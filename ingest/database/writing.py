@@ -1,0 +1,170 @@
+"""Writing a dump into a database and dropping one, over Bolt or in bulk."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest import __version__
+from ingest.database import bolt, bulk, dumps
+from ingest.database import trace_links as links
+from ingest.database.via import Via
+from ingest.errors import StoreError
+from ingest.progress import silent
+from ingest.tables import mapping
+from ingest.tables.statements import size_statements
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from ingest.database.connection import Database
+    from ingest.database.dumps import DumpInfo
+    from ingest.heap.identity import Identity
+    from ingest.progress import Progress
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.mapping import Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        name: The dump's name; not the wished one where that was taken meanwhile.
+        number: The dump's number.
+        counts: Its nodes and relationships.
+    """
+
+    name: str
+    number: int
+    counts: Counts
+
+
+def write(
+    tables: HeapTables,
+    database: Database,
+    *,
+    server: EmbeddedServer | None = None,
+    via: Via = Via.AUTO,
+    name: str,
+    exact_name: bool = True,
+    source: str,
+    identity: Identity,
+    replaces: Sequence[int] = (),
+    progress: Progress = silent,
+) -> Written:
+    """Write one dump under a number of its own and make it ready.
+
+    Args:
+        tables: The dump; a bulk load closes them.
+        database: Where to; constraints and indexes are there.
+        server: Whose database that is, if it is the embedded one's.
+        via: How.
+        name: What to call it.
+        exact_name: Whether ``name`` must be had, or may get a number behind it.
+        source: The file's name.
+        identity: Which dump of which file it is.
+        replaces: Numbers of dumps that go when this one is ready.
+        progress: Told of all stages.
+
+    Raises:
+        AlreadyLoaded: another process has loaded the same file meanwhile.
+        StoreError, EmbeddedError: see `ingest.pipeline.load`.
+    """
+    dumps.clean_up(database, progress)
+    in_bulk = _in_bulk(via, server, database, tables, replaces)
+    about: dict[str, object] = {"source": source, "tool_version": __version__}
+    with ExitStack() as stack:
+        if server is not None and in_bulk:
+            stack.enter_context(bulk.exclusive(server))
+        number, node = dumps.claim(
+            database, name, identity, about, replaces=replaces, exclusive=in_bulk
+        )
+        if server is None:
+            counts = mapping.counts(tables)
+        else:
+            counts = bulk.store(server, number, identity.sha256, tables, progress)
+        if server is not None and in_bulk:
+            properties = tables.dump() | about
+            tables.close()  # the importer needs the memory
+            name = bulk.write(
+                server,
+                database,
+                number=number,
+                name=name,
+                exact_name=exact_name,
+                properties=properties,
+                replaces=replaces,
+                progress=progress,
+            )
+        else:
+            bolt.write(database, tables, number, node, counts, progress)
+            for text in size_statements(number):
+                database.write(text, {})
+            linked = links.siblings(database, number)
+            links.link(database, number, linked, progress)
+            name = dumps.publish_as(
+                database, number, name, list(replaces), exact=exact_name
+            )
+            # Whoever has loaded another dump of the trace meanwhile did not see ours.
+            late = links.siblings(database, number) - linked
+            links.link(database, number, late, progress)
+            for old in replaces:
+                dumps.delete(database, old, progress)
+            if server is not None:
+                bulk.prune(server, database)
+    return Written(name, number, counts)
+
+
+def _in_bulk(
+    via: Via,
+    server: EmbeddedServer | None,
+    database: Database,
+    tables: HeapTables,
+    replaces: Container[int],
+) -> bool:
+    """Whether to load in bulk.
+
+    Raises:
+        StoreError: it was asked for and is not possible.
+    """
+    if server is None:
+        if via is Via.BULK:
+            raise StoreError(
+                "a bulk load makes a new store, which only the tool's own Neo4j can "
+                "take; for yours: ingest export DUMP DIR --for neo4j-admin"
+            )
+        return False
+    entities = 3 * tables.rows("objects") + tables.rows("references")
+    if via is Via.BOLT or (via is Via.AUTO and entities < bulk.LEAST_ENTITIES):
+        return False
+    plan = bulk.plan(server, database, entities, replaces)
+    if via is Via.AUTO:
+        return plan.obstacle is None and plan.is_faster
+    if plan.obstacle is not None:
+        raise StoreError(f"no bulk load is possible: {plan.obstacle}; use --via bolt")
+    return True
+
+
+def drop(
+    name: str,
+    database: Database,
+    *,
+    server: EmbeddedServer | None = None,
+    progress: Progress = silent,
+) -> DumpInfo:
+    """Drop a loaded dump; returns what it was.
+
+    Raises:
+        UnknownDump: there is none of that name.
+        StoreError: the server refused or was lost.
+    """
+    found = dumps.find_dump(database, name)
+    dumps.clean_up(database, progress)
+    dumps.unpublish(database, found.number)
+    dumps.delete(database, found.number, progress)
+    if server is not None:
+        bulk.prune(server, database)
+    return found
