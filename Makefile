@@ -11,7 +11,7 @@ LIMIT  ?= 20
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint cypher bench bench-large up down load leak-report \
+.PHONY: help demo test test-deep check lint cypher bench bench-large up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker \
         readme clean
 
@@ -47,6 +47,9 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-deep: $(VENV)/.tools ## the same with 25 times the random examples, and every cut of a file
+	@HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest $(ARGS)
 
 check: lint test ## what CI runs
 

@@ -22,6 +22,7 @@ from ingest.places import places
 from ingest.progress import silent
 from ingest.server.class_archive import archive_flags
 from ingest.server.launch import jvm_flags
+from tests.deep import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,11 +38,25 @@ TEST_CACHE = _CHECKOUT / ".test-cache"
 for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
     os.environ.pop(_name, None)
 os.environ["INGEST_HOME"] = str(TEST_CACHE / "home")
-# A shared machine is slow at times: no test is timed.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# The quick suite tries the same examples each time; the deep one more, and others. A
+# shared machine is slow at times: no example is timed.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=80)
+settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(PROFILE)
 # Kernels are compiled into a folder that every test's own home shares.
 os.environ["NUMBA_CACHE_DIR"] = str(TEST_CACHE / "kernels")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out what only the deep suite runs."""
+    if PROFILE == "deep":
+        return
+    left_out = [item for item in items if item.get_closest_marker("deep")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("deep")]
 
 
 def share_jars(home: Path) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import igraph
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.dominators import dominate, dominator_tree, retained
@@ -57,7 +57,6 @@ def test_a_heap_without_objects() -> None:
 
 
 @given(small_graphs())
-@settings(max_examples=300)
 def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
     """An object dominates exactly what is lost, itself included, without it."""
     live = alive(graph)
@@ -71,7 +70,6 @@ def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
 
 
 @given(small_graphs())
-@settings(max_examples=300)
 def test_retained_is_what_is_lost(graph: HeapGraph) -> None:
     live = alive(graph)
     metrics = analyse(graph)
@@ -93,7 +91,6 @@ def assert_that_types_are_exact(graph: HeapGraph) -> None:
 
 
 @given(small_graphs(most=12))
-@settings(max_examples=600)
 def test_a_type_retains_what_is_lost_without_its_instances(graph: HeapGraph) -> None:
     assert_that_types_are_exact(graph)
 
@@ -112,7 +109,6 @@ def test_two_holders_of_one_type_retain_together_what_neither_does_alone() -> No
 
 
 @given(small_graphs(most=12))
-@settings(max_examples=100)
 def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
     tree, search = dominate(graph)
     nest = nest_of(graph, tree, search)
@@ -196,7 +192,6 @@ def test_more_than_there_is_room_for_is_said() -> None:
 
 
 @given(small_graphs())
-@settings(max_examples=200)
 def test_distances_and_paths_agree_with_igraph(graph: HeapGraph) -> None:
     n = len(graph.object_id)
     metrics = analyse(graph)
@@ -223,7 +218,6 @@ def test_distances_and_paths_agree_with_igraph(graph: HeapGraph) -> None:
 
 
 @given(small_graphs())
-@settings(max_examples=100)
 def test_type_references_count_every_reference_to_an_object(graph: HeapGraph) -> None:
     expected: dict[tuple[int, int], int] = {}
     for i in range(len(graph.object_id)):

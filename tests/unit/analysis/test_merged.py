@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis import merged as module
@@ -74,7 +74,6 @@ def rows(tree: MergedTree) -> dict[Chain, list[int]]:
     return found
 
 
-@settings(deadline=None)
 @given(small_graphs(most=12))
 def test_groups_are_chains_of_types(graph: HeapGraph) -> None:
     metrics = analyse(graph)
@@ -86,7 +85,6 @@ def test_groups_are_chains_of_types(graph: HeapGraph) -> None:
         assert not tree.rest_count.any()
 
 
-@settings(deadline=None)
 @given(small_graphs(most=12), st.integers(1, 6))
 def test_what_is_not_kept_is_counted_where_it_was(graph: HeapGraph, kept: int) -> None:
     parent = analyse(graph).dominator
@@ -108,7 +106,6 @@ def test_what_is_not_kept_is_counted_where_it_was(graph: HeapGraph, kept: int) -
         assert tree.rest_bytes[at] == sum(v[3] for v in below)
 
 
-@settings(deadline=None)
 @given(small_graphs(most=12))
 def test_the_first_level_of_root_paths_is_the_first_root_s_kind(
     graph: HeapGraph,

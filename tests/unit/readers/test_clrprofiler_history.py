@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.heap.graph import GarbageCollection
@@ -265,7 +265,6 @@ _EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(_EVENTS, max_size=30), st.integers(0, 3))
 def test_a_history_is_in_order(lines: list[str], index: int) -> None:
     log = Log()

@@ -7,7 +7,7 @@ import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
@@ -18,6 +18,7 @@ from ingest.readers.base import Fold, ReadOptions
 from ingest.readers.gcdump import read, sniff
 from ingest.readers.gcdump.assembly import NO_ADDRESS
 from ingest.readers.gcdump.roots import static_of
+from tests.deep import cuts
 from tests.dumps.gcdump import GcDump, i32, number, program, text
 from tests.unit.readers.shared import (
     Pieces,
@@ -455,7 +456,7 @@ def test_a_file_cut_anywhere_is_read_as_far_as_it_goes_or_refused(
     dump = program()
     data = dump.file()
     addresses = dump.places["end of graph"]
-    for end in range(60, len(data)):
+    for end in cuts(60, len(data), every=7):
         with pytest.raises(DumpError, match=r"byte \d+"):
             reading(data[:end], strict=True)
         if end < addresses:
@@ -652,7 +653,6 @@ def test_the_pieces_of_a_file_do_not_matter(reading: Reading, size: int) -> None
 GOOD = program().file()
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damage_is_refused_or_read_never_worse(data: st.DataObject) -> None:
     broken = bytearray(GOOD)

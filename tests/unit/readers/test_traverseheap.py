@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
@@ -16,6 +16,7 @@ from ingest.progress import silent
 from ingest.readers import clrprofiler, gclog
 from ingest.readers.base import ReadOptions
 from ingest.readers.traverseheap import read, sniff
+from tests.deep import sampled
 from tests.dumps.clrprofiler import large_xml, sos_heap
 from tests.unit.readers.shared import Pieces, alive, roots, same, targets, warnings
 
@@ -184,7 +185,7 @@ def test_a_document_type_is_refused() -> None:
         read(Pieces(text, 100), ReadOptions(), silent)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("length", range(len(b"<gcheap>"), len(NEW), 5))
+@pytest.mark.parametrize("length", sampled(range(len(b"<gcheap>"), len(NEW)), 17))
 def test_a_truncated_file_gives_what_it_has(reading: Reading, length: int) -> None:
     kept = NEW[:length]
     heads = kept.count(b'size="') - (kept.rfind(b">") < kept.rfind(b'size="'))
@@ -238,7 +239,6 @@ _OBJECTS = st.builds(
 )
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.lists(_OBJECTS, max_size=12), st.sampled_from([5, 40, 10_000]))
 def test_what_is_skimmed_is_what_a_parser_reads(objects: list[str], size: int) -> None:
     """A comment in front makes the parser read all."""
@@ -301,7 +301,6 @@ def test_sniffing() -> None:
         assert not sniff(head)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.sampled_from([NEW, OLD]), st.data())
 def test_damage_is_refused_or_read_never_worse(
     good: bytes, data: st.DataObject

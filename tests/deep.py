@@ -1,0 +1,33 @@
+"""What the quick suite leaves to the deep one (``make test-deep``)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from _pytest.mark import ParameterSet
+
+
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
+
+
+def cuts(start: int, stop: int, *, every: int) -> list[int]:
+    """Where a file is truncated: at each of its bytes, or in steps and at the end."""
+    step = 1 if PROFILE == "deep" else every
+    return sorted({*range(start, stop, step), *range(max(start, stop - 3), stop)})
+
+
+def sampled(values: Sequence[int], every: int) -> list[ParameterSet]:
+    """Parameters: each ``every``-th and the last are quick, the others deep."""
+    last = len(values) - 1
+    return [
+        pytest.param(value)
+        if at % every == 0 or at == last
+        else pytest.param(value, marks=pytest.mark.deep)
+        for at, value in enumerate(values)
+    ]
