@@ -13,13 +13,13 @@
     │   └── BadParameter                missing, unknown or mistyped
     ├── StoreError             exit 6   Neo4j refused, or was lost on the way
     │   ├── ServerUnavailable           nothing answers at the address
-    │   ├── Conflict                    another process was faster
+    │   ├── Conflict                    another process was first
     │   ├── AlreadyLoaded               and has loaded the same file (never shown)
     │   ├── AccessRefused      exit 7   wrong user name or password
     │   ├── UnknownDump        exit 9   no ready dump of that name
     │   └── NotFound           exit 10  no such object or type in the dump
-    ├── EmbeddedError          exit 8   our own Neo4j cannot be fetched or started
-    └── CaptureError           exit 11  a running program gives no dump
+    ├── EmbeddedError          exit 8   the embedded Neo4j cannot be started
+    └── CaptureError           exit 11  a running program cannot be captured
 
     exit 0    done                      exit 2    wrong usage
     exit 130  interrupted (Ctrl-C)
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class IngestError(Exception):
-    """Base of all errors that a user can meet; the message is one line."""
+    """Base of all errors shown to the user; the message is one line."""
 
     exit_code: ClassVar[int] = 1
 
@@ -88,7 +88,7 @@ class InvalidGraph(IngestError):
 
 
 class QueryError(IngestError):
-    """A ``.cypher`` file, or what was asked of it, is wrong."""
+    """A ``.cypher`` file or its parameters are wrong."""
 
     exit_code = 5
 
@@ -112,11 +112,11 @@ class ServerUnavailable(StoreError):
 
 
 class Conflict(StoreError):
-    """A number or a name that must be unique is taken."""
+    """A number or a name that must be unique is already taken."""
 
 
 class AlreadyLoaded(StoreError):
-    """The same file has been loaded by another process meanwhile."""
+    """Another process has loaded the same file in the meantime."""
 
 
 class AccessRefused(StoreError):
@@ -138,12 +138,12 @@ class NotFound(StoreError):
 
 
 class EmbeddedError(IngestError):
-    """Our own Neo4j cannot be fetched or started."""
+    """The embedded Neo4j cannot be installed or started."""
 
     exit_code = 8
 
 
 class CaptureError(IngestError):
-    """A running program cannot be reached, or does not give its dump."""
+    """A running program cannot be reached, or sends no complete dump."""
 
     exit_code = 11

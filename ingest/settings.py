@@ -76,7 +76,7 @@ class Settings:
             ("page_cache_mib", self.page_cache_mib),
         ):
             if value is not None and value < 1:
-                raise IngestError(f"{name} is {value}; it must be at least 1 MiB")
+                raise IngestError(f"{name} is {value}; it must be at least 1")
 
 
 _WHOLE_NUMBERS = ("heap_mib", "page_cache_mib")

@@ -96,9 +96,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def ingest(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Run the command line; returns exit code, stdout and stderr."""
+def ingest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ran]:
+    """Run the command line; returns exit code, stdout and stderr.
+
+    Whether a kernel happens to be compiled is not said: that is tested elsewhere.
+    """
     from ingest.cli import main
+
+    monkeypatch.setattr("ingest.cli.CompilationNotice", lambda: lambda _: None)
 
     def run(*arguments: str) -> Ran:
         with pytest.raises(SystemExit) as exit_:

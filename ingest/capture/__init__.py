@@ -1,7 +1,7 @@
-"""Dumps out of running programs: one module a runtime.
+"""Heap dumps of running programs: one module for each runtime.
 
-None of them harms the program, and none leaves a file that is not whole.
+A capture does not harm the program, and never leaves an incomplete file.
 """
 
 TIMEOUT_S = 60.0
-"""How long to wait for a program to give a sign of life."""
+"""How long to wait for a response of the program."""

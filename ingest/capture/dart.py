@@ -1,8 +1,8 @@
 """Heap snapshots of a running Dart or Flutter program, over its VM service.
 
-A snapshot is of a whole isolate group: all isolates that share one heap. The VM
-stands still while it writes (0.1 s for 5 MB) and goes on; nothing is paused or
-resumed here. How the bytes come: `ingest.capture.vm_service`.
+A snapshot covers an isolate group: all isolates that share one heap. The VM stops
+while it writes (0.1 s for 5 MB) and then continues by itself. The protocol is in
+`ingest.capture.vm_service`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DartCapture:
-    """A snapshot that was taken.
+    """A captured snapshot.
 
     Attributes:
         path: The file.
         byte_count: Its size.
         sha256: Its digest.
-        isolates: All isolates whose heap it holds; the first was asked for it.
-        vm_version: As the VM says it.
+        isolates: All isolates whose heap it contains; the first was asked for it.
+        vm_version: As reported by the VM.
         protocol: Version of the VM service protocol.
     """
 
@@ -66,15 +66,15 @@ def capture(
     Args:
         address: What the VM printed, or its WebSocket; see `websocket_address`.
         output: The file; by default the isolate's name with ``.dartheap``.
-        isolate: Name, id or number of the isolate. Without it there must be but
-            one isolate group.
+        isolate: Name, id or number of the isolate; optional if there is only one
+            isolate group.
         force: Overwrite the file.
-        timeout_s: How long to wait for an answer, or for the next piece.
-        progress: Told the bytes received, as stage ``capture``.
+        timeout_s: How long to wait for an answer, or for more data.
+        progress: Receives the bytes captured, as stage ``capture``.
 
     Raises:
-        CaptureError: no VM service is there, it refuses, or the connection is
-            lost. There is no file then.
+        CaptureError: there is no VM service, it refuses, or the connection is lost.
+            No file is written.
         IngestError: the file cannot be written.
     """
     place = websocket_address(address)
@@ -95,11 +95,11 @@ def capture(
 
 
 def websocket_address(address: str) -> str:
-    """The WebSocket of a VM service.
+    """The WebSocket address of a VM service.
 
-    Takes a WebSocket (``ws://127.0.0.1:8181/TOKEN=/ws``), the address that the VM
-    prints (``http://127.0.0.1:8181/TOKEN=/``), or one of DevTools that has either
-    in its ``uri``.
+    Accepts a WebSocket (``ws://127.0.0.1:8181/TOKEN=/ws``), the address that the VM
+    prints (``http://127.0.0.1:8181/TOKEN=/``), or an address of DevTools with either
+    as its ``uri``.
 
     Raises:
         CaptureError: it is none of these.
@@ -114,7 +114,7 @@ def websocket_address(address: str) -> str:
             raise ValueError(text)
     except ValueError as error:
         raise CaptureError(
-            f"{short(text)} is no address of a VM service, such as "
+            f"{short(text)} is not an address of a VM service, such as "
             "http://127.0.0.1:8181/TOKEN=/ or ws://127.0.0.1:8181/TOKEN=/ws"
         ) from error
     path = parts.path.rstrip("/")
@@ -124,7 +124,7 @@ def websocket_address(address: str) -> str:
 
 
 def file_name(isolate_name: str) -> str:
-    """A file name for a snapshot of that isolate, whatever its name is."""
+    """A valid file name for a snapshot of that isolate."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", isolate_name).strip("._-")
     return (safe[:60] or "heap") + SUFFIX
 
@@ -137,13 +137,13 @@ def choose(isolates: tuple[Isolate, ...], wanted: str | None) -> tuple[Isolate, 
         wanted: Name, id or number of one; without it, any but the VM's own.
 
     Raises:
-        CaptureError: none fits, or isolates of several groups do.
+        CaptureError: none matches, or isolates of several groups do.
     """
     if wanted is None:
         fitting = [entry for entry in isolates if not entry.is_system]
         if not fitting:
             raise CaptureError(
-                "the program runs no isolate: it has ended, or not begun; try again"
+                "the program has no isolate: it has ended or not started yet; try again"
             )
     else:
         fitting = [
@@ -153,11 +153,11 @@ def choose(isolates: tuple[Isolate, ...], wanted: str | None) -> tuple[Isolate, 
         ]
         if not fitting:
             raise CaptureError(
-                f"no isolate is called {wanted}; there are: {_listed(isolates)}"
+                f"no isolate {wanted}; the program has: {_listed(isolates)}"
             )
     if len({entry.group for entry in fitting}) > 1:
         raise CaptureError(
-            "a snapshot is of one isolate group, and several fit; choose with "
+            "a snapshot covers one isolate group, and several match; choose one with "
             f"--isolate: {_listed(fitting)}"
         )
     first = next((entry for entry in fitting if entry.name == "main"), fitting[0])

@@ -1,16 +1,16 @@
 """Heap dumps of a running .NET program, over its diagnostics port.
 
-A session with the runtime's heap keywords makes it collect its garbage once and tell
-every object on the way; the program stands still for that collection, which is full
-and blocking, and goes on. How the bytes come: `ingest.capture.dotnet_ipc`.
+A session with the runtime's heap keywords triggers a full blocking collection that
+reports every object; the program stops for that collection and then continues. The
+protocol is in `ingest.capture.dotnet_ipc`.
 
-Two things are not obvious. The runtime names a type once and then never again, so
-a second dump would be nameless: before each capture a short session without the
-keyword for types makes it forget which it named (seen on 3.1.23, where a session of
-another provider does not; newer runtimes are said to have the same table). And
-whenever any session begins or ends while one asks for a heap dump, the runtime makes
-another dump: that is how the second one of `track` comes, into the same stream. So
-the session that called it forth must end after the one that is written.
+Two things are not obvious. The runtime names each type only once, so a second dump
+would have no type names: before each capture, a short session without the keyword for
+types makes it name them again (seen on 3.1.23, where a session of another provider
+does not; newer runtimes are said to have the same table). And whenever any session
+begins or ends while another has the heap keywords, the runtime makes another dump:
+this is how `track` gets its second one into the same stream. So the session that
+triggered it must end after the one that is being written.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ingest.capture.dotnet_ipc import Session
-    from ingest.capture.dotnet_processes import Target
+    from ingest.capture.dotnet_processes import DotnetProgram
     from ingest.files import OutputFile
     from ingest.progress import Progress
 
 SUFFIX = ".nettrace"
 BUFFER_MIB = 1024
-"""How much the runtime may keep back; it takes as much as it needs."""
+"""How much the runtime may buffer; it uses only what it needs."""
 
 _GC = 0x1
 _HEAP = 0x198_0001
@@ -57,7 +57,7 @@ _FORGET_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class DotnetCapture:
-    """A capture that was taken.
+    """A finished capture.
 
     Attributes:
         path: The file.
@@ -67,10 +67,10 @@ class DotnetCapture:
         name: Of the program.
         object_counts: Objects of each heap dump in the file.
         edge_counts: References of each.
-        gc_count: Collections in the file, those of the heap dumps too.
-        moved_count: Events that tell of moved objects, some hundreds in each.
-        type_count: Types that are named in it.
-        nameless_count: Types of objects that are not.
+        gc_count: Collections in the file, including those of the heap dumps.
+        moved_count: Events with moved ranges, some hundreds in each.
+        type_count: Types with a name.
+        nameless_count: Types of objects without one.
     """
 
     path: Path
@@ -99,18 +99,18 @@ def capture(
     """Take a heap dump of a .NET program, or two with all collections between.
 
     Args:
-        wanted: Number of the process, or name of the program.
+        wanted: Process id, or name of the program.
         output: The file; by default the program's name with ``.nettrace``.
-        track_s: Seconds from the first dump to the second; without it there is one.
+        track_s: Seconds from the first dump to the second; ``None`` for one dump.
         force: Overwrite the file.
-        timeout_s: How long to wait for an answer, or for the next piece.
+        timeout_s: How long to wait for an answer, or for more data.
         buffer_mib: How much the program may buffer.
-        progress: Told the bytes received, as stage ``capture``, and the seconds
+        progress: Receives the bytes captured, as stage ``capture``, and the seconds
             between two dumps, as ``track``.
 
     Raises:
         CaptureError: there is no such program, it refuses, the connection is lost,
-            or the dump is not whole. There is no file then.
+            or the dump is incomplete. No file is written.
         IngestError: the file cannot be written.
     """
     if output is not None:
@@ -124,7 +124,7 @@ def capture(
     if is_stopped(target.pid):
         raise CaptureError(
             f"process {target.pid} ({target.name}) is stopped, by a signal or a "
-            f"debugger, and cannot answer; let it go on: kill -CONT {target.pid}"
+            f"debugger, and cannot answer; continue it: kill -CONT {target.pid}"
         )
     path = output or Path(file_name(target.name))
     with output_file(path, force=force, private=True) as file:
@@ -147,8 +147,8 @@ def capture(
         )
 
 
-def forget_types(target: Target, timeout_s: float) -> None:
-    """Make the runtime name all types anew.
+def forget_types(target: DotnetProgram, timeout_s: float) -> None:
+    """Make the runtime name all types again.
 
     Raises:
         CaptureError: it cannot be reached, or refuses.
@@ -162,23 +162,23 @@ def forget_types(target: Target, timeout_s: float) -> None:
             events.read(short.stop(timeout_s))
         if not events.gc_count:
             return
-        # It dumped its heap for a session of someone else. If that one was killed,
-        # the runtime has noticed by now, and forgets only in a session after it.
+        # It dumped its heap for the session of another tool. If that was killed, the
+        # runtime has noticed by now, and names types again only after it.
         time.sleep(_FORGET_S)
 
 
 def file_name(program: str) -> str:
-    """A file name for a capture of that program, whatever its name is."""
+    """A valid file name for a capture of that program."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", program).strip("._-")
     return (safe[:60] or "heap") + SUFFIX
 
 
 class _Taking:
-    """One capture of one program, from its first byte to its last."""
+    """One capture of one program."""
 
     def __init__(
         self,
-        target: Target,
+        target: DotnetProgram,
         file: OutputFile,
         timeout_s: float,
         buffer_mib: int,
@@ -192,7 +192,7 @@ class _Taking:
         self._events = GcEvents()
 
     def heap(self) -> GcEvents:
-        """Write one heap dump; returns what is in the stream."""
+        """Write one heap dump; returns the events of the stream."""
         return self._written(self._heap())
 
     def track(self, seconds: float) -> GcEvents:
@@ -200,7 +200,7 @@ class _Taking:
         return self._written(self._track(seconds))
 
     def _written(self, pieces: Generator[bytes]) -> GcEvents:
-        """Take all pieces; sessions end with them, whatever happens."""
+        """Read all parts; the sessions are ended in any case."""
         with closing(pieces):
             self._events.read(pieces)
         if not self._events.is_ended:
@@ -229,26 +229,26 @@ class _Taking:
     def _until_dump(
         self, main: Session, dump_count: int, other: Session | None = None
     ) -> Generator[bytes]:
-        """Pieces until so many heap dumps are over."""
+        """Parts of the stream, until it has so many complete heap dumps."""
         waits_until = time.monotonic() + self._timeout_s
         while self._events.finished_count < dump_count:
             piece = main.read(_TICK_S)
             if other is not None:
                 other.read(0)
             if piece:
-                yield self._kept(piece)
+                yield self._saved(piece)
                 waits_until = time.monotonic() + self._timeout_s
             elif piece is not None:
                 raise self._ended()
             elif time.monotonic() > waits_until:
                 raise CaptureError(
-                    "the heap dump does not come to its end, for "
-                    f"{self._timeout_s:g} s now: the program is stopped, or needs "
-                    "more time: --timeout"
+                    "no more of the heap dump has arrived for "
+                    f"{self._timeout_s:g} s: the program is stopped, or needs more "
+                    "time: --timeout"
                 )
 
     def _for(self, main: Session, seconds: float) -> Generator[bytes]:
-        """Pieces for so long, whether one comes or not."""
+        """Parts of the stream that arrive within ``seconds``."""
         start = time.monotonic()
         while (passed := time.monotonic() - start) < seconds:
             piece = main.read(min(_TICK_S, seconds - passed))
@@ -260,31 +260,31 @@ class _Taking:
             self._progress("track", int(passed), int(seconds))
 
     def _last(self, main: Session) -> Generator[bytes]:
-        """Pieces until the session is at its end, which is asked for."""
+        """The rest of the stream, after asking the session to end."""
         for piece in main.stop(self._timeout_s):
-            yield self._kept(piece)
+            yield self._saved(piece)
 
-    def _kept(self, piece: bytes) -> bytes:
+    def _saved(self, piece: bytes) -> bytes:
         self._file.write(piece)
         self._progress("capture", self._file.byte_count, None)
         return piece
 
     def _ended(self) -> CaptureError:
         return CaptureError(
-            f"the program ended its events after {self._file.byte_count:,} bytes, "
-            "before the capture was whole; it has ended itself, or another tool "
-            "stopped the session: try again"
+            f"the stream ended after {self._file.byte_count:,} bytes, before the "
+            "capture was complete; the program has ended, or another tool stopped "
+            "the session: try again"
         )
 
 
 def _check(events: GcEvents, dump_count: int) -> None:
-    """See that what was asked for is there, and whole.
+    """Check that the capture is complete.
 
     Raises:
         CaptureError: it is not.
     """
     if len(events.dumps) < dump_count or not all(
-        dump.is_whole for dump in events.dumps
+        dump.is_complete for dump in events.dumps
     ):
         raise CaptureError(
             "the program lost events while it wrote its heap; try again when it is "
@@ -292,6 +292,6 @@ def _check(events: GcEvents, dump_count: int) -> None:
         )
     if not events.type_ids:
         raise CaptureError(
-            "the program names no types, for another tool gets its events just now; "
-            "end that (such as dotnet-trace, dotnet-monitor) and try again"
+            "the program names no types while another tool captures its events; stop "
+            "that tool (such as dotnet-trace, dotnet-monitor) and try again"
         )

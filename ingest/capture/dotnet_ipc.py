@@ -1,25 +1,25 @@
-"""The diagnostics port of a running .NET program: one command a connection.
+"""The diagnostics port of a running .NET program: one command per connection.
 
 A command is a header and a payload; so is the reply::
 
     14 bytes   DOTNET_IPC_V1 and a zero
-    uint16 LE  size of all, header included
-    uint8      set of commands; 0xFF in a reply
-    uint8      command; in a reply 0x00 for done and 0xFF for refused
+    uint16 LE  size, including the header
+    uint8      command set; 0xFF in a reply
+    uint8      command; in a reply 0x00 for success and 0xFF for an error
     uint16     zero
 
-CollectTracing is answered with the number of a session, and then its events come
-on the same connection until StopTracing, on another one, names that session. The
-program waits with the end of the stream until it is read, so both connections are
-served at once here. Nothing that the other side sends is trusted.
+The reply to CollectTracing is the number of a session. Its events follow on the same
+connection until StopTracing, on another one, names that session. The program does not
+answer before the rest of the stream is read, so both connections are served at once
+here. Nothing that the program sends is trusted.
 
-A runtime 3.1.23 dies (SIGSEGV, tried) when the asker hangs up after CollectTracing
-and before its answer. So nothing is asked of a program before it has answered to
-something harmless, and then the answer is waited for whatever happens, Ctrl-C too.
-Hanging up at any other time, or in the middle of a request, does it no harm (tried).
+Runtime 3.1.23 crashes (SIGSEGV, reproduced) if the client disconnects between
+CollectTracing and the reply. So a program must first have answered a harmless command,
+and then the reply is awaited in any case, on Ctrl-C too. Disconnecting at any other
+time, even within a request, does no harm (tested).
 
-Source: dotnet/diagnostics, documentation/design-docs/ipc-protocol.md. Seen on a
-runtime 3.1.23, which knows CollectTracing2 (0x0203) but no ProcessInfo (0x0400).
+Source: dotnet/diagnostics, documentation/design-docs/ipc-protocol.md. Tested
+with runtime 3.1.23, which has CollectTracing2 (0x0203) but no ProcessInfo (0x0400).
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ _NETTRACE = 1
 _PIECE_BYTES = 1 << 20
 _CLOSE_S = 3.0
 PATIENCE_S = 60.0
-"""Least time to wait for a session to begin, for hanging up earlier does harm."""
+"""Minimum time to wait for a session to begin: disconnecting earlier does harm."""
 _MEANINGS = {
-    0x80131384: "it cannot make sense of the request",
-    UNKNOWN_COMMAND: "it does not know the command",
-    0x80131386: "it does not know this version of the protocol",
-    0x80131387: "it refuses for an error of its own",
-    0x80070057: "it finds a parameter wrong",
-    0x8007000E: "it has no memory left for it",
-    0x80004001: "it cannot do that",
-    0x80004005: "it failed, and says no more",
-    0x80070005: "it denies access",
-    0x8000FFFF: "it failed in a way that it did not foresee",
+    0x80131384: "the request is malformed",
+    UNKNOWN_COMMAND: "unknown command",
+    0x80131386: "unknown version of the protocol",
+    0x80131387: "internal error",
+    0x80070057: "invalid argument",
+    0x8007000E: "out of memory",
+    0x80004001: "not implemented",
+    0x80004005: "unspecified failure",
+    0x80070005: "access denied",
+    0x8000FFFF: "unexpected failure",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What to be told by one source of events.
+    """One source of events to enable.
 
     Attributes:
         name: Such as ``Microsoft-Windows-DotNETRuntime``.
-        keywords: Bits of the groups of events.
+        keywords: Bit mask of event groups.
         level: 5 for everything.
     """
 
@@ -83,29 +83,29 @@ class Provider:
 
 
 class Refusal(CaptureError):
-    """The program answers with an error.
+    """The program replied with an error.
 
     Attributes:
         code: The HRESULT.
     """
 
     def __init__(self, what: str, code: int) -> None:
-        meaning = _MEANINGS.get(code, "an error that has no name here")
+        meaning = _MEANINGS.get(code, "unknown error")
         super().__init__(
             f"the program refuses {what}: {meaning} (0x{code:08X}); its runtime may "
-            "be too old (3.0 has the first diagnostics port) or be shutting down"
+            "be older than .NET Core 3.0, or be shutting down"
         )
         self.code = code
 
 
 def text(value: str) -> bytes:
-    """A string as the protocol has it: length in units, the units, a zero."""
+    """A string of the protocol: length in UTF-16 units, the units, a zero."""
     units = (value + "\0").encode("utf-16-le")
     return struct.pack("<I", len(units) // 2) + units
 
 
 def collect_request(command: int, providers: tuple[Provider, ...], mib: int) -> bytes:
-    """The payload that asks for a session, without rundown where one may say so."""
+    """The payload that requests a session, without rundown if that is possible."""
     payload = struct.pack("<II", mib, _NETTRACE)
     if command == COLLECT_TRACING_2:
         payload += b"\0"
@@ -117,10 +117,10 @@ def collect_request(command: int, providers: tuple[Provider, ...], mib: int) -> 
 
 
 class Session:
-    """Events of a program, as they come.
+    """A session: events of a program as they arrive.
 
     Attributes:
-        number: What the program calls it.
+        number: Its id in the program.
     """
 
     def __init__(self, port: Path, connection: socket.socket, number: int) -> None:
@@ -130,7 +130,7 @@ class Session:
         self.number = number
 
     def read(self, wait_s: float) -> bytes | None:
-        """The next piece; empty at the end, ``None`` if none came in that time.
+        """More of the stream; empty at the end, ``None`` if none arrived in time.
 
         Raises:
             CaptureError: the connection is lost.
@@ -146,10 +146,10 @@ class Session:
         return piece
 
     def stop(self, timeout_s: float) -> Iterator[bytes]:
-        """End the session; yields what still comes, and is done with its last byte.
+        """End the session; yields the rest of the stream.
 
         Raises:
-            CaptureError: the program refuses, or falls silent.
+            CaptureError: the program refuses, or does not answer.
         """
         with _connected(self._port, timeout_s) as other:
             _send(other, STOP_TRACING, struct.pack("<Q", self.number))
@@ -168,7 +168,7 @@ class Session:
                         if key.fileobj is other:
                             piece = _received(other)
                             answer += piece
-                            if not piece or _is_whole(answer):
+                            if not piece or _is_complete(answer):
                                 waiting.unregister(other)
                             continue
                         piece = self.read(timeout_s) or b""
@@ -179,7 +179,7 @@ class Session:
         _payload(answer, "to end the session")
 
     def abandon(self) -> None:
-        """Stop and throw away the rest, as far as that goes in a moment."""
+        """Stop and discard the rest, for a few seconds at most; ignores errors."""
         until = time.monotonic() + _CLOSE_S
         if self._ended:
             return
@@ -189,7 +189,7 @@ class Session:
                     break
 
     def drain(self, timeout_s: float) -> None:
-        """Stop; nobody wants the rest.
+        """Stop, and discard the rest.
 
         Raises:
             CaptureError: as `stop` does.
@@ -202,16 +202,16 @@ class Session:
 def session(
     port: Path, providers: tuple[Provider, ...], *, mib: int, timeout_s: float
 ) -> Iterator[Session]:
-    """A session, ended whatever happens in the block.
+    """A session that ends with the block.
 
     Args:
         port: The socket of the program.
-        providers: What to be told.
+        providers: The sources of events.
         mib: How much the program may buffer.
         timeout_s: How long to wait for the answer.
 
     Raises:
-        CaptureError: there is nobody, or he refuses.
+        CaptureError: the program cannot be reached, or refuses.
     """
     _greet(port, timeout_s)
     with ExitStack() as stack:
@@ -263,7 +263,7 @@ def _session_number(answer: bytes) -> int:
 
 
 def _greet(port: Path, timeout_s: float) -> None:
-    """See that the program answers at all; what it says does not matter.
+    """Check that the program answers; the answer does not matter.
 
     Raises:
         CaptureError: it does not.
@@ -273,7 +273,7 @@ def _greet(port: Path, timeout_s: float) -> None:
         answer = bytearray()
         _fill(connection, answer, timeout_s)
         with suppress(Refusal):
-            _payload(bytes(answer), "who it is")
+            _payload(bytes(answer), "for its process information")
 
 
 @contextmanager
@@ -284,21 +284,21 @@ def _connected(port: Path, timeout_s: float) -> Iterator[socket.socket]:
         try:
             connection.connect(os.fspath(port))
         except TimeoutError as error:
-            raise _silent("takes no connection", timeout_s) from error
+            raise _silent("does not accept a connection", timeout_s) from error
         except PermissionError as error:
             raise CaptureError(
                 f"{port} belongs to another user; run this as that user, or as root"
             ) from error
         except (ConnectionRefusedError, FileNotFoundError) as error:
             raise CaptureError(
-                f"nobody listens at {port}: its program is gone; see what runs with "
-                "ingest capture list"
+                f"nothing listens at {port}: the program has ended; list the running "
+                "ones with ingest capture list"
             ) from error
         except OSError as error:
             why = error.strerror or str(error)
             raise CaptureError(
-                f"{port} cannot be reached ({why}); see what runs with ingest "
-                "capture list"
+                f"{port} cannot be reached ({why}); list the running programs with "
+                "ingest capture list"
             ) from error
         yield connection
 
@@ -309,7 +309,9 @@ def _send(connection: socket.socket, command: int, payload: bytes) -> None:
     try:
         connection.sendall(header + payload)
     except TimeoutError as error:
-        raise _silent("takes no request", connection.gettimeout() or 0) from error
+        raise _silent(
+            "does not accept a request", connection.gettimeout() or 0
+        ) from error
     except OSError as error:
         raise _lost(error) from error
 
@@ -322,9 +324,9 @@ def _received(connection: socket.socket, size: int = _PIECE_BYTES) -> bytes:
 
 
 def _fill(connection: socket.socket, answer: bytearray, timeout_s: float) -> None:
-    """Read one reply to its end, and not a byte of what follows it."""
+    """Read exactly one reply."""
     until = time.monotonic() + timeout_s
-    while not _is_whole(answer):
+    while not _is_complete(answer):
         connection.settimeout(max(until - time.monotonic(), 0.001))
         try:
             piece = connection.recv(_size(answer) - len(answer))
@@ -338,10 +340,10 @@ def _fill(connection: socket.socket, answer: bytearray, timeout_s: float) -> Non
 
 
 def _size(answer: bytes | bytearray) -> int:
-    """How long a reply is that begins so; of the header, if that is not whole.
+    """Size of the reply that begins so; of its header, if that is incomplete.
 
     Raises:
-        CaptureError: it is none.
+        CaptureError: it is not a reply.
     """
     if not MAGIC.startswith(answer[: len(MAGIC)]):
         raise _strange(answer)
@@ -353,22 +355,22 @@ def _size(answer: bytes | bytearray) -> int:
     return size
 
 
-def _is_whole(answer: bytes | bytearray) -> bool:
+def _is_complete(answer: bytes | bytearray) -> bool:
     return len(answer) >= _HEADER.size and len(answer) >= _size(answer)
 
 
 def _payload(answer: bytes, what: str) -> bytes:
-    """What a reply says.
+    """The payload of a reply.
 
     Raises:
-        CaptureError: it is a refusal, or no reply.
+        CaptureError: it is an error, or not a reply.
     """
     if not answer:
         raise CaptureError(
-            f"the program hangs up when asked {what}; it may be ending, or too busy: "
+            f"the program disconnected when asked {what}; it may be ending or busy: "
             "try again"
         )
-    if not _is_whole(answer):
+    if not _is_complete(answer):
         raise _strange(answer)
     kind = int.from_bytes(answer[16:18], "big")
     payload = answer[_HEADER.size : _size(answer)]
@@ -381,18 +383,18 @@ def _payload(answer: bytes, what: str) -> bytes:
 
 def _strange(answer: bytes | bytearray) -> CaptureError:
     return CaptureError(
-        "what answers there is no .NET diagnostics port (it says "
-        f"{answer[:20].hex()}); see what runs with ingest capture list"
+        "this is not a .NET diagnostics port (it answers "
+        f"{answer[:20].hex()}); list the running programs with ingest capture list"
     )
 
 
 def _silent(what: str, timeout_s: float) -> CaptureError:
     return CaptureError(
-        f"the program {what}, for {timeout_s:g} s now: it is stopped, or needs more "
+        f"the program {what} within {timeout_s:g} s: it is stopped, or needs more "
         "time: --timeout"
     )
 
 
 def _lost(error: OSError) -> CaptureError:
     why = error.strerror or str(error) or type(error).__name__
-    return CaptureError(f"the connection to the program is lost ({why}): has it ended?")
+    return CaptureError(f"connection to the program lost ({why}); it may have ended")

@@ -1,9 +1,9 @@
 """Which running programs have a .NET diagnostics port, and where it is.
 
 The port is a Unix socket ``dotnet-diagnostic-PID-KEY-socket`` in the program's
-``$TMPDIR``, else in ``/tmp``. PID is the one that the program sees, which in a
-container is another than ours; KEY is when the process began, in ticks, as
-``/proc/PID/stat`` has it on Linux. A program that is killed leaves its socket behind.
+``$TMPDIR``, else in ``/tmp``. PID is the one that the program sees, which differs
+from ours if it runs in a container; KEY is the start time of the process in ticks, as
+in ``/proc/PID/stat`` on Linux. A killed program leaves its socket behind.
 
 Source: dotnet/diagnostics, documentation/design-docs/ipc-protocol.md.
 """
@@ -25,18 +25,18 @@ _SOCKET = re.compile(r"dotnet-diagnostic-(\d+)-(\d+)-socket")
 _SWITCHES = ("DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics",
              "DOTNET_EnableDiagnostics_IPC")  # fmt: skip
 _LISTED = 10
-_LOOK = "see what can be captured with ingest capture list"
+_LOOK = "list what can be captured with ingest capture list"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DotnetProgram:
     """A program with a diagnostics port.
 
     Attributes:
-        pid: Of the process, as we see it.
+        pid: Process id, as we see it.
         name: Of the program: its assembly, where ``dotnet`` runs one.
         socket: The port.
-        user: Whose it is; a number where nobody knows the name.
+        user: Name of its user, or the number if unknown.
         is_ours: Whether we may connect.
     """
 
@@ -47,9 +47,9 @@ class Target:
     is_ours: bool
 
 
-def targets(proc: Path = Path("/proc")) -> list[Target]:
-    """All programs that have a port, by pid; sockets of dead ones are left out."""
-    found: dict[int, Target] = {}
+def targets(proc: Path = Path("/proc")) -> list[DotnetProgram]:
+    """All programs that have a port, by pid; sockets of ended ones are ignored."""
+    found: dict[int, DotnetProgram] = {}
     alive = sorted(psutil.pids())
     for folder in _common_folders():
         for socket, pid, key in _sockets_in(folder):
@@ -64,7 +64,7 @@ def targets(proc: Path = Path("/proc")) -> list[Target]:
     return [found[pid] for pid in sorted(found)]
 
 
-def find(wanted: str, proc: Path = Path("/proc")) -> Target:
+def find(wanted: str, proc: Path = Path("/proc")) -> DotnetProgram:
     """The program of that pid or name.
 
     Raises:
@@ -72,7 +72,7 @@ def find(wanted: str, proc: Path = Path("/proc")) -> Target:
     """
     if os.name != "posix":
         raise CaptureError(
-            "programs on Windows cannot be captured from here; take a .gcdump there"
+            "capturing is not supported on Windows; take a .gcdump there instead"
         )
     if wanted.isascii() and wanted.isdigit():
         return _of_pid(int(wanted), proc)
@@ -82,22 +82,22 @@ def find(wanted: str, proc: Path = Path("/proc")) -> Target:
         return fitting[0]
     if fitting:
         raise CaptureError(
-            f"several programs are called {wanted}; name one by its number: "
+            f"several programs are named {wanted}; choose one by process id: "
             f"{_listed(fitting)}"
         )
     if there:
         raise CaptureError(
-            f"no .NET program is called {wanted}; there are: {_listed(there)}"
+            f"no .NET program is named {wanted}; running are: {_listed(there)}"
         )
     raise CaptureError(
-        f"no .NET program is called {wanted}, for none runs here that can be captured; "
-        "if one does, name it by its process number"
+        f"no .NET program is named {wanted}, and none that can be captured is running; "
+        "if one is, give its process id"
     )
 
 
-def _of_pid(pid: int, proc: Path) -> Target:
+def _of_pid(pid: int, proc: Path) -> DotnetProgram:
     if not _runs(pid):
-        raise CaptureError(f"no process has the number {pid}; {_LOOK}")
+        raise CaptureError(f"no process has the id {pid}; {_LOOK}")
     socket = _socket_of(pid, proc)
     if socket is not None:
         return _target(pid, socket)
@@ -105,30 +105,30 @@ def _of_pid(pid: int, proc: Path) -> Target:
     has_runtime = _has_runtime(pid, proc)
     if has_runtime is None:
         raise CaptureError(
-            f"process {pid} ({name}) may not be looked into, and no diagnostics port "
-            "of it is seen; if it runs .NET, run this as its user, or as root"
+            f"process {pid} ({name}) cannot be inspected, and no diagnostics port of "
+            "it was found; if it runs .NET, run this as its user, or as root"
         )
     if not has_runtime:
         raise CaptureError(
-            f"process {pid} ({name}) is not a .NET program: it has loaded no "
-            f"{RUNTIME_LIBRARY}so, and there is no diagnostics port of it; {_LOOK}"
+            f"process {pid} ({name}) is not a .NET program: it has not loaded "
+            f"{RUNTIME_LIBRARY}so, and has no diagnostics port; {_LOOK}"
         )
     environment = _environment(pid, proc)
     for switch in _SWITCHES:
         if environment.get(switch) == "0":
             raise CaptureError(
                 f"process {pid} ({name}) runs .NET with {switch}=0, so it has no "
-                "diagnostics port; start it without that"
+                "diagnostics port; start it without that setting"
             )
     folders = ", ".join(str(folder) for folder in _folders_of(pid, proc))
     raise CaptureError(
         f"process {pid} ({name}) runs .NET but has no diagnostics port in {folders}: "
-        "someone deleted the socket, or its runtime is older than 3.0; start it anew"
+        "the socket was deleted, or its runtime is older than 3.0; restart it"
     )
 
 
 def program_name(pid: int) -> str:
-    """What a person calls the program of that process."""
+    """The name of the program of that process, for display."""
     try:
         process = psutil.Process(pid)
         name = process.name()
@@ -139,7 +139,7 @@ def program_name(pid: int) -> str:
             )
             if name.startswith("dotnet") and assembly:
                 return Path(assembly).stem
-            # A name that the system cut at 15 letters.
+            # The system truncates names to 15 letters.
             if arguments and len(name) == 15:
                 full = Path(arguments[0]).name
                 return full if full.startswith(name) else name
@@ -150,7 +150,7 @@ def program_name(pid: int) -> str:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process stands still, by a signal or a debugger."""
+    """Whether a process is stopped by a signal or a debugger."""
     try:
         status = psutil.Process(pid).status()
     except psutil.Error:
@@ -158,26 +158,26 @@ def is_stopped(pid: int) -> bool:
     return status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
 
-def _target(pid: int, socket: Path) -> Target:
+def _target(pid: int, socket: Path) -> DotnetProgram:
     user = ""
     try:
         user = psutil.Process(pid).username()
     except (psutil.Error, KeyError):
         with suppress(OSError):
             user = str(socket.stat().st_uid)
-    return Target(
+    return DotnetProgram(
         pid, program_name(pid), socket, user, os.access(socket, os.R_OK | os.W_OK)
     )
 
 
-def _listed(entries: list[Target]) -> str:
-    told = ", ".join(f"{entry.name} ({entry.pid})" for entry in entries[:_LISTED])
+def _listed(entries: list[DotnetProgram]) -> str:
+    names = ", ".join(f"{entry.name} ({entry.pid})" for entry in entries[:_LISTED])
     more = len(entries) - _LISTED
-    return told + (f", and {more} more" if more > 0 else "")
+    return names + (f", and {more} more" if more > 0 else "")
 
 
 def _common_folders() -> list[Path]:
-    """Where ports of programs lie that have our own environment, or none."""
+    """Where the ports of programs are that have our environment, or none."""
     named = os.environ.get("TMPDIR")
     return list(dict.fromkeys(Path(name) for name in (named, "/tmp") if name))
 
@@ -195,7 +195,7 @@ def _sockets_in(folder: Path) -> list[tuple[Path, int, int]]:
 
 
 def _socket_of(pid: int, proc: Path) -> Path | None:
-    """The port of a process, wherever it looks from, or ``None``."""
+    """The port of a process, also in a container; ``None`` if not found."""
     began = _began(pid, proc)
     number = _number_within(pid, proc)
     for folder in (*_folders_of(pid, proc), *_common_folders()):
@@ -207,14 +207,14 @@ def _socket_of(pid: int, proc: Path) -> Path | None:
 
 
 def _folders_of(pid: int, proc: Path) -> list[Path]:
-    """Where a process keeps its temporary files, seen through its own root."""
+    """The temporary folders of a process, seen through its own root."""
     root = proc / str(pid) / "root"
     named = _environment(pid, proc).get("TMPDIR", "")
     return [root / name.strip("/") for name in dict.fromkeys((named, "/tmp")) if name]
 
 
 def _environment(pid: int, proc: Path) -> dict[str, str]:
-    """With which a process began; empty where we may not look."""
+    """The initial environment of a process; empty if not readable."""
     try:
         raw = (proc / str(pid) / "environ").read_bytes()
     except OSError:
@@ -224,7 +224,7 @@ def _environment(pid: int, proc: Path) -> dict[str, str]:
 
 
 def _has_runtime(pid: int, proc: Path) -> bool | None:
-    """Whether a process has CoreCLR loaded; ``None`` where we may not look."""
+    """Whether a process has CoreCLR loaded; ``None`` if not readable."""
     try:
         with (proc / str(pid) / "maps").open(
             encoding="utf-8", errors="replace"
@@ -237,7 +237,7 @@ def _has_runtime(pid: int, proc: Path) -> bool | None:
 
 
 def _began(pid: int, proc: Path) -> int | None:
-    """When a process began, in ticks since the machine did; ``None`` if unknown."""
+    """Start time of a process in ticks since boot; ``None`` if unknown."""
     try:
         stat = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
         return int(stat.rpartition(")")[2].split()[19])
@@ -246,7 +246,7 @@ def _began(pid: int, proc: Path) -> int | None:
 
 
 def _number_within(pid: int, proc: Path) -> int:
-    """The number by which a process knows itself, in a container."""
+    """The id of a process in its own container."""
     with suppress(OSError, ValueError, IndexError):
         status = (proc / str(pid) / "status").read_text("utf-8", errors="replace")
         for line in status.splitlines():

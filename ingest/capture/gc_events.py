@@ -1,7 +1,7 @@
-"""Which collections and heap dumps a stream of .NET events holds, while it comes.
+"""Counts the collections and heap dumps of a stream of .NET events as it arrives.
 
-Just enough for a capture to know when it is done and whether it is whole: events are
-counted by their kind, bulk events by their chunks. No graph is made.
+Enough for a capture to know when it is finished and whether it is complete: events are
+counted by kind, bulk events by chunk. No graph is built.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ _NAME = "events"
 
 
 @dataclass(slots=True)
-class HeapDump:
-    """One heap dump in the stream, as far as it came.
+class StreamedDump:
+    """One heap dump in the stream, as far as it has arrived.
 
     Attributes:
-        began: When its first objects were told, in ticks of the program.
+        began: Time of its first event, in ticks of the program.
         object_count: Objects.
         edge_count: References between them.
-        told_edge_count: The references that the objects say they have.
-        node_chunks: Chunks of objects that came, and the highest number of one.
-        edge_chunks: The same of references.
+        declared_edge_count: References according to the counts of the objects.
+        node_chunks: How many chunks of objects arrived, and the highest number.
+        edge_chunks: The same for references.
     """
 
     began: int
     object_count: int = 0
     edge_count: int = 0
-    told_edge_count: int = 0
+    declared_edge_count: int = 0
     node_chunks: list[int] = field(default_factory=lambda: [0, -1])
     edge_chunks: list[int] = field(default_factory=lambda: [0, -1])
 
     @property
-    def is_whole(self) -> bool:
-        """Whether every chunk is there, none is missing between or at the end."""
-        return self.told_edge_count == self.edge_count and all(
+    def is_complete(self) -> bool:
+        """Whether no chunk is missing, at the end either."""
+        return self.declared_edge_count == self.edge_count and all(
             count == last + 1 for count, last in (self.node_chunks, self.edge_chunks)
         )
 
 
 class GcEvents:
-    """What a stream has told so far.
+    """The contents of a stream so far.
 
     Attributes:
         dumps: Heap dumps that began, in order.
-        gc_count: Collections that are over.
-        moved_count: Events that tell of moved objects.
-        type_ids: Types that were named.
+        gc_count: Collections that have ended.
+        moved_count: Events with moved ranges.
+        type_ids: Types with a name.
         used_type_ids: Types of objects in heap dumps.
         is_ended: Whether the end of the stream was seen.
     """
@@ -69,7 +69,7 @@ class GcEvents:
     def __init__(self) -> None:
         self._begun: dict[int, int] = {}
         self._over: dict[int, int] = {}
-        self.dumps: list[HeapDump] = []
+        self.dumps: list[StreamedDump] = []
         self.gc_count = 0
         self.moved_count = 0
         self.type_ids: set[int] = set()
@@ -78,10 +78,10 @@ class GcEvents:
 
     @property
     def finished_count(self) -> int:
-        """Heap dumps whose collection is over.
+        """Heap dumps whose collection has ended.
 
-        Told by time, for events of several threads do not come in their order: with
-        server collections the start of one comes after its objects and its end.
+        Decided by time, since events of several threads arrive out of order: with
+        server GC the start of a collection arrives after its objects and its end.
         """
         spans = [
             (start, self._over[count])
@@ -94,12 +94,12 @@ class GcEvents:
         )
 
     def read(self, pieces: Iterable[bytes]) -> None:
-        """Take a stream, piece by piece.
+        """Read a stream, part by part.
 
-        Before another piece is asked for, all is taken that those before it tell.
+        All events of a part are counted before the next part is requested.
 
         Raises:
-            CaptureError: they are no such stream.
+            CaptureError: it is not such a stream.
         """
         feed = Feed(pieces, _NAME)
         try:
@@ -109,10 +109,10 @@ class GcEvents:
                 self._take(event, payloads)
         except DumpError as error:
             what = str(error).removeprefix(f"{_NAME}: ")
-            what, _, _ = what.partition(";")  # what to do with a file is of no use
+            what, _, _ = what.partition(";")  # advice about files does not apply
             raise CaptureError(
-                f"the events that the program sends make no sense ({what}); try "
-                "again, and report it if it stays"
+                f"the program sends malformed events ({what}); try again, and report "
+                "it if it persists"
             ) from error
         self.is_ended = stream.cut_at is None
         feed.drain()
@@ -142,11 +142,11 @@ class GcEvents:
     def _nodes(self, event: Event, payloads: Payloads) -> None:
         number, rows = payloads.rows(event)
         if number == 0 or not self.dumps:
-            self.dumps.append(HeapDump(event.ticks))
+            self.dumps.append(StreamedDump(event.ticks))
         dump = self.dumps[-1]
         _note(dump.node_chunks, number)
         dump.object_count += len(rows)
-        dump.told_edge_count += int(rows["edges"].sum())
+        dump.declared_edge_count += int(rows["edges"].sum())
         self.used_type_ids.update(np.unique(rows["type"]).tolist())
 
 
@@ -155,6 +155,6 @@ def _wanted(kind: Kind) -> bool:
 
 
 def _note(chunks: list[int], index: int) -> None:
-    """Count a chunk of that number."""
+    """Count the chunk with this number."""
     chunks[0] += 1
     chunks[1] = max(chunks[1], index)

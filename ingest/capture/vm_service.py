@@ -1,14 +1,14 @@
-"""The VM service of a running Dart program: one connection, asked and listened to.
+"""The VM service of a running Dart program: requests and events of one connection.
 
 JSON-RPC over a WebSocket: ``streamListen`` to the stream HeapSnapshot, then
-``requestHeapSnapshot`` for one isolate. The snapshot comes as binary frames::
+``requestHeapSnapshot`` for one isolate. The snapshot arrives in binary frames::
 
     uint32 LE  data offset, counted from the start of the frame
     UTF-8      JSON of a ``streamNotify``, padded with blanks up to that offset
-    bytes      the next piece of the snapshot, split anywhere
+    bytes      the next part of the snapshot, split anywhere
 
-The last one says ``"last": true``. Nothing that the other side sends is trusted:
-frames, texts and waits are bounded.
+The last one has ``"last": true``. Nothing that the program sends is trusted: frames,
+texts and waits are bounded.
 
 Source: dart-lang/sdk, runtime/vm/service/service.md (protocol 4),
 runtime/vm/service.cc, runtime/vm/object_graph.cc. Seen on a VM 3.7.3.
@@ -34,12 +34,12 @@ MAGIC = b"dartheap"
 STREAM = "HeapSnapshot"
 
 _FRAME_BYTES = 64 << 20
-"""Most that one frame may have; the VM sends 1 MiB."""
+"""Largest frame; the VM sends 1 MiB."""
 _JSON_BYTES = 4 << 20
-"""Most that one JSON text may have: some ten thousand isolates."""
+"""Largest JSON text: some ten thousand isolates."""
 _QUEUED_FRAMES = 4
 _TOO_BIG = 1009
-"""What WebSocket ends with on a frame over the limit (RFC 6455, section 7.4.1)."""
+"""WebSocket status for a frame over the limit (RFC 6455, section 7.4.1)."""
 _CLOSE_S = 2.0
 _SHOWN_LENGTH = 200
 _START = (
@@ -53,11 +53,11 @@ class Isolate:
     """One isolate of a running program.
 
     Attributes:
-        id: What the VM service calls it, ``isolates/123``.
-        name: Such as ``main``; several can have one name.
+        id: Of the VM service, such as ``isolates/123``.
+        name: Such as ``main``; not unique.
         number: The digits of the id.
-        group: Id of its isolate group; those of one group share a heap.
-        is_system: Whether it is the VM's own, such as the service itself.
+        group: Id of its isolate group, which shares a heap.
+        is_system: Whether it belongs to the VM, such as the service itself.
     """
 
     id: str
@@ -69,10 +69,10 @@ class Isolate:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What runs in the VM.
+    """The program in the VM.
 
     Attributes:
-        vm_version: As the VM says it.
+        vm_version: As reported by the VM.
         isolates: The program's, then the VM's own.
     """
 
@@ -93,10 +93,10 @@ class VmService:
         self._requests = 0
 
     def protocol(self) -> str:
-        """Version of the protocol, which tells a VM service from other things.
+        """Version of the protocol, which only a VM service reports.
 
         Raises:
-            CaptureError: it is none, or does not answer.
+            CaptureError: this is no VM service, or it does not answer.
         """
         version = self.call("getVersion")
         if version.get("type") != "Version":
@@ -104,10 +104,10 @@ class VmService:
         return f"{_text(version.get('major'))}.{_text(version.get('minor'))}"
 
     def program(self) -> Program:
-        """What runs in the VM.
+        """The program in the VM.
 
         Raises:
-            CaptureError: it does not say.
+            CaptureError: there is no answer.
         """
         vm = self.call("getVM")
         isolates: list[Isolate] = []
@@ -121,10 +121,10 @@ class VmService:
         return Program(_text(vm.get("version")), tuple(isolates))
 
     def call(self, method: str, **parameters: str) -> dict[str, Any]:
-        """Ask, and wait for the result.
+        """Send a request, and wait for the result.
 
         Raises:
-            CaptureError: the answer is an error or a sentinel, or none comes.
+            CaptureError: the answer is an error or a sentinel, or there is none.
         """
         request = self._send(method, parameters)
         while True:
@@ -135,10 +135,10 @@ class VmService:
                     return self._result(answer, method)
 
     def snapshot(self, isolate: Isolate) -> Iterator[memoryview]:
-        """The pieces of a snapshot of ``isolate``'s heap, none of them empty.
+        """Parts of a snapshot of ``isolate``'s heap, none of them empty.
 
         Raises:
-            CaptureError: it does not come, breaks off, or is none.
+            CaptureError: it does not arrive, is incomplete, or is no snapshot.
         """
         self.call("streamListen", streamId=STREAM)
         method = "requestHeapSnapshot"
@@ -148,9 +148,9 @@ class VmService:
         last = False
         while not last:
             message = self._receive(
-                f"the snapshot stops after {byte_count:,} bytes"
+                f"the snapshot stopped after {byte_count:,} bytes"
                 if byte_count
-                else f"isolate {isolate.name} does not begin its snapshot"
+                else f"isolate {isolate.name} does not start its snapshot"
             )
             if isinstance(message, str):
                 answer = self._object(message)
@@ -166,18 +166,18 @@ class VmService:
             begun += bytes(piece[: len(MAGIC) - len(begun)])
             if not MAGIC.startswith(begun):
                 raise CaptureError(
-                    f"what {self._place} sends does not begin as a heap snapshot; if "
-                    "another program takes one just now, try again after it"
+                    f"{self._place} does not send a heap snapshot; if another client "
+                    "is capturing one, try again later"
                 )
             byte_count += len(piece)
             self._wait_anew()
             yield piece
         if begun != MAGIC:
-            raise CaptureError(f"the snapshot has {byte_count} bytes: it is none")
+            raise CaptureError(f"the snapshot has only {byte_count} bytes")
         self._cancel()
 
     def _cancel(self) -> None:
-        """Leave the stream; the snapshot is whole, whatever becomes of this."""
+        """Leave the stream; the snapshot is complete, so errors are ignored."""
         self._timeout_s = min(self._timeout_s, _CLOSE_S)
         with suppress(CaptureError):
             self.call("streamCancel", streamId=STREAM)
@@ -201,11 +201,11 @@ class VmService:
         return request
 
     def _wait_anew(self) -> None:
-        """What was waited for came: the next thing has all the time again."""
+        """Restart the timeout, after something has arrived."""
         self._waits_until = time.monotonic() + self._timeout_s
 
     def _receive(self, missing: str) -> str | bytes:
-        """The next frame; events that nobody waits for do not prolong the wait."""
+        """The next frame; unrelated events do not restart the timeout."""
         from websockets.exceptions import ConnectionClosed
 
         left = self._waits_until - time.monotonic()
@@ -215,7 +215,7 @@ class VmService:
             return self._connection.recv(timeout=left)
         except TimeoutError as error:
             raise CaptureError(
-                f"{missing}, for {self._timeout_s:g} s now; the program may stand in "
+                f"{missing} (waited {self._timeout_s:g} s); the program may be running "
                 "native code, or need more time: --timeout"
             ) from error
         except ConnectionClosed as error:
@@ -224,20 +224,18 @@ class VmService:
     def _lost(self, missing: str, error: ConnectionClosed) -> CaptureError:
         if error.sent is not None and error.sent.code == _TOO_BIG:
             return CaptureError(
-                f"{self._place} sends a frame of more than {_FRAME_BYTES >> 20} MiB; "
-                "no VM service does"
+                f"{self._place} sends a frame larger than {_FRAME_BYTES >> 20} MiB; it "
+                "is not a VM service"
             )
-        return CaptureError(
-            f"{missing}: the connection is lost; the program may have ended"
-        )
+        return CaptureError(f"{missing}: connection lost; the program may have ended")
 
     def _event(self, frame: bytes) -> tuple[dict[str, Any], memoryview]:
-        """What a binary frame says, and the data behind it."""
+        """The event of a binary frame, and the data after it."""
         offset = int.from_bytes(frame[:4], "little")
         if len(frame) < 4 or not 4 <= offset <= len(frame):
             raise CaptureError(
-                f"a frame of {len(frame):,} bytes says that its data begin at "
-                f"{offset:,}; {self._place} is no VM service that we know"
+                f"a frame of {len(frame):,} bytes has its data at offset {offset:,}; "
+                f"{self._place} is not a supported VM service"
             )
         message = self._object(frame[4:offset])
         parameters = message.get("params")
@@ -245,11 +243,11 @@ class VmService:
         return event if isinstance(event, dict) else {}, memoryview(frame)[offset:]
 
     def _object(self, text: str | bytes) -> dict[str, Any]:
-        """A JSON object; anything else is not of a VM service."""
+        """A JSON object; a VM service sends nothing else."""
         if len(text) > _JSON_BYTES:
             raise CaptureError(
-                f"{self._place} sends JSON of more than {_JSON_BYTES >> 20} MiB; no VM "
-                "service does"
+                f"{self._place} sends JSON larger than {_JSON_BYTES >> 20} MiB; it is "
+                "not a VM service"
             )
         try:
             found = json.loads(text)
@@ -261,17 +259,17 @@ class VmService:
 
     def _result(self, answer: dict[str, Any], method: str) -> dict[str, Any]:
         if (error := answer.get("error")) is not None:
-            told = error if isinstance(error, dict) else {"message": error}
-            data = told.get("data")
+            refusal = error if isinstance(error, dict) else {"message": error}
+            data = refusal.get("data")
             details = data.get("details") if isinstance(data, dict) else None
-            why = _text(details or told.get("message"))
+            why = _text(details or refusal.get("message"))
             raise CaptureError(f"the VM refuses {method}: {why or 'no reason given'}")
         result = answer.get("result")
         if not isinstance(result, dict):
             raise self._is_none()
         if result.get("type") == "Sentinel":
             raise CaptureError(
-                f"the isolate is gone ({method} says "
+                f"the isolate has ended ({method} returned "
                 f"{_text(result.get('valueAsString'))}); try again"
             )
         return result
@@ -281,7 +279,7 @@ class VmService:
 
 
 def _isolate(entry: dict[str, Any], *, is_system: bool) -> Isolate:
-    """An isolate as ``getVM`` tells it; a VM of before groups has one a heap."""
+    """An isolate from ``getVM``; an old VM has no groups, but a heap for each."""
     return Isolate(
         entry["id"],
         _text(entry.get("name")),
@@ -292,7 +290,7 @@ def _isolate(entry: dict[str, Any], *, is_system: bool) -> Isolate:
 
 
 def _is_piece(event: dict[str, Any], isolate: Isolate) -> bool:
-    """Whether an event is of our snapshot, not of one that another client takes."""
+    """Whether an event belongs to our snapshot, not to another client's."""
     if event.get("kind") != STREAM:
         return False
     sender = event.get("isolate")
@@ -311,7 +309,7 @@ def connected(place: str, timeout_s: float) -> Iterator[VmService]:
     from websockets.sync.client import connect
 
     with ExitStack() as stack:
-        # Only what opening says is translated here.
+        # Only errors of opening are explained here.
         try:
             connection = stack.enter_context(
                 connect(
@@ -320,17 +318,17 @@ def connected(place: str, timeout_s: float) -> Iterator[VmService]:
                     close_timeout=_CLOSE_S,
                     max_size=_FRAME_BYTES,
                     max_queue=_QUEUED_FRAMES,
-                    compression=None,  # it would cost the program's time
-                    proxy=None,  # the token is for nobody between
-                    ping_interval=None,  # a VM that writes its heap does not answer
+                    compression=None,  # costs the program time
+                    proxy=None,  # the token is secret
+                    ping_interval=None,  # a VM does not answer while it writes its heap
                 )
             )
         except InvalidStatus as error:
             raise CaptureError(_refusal(place, error.response.status_code)) from error
         except TimeoutError as error:
             raise CaptureError(
-                f"no answer from {place}, for {timeout_s:g} s now: the program is "
-                f"stopped, or it is no Dart VM service; {_START}"
+                f"no answer from {place} within {timeout_s:g} s: the program is "
+                f"stopped, or this is not a Dart VM service; {_START}"
             ) from error
         except (InvalidHandshake, InvalidURI, EOFError) as error:
             raise CaptureError(_no_service(place)) from error
@@ -343,15 +341,15 @@ def connected(place: str, timeout_s: float) -> Iterator[VmService]:
 
 
 def _no_service(place: str, also: str = "") -> str:
-    return f"what answers at {place} is no Dart VM service{also}; {_START}"
+    return f"{place} is not a Dart VM service{also}; {_START}"
 
 
 def _refusal(place: str, status: int) -> str:
     if status == 403:
         return (
-            f"the VM service at {place} refuses (403): the token in the address is "
-            "missing or old; copy the whole address that the program printed, TOKEN=/ "
-            "and all"
+            f"the VM service at {place} denies access (403): the token in the address "
+            "is missing or outdated; copy the complete address that the program "
+            "printed, including TOKEN=/"
         )
     return _no_service(place, f" (HTTP {status})")
 
@@ -362,5 +360,5 @@ def _text(value: object) -> str:
 
 
 def short(text: str) -> str:
-    """``text``, or its beginning where it is long."""
+    """``text``, or its beginning if it is long."""
     return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 1] + "…"

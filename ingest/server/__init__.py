@@ -1,1 +1,1 @@
-"""A Neo4j to talk to: its jars, its launch, its home folder, its memory."""
+"""The embedded Neo4j: its jars, launch, home folder and memory."""

@@ -1,9 +1,9 @@
-"""The jars of Neo4j: which they are, and how they reach the user's cache.
+"""The jars of Neo4j: which ones, and how they get into the user's cache.
 
-A lock file names every jar with its SHA-256. Two are shipped; for another
-version one is resolved and kept in the cache. A jar that bears its final name in
-the cache is whole and was verified, so that a start offline only has to look
-whether all of them are there.
+A lock file lists every jar with its SHA-256. Two lock files are shipped; for
+another version one is resolved and stored in the cache. A jar that has its final
+name in the cache is complete and verified, so that an offline start only has to
+check that all of them exist.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
 
-EXTRA_HINT = "install heaproots[embedded], or use a server of your own by NEO4J_URI"
-"""What to do where the packages for an embedded server are missing."""
+EXTRA_HINT = "install heaproots[embedded], or use your own server (NEO4J_URI)"
+"""What to do if the packages for an embedded server are missing."""
 
 _THREADS = 8
 _TRIES = 3
@@ -49,10 +49,10 @@ class Artifact:
     """One file of a Maven repository.
 
     Attributes:
-        sha256: In hexadecimal; empty while it is not known.
+        sha256: In hexadecimal; empty if not known yet.
 
     Raises:
-        EmbeddedError: If a part of the name could lead out of the repository's
+        EmbeddedError: If a part of the name could lead outside the repository's
             folder.
     """
 
@@ -69,8 +69,8 @@ class Artifact:
             parts.append(self.classifier)
         if not all(_WORD.fullmatch(part) for part in parts):
             raise EmbeddedError(
-                f"a lock file names the artifact {str(self)!r}, which cannot be: "
-                "remove that lock file"
+                f"a lock file names an invalid artifact, {str(self)!r}: remove that "
+                "lock file"
             )
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Artifact:
 
     @property
     def path(self) -> str:
-        """Below the repository, with slashes."""
+        """Path below the repository, with slashes."""
         tail = f"-{self.classifier}" if self.classifier else ""
         return (
             f"{self.group.replace('.', '/')}/{self.name}/{self.version}/"
@@ -96,7 +96,7 @@ class Lock:
     artifacts: tuple[Artifact, ...]
 
     def paths(self) -> tuple[Path, ...]:
-        """Where the jars lie in the cache, be they there or not."""
+        """Paths of the jars in the cache, whether they exist or not."""
         return tuple(_repository() / entry.path for entry in self.artifacts)
 
 
@@ -146,13 +146,13 @@ def read_lock(version: str, text: str, source: str) -> Lock:
 
 
 def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]:
-    """Bring every jar of the lock into the cache; silent if all are there.
+    """Download the jars of the lock that the cache lacks.
 
     Returns:
         The jars, in the order of the class path.
 
     Raises:
-        EmbeddedError: If one cannot be had or is not what the lock says.
+        EmbeddedError: If one cannot be downloaded, or its checksum is wrong.
     """
     missing = [
         entry
@@ -165,19 +165,19 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
             missing,
             progress,
             maven_url=maven_url,
-            stage=f"fetch Neo4j {lock.version} ({total} jars, once)",
+            stage=f"download Neo4j {lock.version} ({total} jars, once)",
             total=total,
         )
     return lock.paths()
 
 
 def _repository() -> Path:
-    # Resolved, since an archive of classes knows its jars by their paths.
+    # Resolved, since a class archive identifies its jars by path.
     return (places().cache / "maven").resolve()
 
 
 class _Cancelled(Exception):
-    """Another download failed, or the user gave up."""
+    """Another download failed, or the user pressed Ctrl-C."""
 
 
 def _fetch_all(
@@ -188,7 +188,7 @@ def _fetch_all(
     stage: str,
     total: int,
 ) -> dict[Artifact, str]:
-    """Download side by side; the first failure ends the others.
+    """Download in parallel; the first failure cancels the others.
 
     Returns:
         The SHA-256 of each.
@@ -219,7 +219,7 @@ def _fetch_one(
     artifact: Artifact,
     cancelled: threading.Event,
 ) -> str:
-    """Download, verify and put one jar in its place; its SHA-256."""
+    """Download and verify one jar; returns its SHA-256."""
     target = _repository() / artifact.path
     url = f"{maven_url.rstrip('/')}/{artifact.path}"
     try:
@@ -230,12 +230,12 @@ def _fetch_one(
             if artifact.sha256:
                 is_right = sha256 == artifact.sha256
             else:
-                # Without a lock the repository's own sum is all there is to ask.
+                # Without a lock, the repository's own checksum is all there is.
                 is_right = _text(session, f"{url}.sha1").lower().split()[:1] == [sha1]
             if not is_right:
                 raise EmbeddedError(
-                    f"{artifact}: wrong checksum of {url}: what was fetched has been "
-                    "removed; try again, or correct the mirror (INGEST_MAVEN_URL)"
+                    f"{artifact}: {url} has the wrong checksum: the download was "
+                    "discarded; try again, or use another mirror (INGEST_MAVEN_URL)"
                 )
     except OSError as error:
         raise disk_error(error, places().cache) from error
@@ -243,7 +243,7 @@ def _fetch_one(
 
 
 def _sweep(target: Path) -> None:
-    """Remove what a killed process left, but not what another one writes now."""
+    """Remove what a killed process left, but not what another is writing."""
     for part in target.parent.glob(f".{target.name}.*.part"):
         with contextlib.suppress(OSError):
             if time.time() - part.stat().st_mtime > _STALE_S:
@@ -253,10 +253,9 @@ def _sweep(target: Path) -> None:
 def _receive(
     session: requests.Session, url: str, stream: BinaryIO, cancelled: threading.Event
 ) -> tuple[str, str]:
-    """Write a body to ``stream``; its SHA-256 and SHA-1.
+    """Write a body to ``stream``; returns its SHA-256 and SHA-1.
 
-    urllib3 repeats what fails before the body; a body that breaks off is repeated
-    here.
+    urllib3 retries what fails before the body; an interrupted body is retried here.
     """
     from requests import RequestException
 
@@ -315,7 +314,7 @@ def _session() -> requests.Session:
         from requests.adapters import HTTPAdapter
         from urllib3.util.retry import Retry
     except ImportError as error:
-        raise EmbeddedError(f"Neo4j cannot be fetched: {EXTRA_HINT}") from error
+        raise EmbeddedError(f"Neo4j cannot be downloaded: {EXTRA_HINT}") from error
     retry = Retry(
         total=3,
         backoff_factor=0.5,
@@ -323,7 +322,7 @@ def _session() -> requests.Session:
         raise_on_status=False,
     )
     session = requests.Session()
-    # Jars are compressed, and their sums are those of the bytes as stored.
+    # Jars are compressed already, and checksums are those of the stored bytes.
     session.headers["Accept-Encoding"] = "identity"
     for scheme in ("https://", "http://"):
         session.mount(scheme, HTTPAdapter(pool_maxsize=_THREADS, max_retries=retry))
@@ -332,21 +331,21 @@ def _session() -> requests.Session:
 
 def _network_error(url: str, error: Exception) -> EmbeddedError:
     return EmbeddedError(
-        f"{url} cannot be fetched ({type(error).__name__}): Neo4j is fetched once, "
-        "for which the network is needed; set a proxy (HTTPS_PROXY) or a mirror "
-        "(INGEST_MAVEN_URL), or use a server of your own by NEO4J_URI"
+        f"{url} cannot be downloaded ({type(error).__name__}): the first start of "
+        "Neo4j needs the network; set a proxy (HTTPS_PROXY) or a mirror "
+        "(INGEST_MAVEN_URL), or use your own server (NEO4J_URI)"
     )
 
 
 def disk_error(error: OSError, folder: Path) -> EmbeddedError:
-    """What to tell the user of a failed write below ``folder``."""
+    """The error for a failed write below ``folder``."""
     if error.errno == errno.ENOSPC:
         return EmbeddedError(
-            f"the disk of {folder} is full: free some space there, or set INGEST_HOME "
-            "to a folder on another one"
+            f"the disk of {folder} is full: free some space, or set INGEST_HOME to a "
+            "folder on another disk"
         )
     return EmbeddedError(
-        f"{folder} cannot be used ({error.strerror or error}): correct its "
+        f"{folder} cannot be used ({error.strerror or error}): check its "
         "permissions, or set INGEST_HOME to another folder"
     )
 
@@ -358,14 +357,14 @@ def _resolve(version: str, progress: Progress, *, maven_url: str, target: Path) 
         raise EmbeddedError(
             f"Neo4j {version} cannot be resolved: {EXTRA_HINT}"
         ) from error
-    stage = f"resolve Neo4j {version} (once, a minute or two)"
+    stage = f"resolve Neo4j {version} (once, takes a minute or two)"
     progress(stage, 0, None)
     unverified = _resolved(version, maven_url)
     digests = _fetch_all(
         unverified,
         progress,
         maven_url=maven_url,
-        stage=f"fetch Neo4j {version} ({len(unverified)} jars, once)",
+        stage=f"download Neo4j {version} ({len(unverified)} jars, once)",
         total=len(unverified),
     )
     artifacts = tuple(replace(entry, sha256=digests[entry]) for entry in unverified)
@@ -394,15 +393,17 @@ def _resolve(version: str, progress: Progress, *, maven_url: str, target: Path) 
 
 
 def _resolved(version: str, maven_url: str) -> list[Artifact]:
-    """What the poms say; no jar is touched."""
+    """The dependencies according to the POMs; no jar is downloaded."""
     from jgo.maven import MavenContext
     from jgo.parse import Coordinate
 
     server = Artifact("org.neo4j", "neo4j", version, "", "pom")
-    with _session() as session:  # an unknown version is better said by us than by jgo
+    with (
+        _session() as session
+    ):  # our message for an unknown version is clearer than jgo's
         _text(session, f"{maven_url.rstrip('/')}/{server.path}")
-    # The poms go to a folder of this one run: jgo writes them in place, and a
-    # half-written one would spoil every later run.
+    # POMs are stored for this run only: jgo does not write them atomically, and an
+    # incomplete one would break every later run.
     with tempfile.TemporaryDirectory() as folder:
         context = MavenContext(
             repo_cache=Path(folder), remote_repos={"central": maven_url}
@@ -413,10 +414,10 @@ def _resolved(version: str, maven_url: str) -> list[Artifact]:
         ]
         try:
             inputs, transitive = context.resolver.resolve(wanted)
-        except Exception as error:  # jgo has no class of its own for a failed resolve
+        except Exception as error:  # jgo has no exception class for a failed resolve
             raise EmbeddedError(
                 f"Neo4j {version} cannot be resolved from {maven_url} ({error}): try "
-                "again, or choose a version that needs no resolving"
+                "again, or choose a version with a shipped lock file"
             ) from error
         return [
             Artifact(

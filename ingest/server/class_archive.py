@@ -1,9 +1,9 @@
-"""Neo4j's classes in an archive, from which its Java starts in two thirds of the time.
+"""Class data archives (CDS), which cut a third of the time that Neo4j takes to start.
 
-The Java runtime comes without any archive. So one of Java's own classes is made at
-the first start (a second), and the server writes one of Neo4j's when it first stops
-(five seconds); both lie in the cache. Java checks that an archive fits its jars and
-itself, and does without it if not.
+The packaged Java runtime has no archive. So one of Java's own classes is made at the
+first start (a second), and the server writes one of Neo4j's classes when it first
+stops (five seconds); both are stored in the cache. Java checks that an archive fits
+the jars and itself, and ignores it otherwise.
 
 Source: Java's manual, ``java`` command, "Application Class Data Sharing".
 """
@@ -30,13 +30,13 @@ _SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xshare:auto")
 def archive_flags(
     java: Path, jars: Sequence[Path], pending: Path | None = None
 ) -> list[str]:
-    """Flags that make Java use the archives there are, and write what is missing.
+    """Flags that make Java use the existing archives, and write a missing one.
 
     Args:
-        java: The Java that is to start.
+        java: The Java to start.
         jars: Its class path.
-        pending: Where this Java writes the archive as it stops; the next call takes
-            it into the cache. Without it nothing is written.
+        pending: Where this Java writes the archive when it stops; the next call moves
+            it to the cache. ``None`` to write nothing.
     """
     folder = places().cache / "classes"
     stamp = hashlib.sha256(str(java.resolve()).encode())
@@ -51,7 +51,7 @@ def archive_flags(
             part.replace(top)
         if not base.exists() and (pending is None or not _make_base(java, base)):
             return []
-    except OSError:  # a cache that cannot be written to only costs time
+    except OSError:  # an unwritable cache only costs time
         return []
     if top.exists():
         return [f"-XX:SharedArchiveFile={base}{os.pathsep}{top}", *_SILENT]
@@ -60,7 +60,7 @@ def archive_flags(
 
 
 def _make_base(java: Path, base: Path) -> bool:
-    """Make the archive of Java's own classes; returns whether it is there."""
+    """Make the archive of Java's own classes; returns whether it exists."""
     part = base.with_suffix(f".{os.getpid()}.part")
     try:
         done = subprocess.run(

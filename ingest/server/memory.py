@@ -1,8 +1,8 @@
-"""How much memory the embedded Neo4j may have.
+"""How much memory the embedded Neo4j may use.
 
-About a fifth of the machine each for the Java heap and the page cache, never
-more than half together: the machine is the user's, and the analysis runs beside
-the server. A container's limit counts as the machine.
+About a fifth of the machine's memory each for the Java heap and the page cache,
+never more than half together: other programs and the analysis run beside the
+server. The limit of a container counts as the machine's memory.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _PAGE_CACHE_MIB = (64, 16 << 10)
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the server is given."""
+    """Memory of the server."""
 
     heap_mib: int
     page_cache_mib: int
 
 
 def fit(heap_mib: int | None, page_cache_mib: int | None, *, total_mib: int) -> Memory:
-    """Divide ``total_mib``; what the user has set stays as it is.
+    """Divide ``total_mib``; values that the user has set are not changed.
 
     Raises:
-        EmbeddedError: If it cannot fit.
+        EmbeddedError: If there is too little.
     """
     least = _HEAP_MIB[0] + _PAGE_CACHE_MIB[0]
     if heap_mib is None and page_cache_mib is None and total_mib < 2 * least:
         raise EmbeddedError(
-            f"{total_mib} MiB of memory is too little for a Neo4j of our own, which "
-            f"takes {least} MiB and leaves as much: set INGEST_NEO4J_HEAP_MIB and "
-            "INGEST_NEO4J_PAGECACHE_MIB to try all the same, or use a server by "
-            "NEO4J_URI"
+            f"{total_mib} MiB of memory is too little for the embedded Neo4j, which "
+            f"needs {2 * least} MiB: set INGEST_NEO4J_HEAP_MIB and "
+            "INGEST_NEO4J_PAGECACHE_MIB to try anyway, or use your own server "
+            "(NEO4J_URI)"
         )
     half = total_mib // 2
     heap = heap_mib
@@ -51,7 +51,7 @@ def fit(heap_mib: int | None, page_cache_mib: int | None, *, total_mib: int) -> 
         cache = _between(_PAGE_CACHE_MIB, min(total_mib // 5, half - heap))
     if heap + cache > total_mib:
         raise EmbeddedError(
-            f"a heap of {heap} MiB and a page cache of {cache} MiB are more than the "
+            f"a heap of {heap} MiB and a page cache of {cache} MiB exceed the "
             f"{total_mib} MiB of memory: lower INGEST_NEO4J_HEAP_MIB or "
             "INGEST_NEO4J_PAGECACHE_MIB"
         )
@@ -59,7 +59,7 @@ def fit(heap_mib: int | None, page_cache_mib: int | None, *, total_mib: int) -> 
 
 
 def for_import(*, total_mib: int) -> Memory:
-    """What ``neo4j-admin`` may have beside a running server and the tool."""
+    """Memory for ``neo4j-admin`` beside a running server and this tool."""
     return Memory(
         _between((256, 2 << 10), total_mib // 8),
         _between((512, 64 << 10), total_mib * 3 // 10),
@@ -71,7 +71,7 @@ def _between(bounds: tuple[int, int], value: int) -> int:
 
 
 def total_mib() -> int:
-    """Memory of the machine, or of the container we run in if that is less."""
+    """Memory of the machine, or the limit of the container if that is less."""
     total = psutil.virtual_memory().total
     limit = cgroup_limit()
     return (total if limit is None else min(total, limit)) // _MIB
@@ -81,7 +81,7 @@ def cgroup_limit(
     root: Path = Path("/sys/fs/cgroup"),
     membership: Path = Path("/proc/self/cgroup"),
 ) -> int | None:
-    """The smallest memory limit above this process in bytes; ``None`` if none.
+    """The smallest memory limit on this process in bytes; ``None`` if none.
 
     Source: Linux kernel, Documentation/admin-guide/cgroup-v2.rst (``memory.max``)
     and cgroup-v1/memory.rst (``memory.limit_in_bytes``).
@@ -99,8 +99,8 @@ def cgroup_limit(
             base, name = root / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # Inside a container the path may be the host's, which is not to be seen
-        # here; then only the root, which is the container's own, answers.
+        # Inside a container the path may be the host's, which is not visible here;
+        # then only the root, which is the container's own, can be read.
         inner = PurePosixPath(path.lstrip("/"))
         for folder in (inner, *inner.parents):
             if ".." in folder.parts:
@@ -109,6 +109,6 @@ def cgroup_limit(
                 text = (base / folder / name).read_text(encoding="utf-8").strip()
             except OSError:
                 continue
-            if text.isdecimal():  # v2 says "max" where there is no limit
+            if text.isdecimal():  # v2 has "max" if there is no limit
                 limits.append(int(text))
     return min(limits, default=None)

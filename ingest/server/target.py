@@ -1,4 +1,4 @@
-"""One Neo4j to talk to: its address, its user, its Browser."""
+"""How to connect to a Neo4j: address, user, database, Browser."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from urllib.parse import quote, urlencode
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One Neo4j to talk to.
+    """A Neo4j server and one of its databases.
 
     Attributes:
         uri: ``bolt://``, ``neo4j://``, or with TLS ``bolt+s://``, ``neo4j+s://``,
             and ``+ssc`` where the certificate is self-signed.
         username, password: ``None`` as password means no authentication.
         database: Name of the database.
-        browser_url: Neo4j Browser of this server, where it is known.
+        browser_url: Neo4j Browser of this server; ``None`` if unknown.
     """
 
     uri: str
@@ -29,14 +29,14 @@ def browser_link(target: Target, command: str = "", argument: str = "") -> str:
     """An address that opens Browser, connected to ``target``.
 
     Args:
-        target: The server; its Browser is known.
-        command: What Browser does first: ``edit`` types the argument in, ``guide``
-            opens the guide of that address.
+        target: The server; its ``browser_url`` is known.
+        command: What Browser does first: ``edit`` puts the argument into the editor,
+            ``guide`` opens the guide at that address.
         argument: Its argument.
     """
-    asked = {"dbms": target.uri.replace("://", f"://{quote(target.username)}@", 1)}
+    options = {"dbms": target.uri.replace("://", f"://{quote(target.username)}@", 1)}
     if target.password is None:
-        asked = {"dbms": target.uri, "preselectAuthMethod": "NO_AUTH"}
+        options = {"dbms": target.uri, "preselectAuthMethod": "NO_AUTH"}
     if command:
-        asked |= {"cmd": command, "arg": argument}
-    return f"{target.browser_url}/browser/?{urlencode(asked, quote_via=quote)}"
+        options |= {"cmd": command, "arg": argument}
+    return f"{target.browser_url}/browser/?{urlencode(options, quote_via=quote)}"

@@ -198,7 +198,7 @@ def test_a_wrong_token_and_an_ended_program(
     path = str(tmp_path / "x")
     bare = re.sub(r"[^/]*=/$", "", program.address)
     code, _, err = ingest("capture", "dart", bare, "-o", path)
-    assert (code, "refuses (403): the token" in err) == (11, True)
+    assert (code, "denies access (403): the token" in err) == (11, True)
 
     address = program.address
     program.process.kill()

@@ -20,7 +20,7 @@ import pytest
 
 from ingest.capture import dotnet_ipc
 from ingest.capture.dotnet import capture, file_name
-from ingest.capture.dotnet_processes import Target, find, targets
+from ingest.capture.dotnet_processes import DotnetProgram, find, targets
 from ingest.capture.gc_events import GcEvents
 from ingest.errors import CaptureError
 from tests.unit.capture.fake_dotnet import (
@@ -130,7 +130,7 @@ def test_tracking_stops_the_written_session_before_the_other(
     fake = FakeDotnet([stream(*dump(1), (2, gc_end(2)), *dump(3))])
     with serving(fake) as path:
         use(path)
-        with pytest.raises(CaptureError, match="does not come to its end"):
+        with pytest.raises(CaptureError, match="no more of the heap dump has arrived"):
             capture(PID, tmp_path / "x", track_s=0.2, timeout_s=0.5)
     assert list(tmp_path.iterdir()) == []
 
@@ -177,20 +177,20 @@ def test_a_runtime_that_knows_only_the_first_command(
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ({INFO: [b"SSH-2.0-OpenSSH_9.2\r\n\0\0"]}, "is no .NET diagnostics port"),
-        ({INFO: [reply(size=3)]}, "is no .NET diagnostics port"),
-        ({INFO: [reply(b"x", size=65535), 5.0]}, "does not answer, for 0.4 s now"),
-        ({INFO: [reply()[:13], None]}, "is no .NET diagnostics port"),
-        ({INFO: [None]}, "hangs up when asked who it is"),
-        ({INFO: []}, "does not answer, for 0.4 s now: it is stopped"),
+        ({INFO: [b"SSH-2.0-OpenSSH_9.2\r\n\0\0"]}, "is not a .NET diagnostics port"),
+        ({INFO: [reply(size=3)]}, "is not a .NET diagnostics port"),
+        ({INFO: [reply(b"x", size=65535), 5.0]}, "does not answer within 0.4 s"),
+        ({INFO: [reply()[:13], None]}, "is not a .NET diagnostics port"),
+        ({INFO: [None]}, "disconnected when asked for its process information"),
+        ({INFO: []}, "does not answer within 0.4 s: it is stopped"),
         ({COLLECT_2: []}, "does not answer"),
-        ({COLLECT_2: [None]}, "hangs up when asked to send events"),
-        ({COLLECT_2: [reply(b"1234")]}, "is no .NET diagnostics port"),
-        ({COLLECT_2: [reply(b"12345678", code=0xFF07)]}, "is no .NET"),
-        ({COLLECT_2: [error(0x80131384)]}, r"sense of the request \(0x80131384\)"),
-        ({COLLECT_2: [error(0x80131387)]}, "an error of its own"),
-        ({COLLECT_2: [error(0x12345678)]}, r"no name here \(0x12345678\)"),
-        ({STOP: []}, "does not end its session, for 0.4 s now"),
+        ({COLLECT_2: [None]}, "disconnected when asked to send events"),
+        ({COLLECT_2: [reply(b"1234")]}, "is not a .NET diagnostics port"),
+        ({COLLECT_2: [reply(b"12345678", code=0xFF07)]}, "is not a .NET"),
+        ({COLLECT_2: [error(0x80131384)]}, r"the request is malformed \(0x80131384\)"),
+        ({COLLECT_2: [error(0x80131387)]}, "internal error"),
+        ({COLLECT_2: [error(0x12345678)]}, r"unknown error \(0x12345678\)"),
+        ({STOP: []}, "does not end its session within 0.4 s"),
         ({STOP: [error(0x80131387)]}, "refuses to end the session|does not end its"),
     ],
 )
@@ -215,11 +215,11 @@ GAP = [
 @pytest.mark.parametrize(
     ("pieces", "tail", "message"),
     [
-        ([], END, "does not come to its end, for 0.4 s"),
-        ([stream((1, gc_start(1)))], END, "does not come to its end"),
-        ([stream(*dump(1)[:-1])], END, "does not come to its end"),
-        ([stream(*dump(1)[:-1]), None], END, "ended its events after"),
-        ([stream(*dump(1))], b"", "ended its events after"),
+        ([], END, "no more of the heap dump has arrived for 0.4 s"),
+        ([stream((1, gc_start(1)))], END, "no more of the heap dump has arrived"),
+        ([stream(*dump(1)[:-1])], END, "no more of the heap dump has arrived"),
+        ([stream(*dump(1)[:-1]), None], END, "the stream ended after"),
+        ([stream(*dump(1))], b"", "the stream ended after"),
         ([stream(*LOST)], END, "lost events"),
         ([stream(*GAP)], END, "lost events"),
         ([stream(*dump(1, is_named=False))], END, "names no types"),
@@ -229,7 +229,7 @@ GAP = [
             "(byte 20: version 0 of ",
         ),
         ([opening(3)], END, "pointers have 3 bytes"),
-        ([opening() + b"\x09"], END, "does not come to its end"),
+        ([opening() + b"\x09"], END, "no more of the heap dump has arrived"),
         (
             [opening() + struct.pack("<BBBiii", 5, 5, 1, 1, 1, 1 << 30)],
             END,
@@ -238,7 +238,7 @@ GAP = [
         (
             [opening() + block(b"EventBlock", b"", 0, size=0x7FFFFFFF)],
             END,
-            "does not come to its end",
+            "no more of the heap dump has arrived",
         ),
         (
             [opening() + block(b"EventBlock", b"", 0, size=-1)],
@@ -304,7 +304,7 @@ def test_events_in_every_form(
         events = GcEvents()
         events.read(data[at : at + step] for at in range(0, len(data), step))
         (only,) = events.dumps
-        assert (only.object_count, only.edge_count, only.is_whole) == (3, 2, True)
+        assert (only.object_count, only.edge_count, only.is_complete) == (3, 2, True)
         assert (events.type_ids, events.used_type_ids) == ({7, 9}, {7, 8})
         assert (events.finished_count, events.is_ended) == (1, True)
 
@@ -380,14 +380,14 @@ def test_a_port_that_nobody_listens_at(
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
         use(path)
-        with pytest.raises(CaptureError, match=r"nobody listens at .* list$"):
+        with pytest.raises(CaptureError, match=r"nothing listens at .* list$"):
             capture(PID, tmp_path / "x")
 
 
 def test_a_program_of_another_user(
     monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    theirs = Target(77, "Shop", Path("/tmp/s"), "eve", is_ours=False)
+    theirs = DotnetProgram(77, "Shop", Path("/tmp/s"), "eve", is_ours=False)
     monkeypatch.setattr("ingest.capture.dotnet.find", lambda _: theirs)
     monkeypatch.setattr("ingest.capture.dotnet_processes.targets", lambda: [theirs])
 
@@ -421,11 +421,11 @@ def test_what_is_no_program_with_a_port(
     (proc / PID / "environ").write_bytes(b"A=1\0DOTNET_EnableDiagnostics=0\0")
     with pytest.raises(CaptureError, match="DOTNET_EnableDiagnostics=0"):
         find(PID, proc)
-    with pytest.raises(CaptureError, match="no process has the number 4194305"):
+    with pytest.raises(CaptureError, match="no process has the id 4194305"):
         find("4194305", proc)
-    with pytest.raises(CaptureError, match="no process has the number"):
+    with pytest.raises(CaptureError, match="no process has the id"):
         find("9" * 30, proc)
-    with pytest.raises(CaptureError, match=r"no .NET program is called Shop"):
+    with pytest.raises(CaptureError, match=r"no .NET program is named Shop"):
         find("Shop", proc)
 
 
@@ -443,12 +443,12 @@ def test_a_port_in_a_container(use: Callable[[Path], None]) -> None:
 
 
 def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    two = [Target(n, "Shop", Path("/s"), "me", is_ours=True) for n in (5, 6)]
+    two = [DotnetProgram(n, "Shop", Path("/s"), "me", is_ours=True) for n in (5, 6)]
     monkeypatch.setattr("ingest.capture.dotnet_processes.targets", lambda _: two)
 
-    with pytest.raises(CaptureError, match=r"by its number: Shop \(5\), Shop \(6\)"):
+    with pytest.raises(CaptureError, match=r"by process id: Shop \(5\), Shop \(6\)"):
         find("shop")
-    with pytest.raises(CaptureError, match=r"called Bar; there are: Shop \(5\)"):
+    with pytest.raises(CaptureError, match=r"named Bar; running are: Shop \(5\)"):
         find("Bar")
     two.pop()
     assert find("SHOP").pid == 5

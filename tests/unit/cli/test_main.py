@@ -298,3 +298,24 @@ def test_queries_list_and_tell(ingest: Callable[..., Ran]) -> None:
     names = [query["name"] for query in json.loads(out)]
     assert names == sorted(names)
     assert len(names) >= 31
+
+
+def test_info_imports_no_more_than_it_needs(dump: Path) -> None:
+    """No tables, server or page of any kind, and no other format's reader."""
+    program = (
+        "import sys\nfrom ingest.cli import main\n"
+        f"try:\n    main(['info', {str(dump)!r}, '--json'])\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'polars', 'rich', 'neo4j', 'requests', 'jinja2', 'websockets'}\n"
+        "heavy |= {'ingest.database.connection', 'ingest.tables.heap_tables'}\n"
+        "heavy |= {f'ingest.readers.{name}.reader' for name in\n"
+        "          ('dart', 'gcdump', 'nettrace', 'traverseheap', 'clrprofiler')}\n"
+        "heavy |= {'numba.np.linalg', 'numba.cpython.unicode'}  # for compiling\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, capture_output=True, check=True)  # may compile
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"

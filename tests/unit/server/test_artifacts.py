@@ -96,7 +96,7 @@ def test_jars_arrive_in_maven_layout_and_in_order(
     )
     assert [p.read_bytes() for p in paths] == [mirror.files[a.path] for a in artifacts]
     assert paths[0] == tmp_path / "cache/maven/org/made/up/jar0/1.0/jar0-1.0.jar"
-    stage = "fetch Neo4j 9.9.9 (20 jars, once)"
+    stage = "download Neo4j 9.9.9 (20 jars, once)"
     assert told == [(stage, done, 20) for done in range(21)]
 
 
@@ -126,7 +126,9 @@ def test_two_at_once_do_not_disturb_each_other(mirror: Mirror, tmp_path: Path) -
 def test_a_wrong_checksum_leaves_nothing(mirror: Mirror, tmp_path: Path) -> None:
     artifact = mirror.put("evil", b"what the lock says")
     mirror.files[artifact.path] = b"what the mirror has"
-    with pytest.raises(EmbeddedError, match=r"org\.made\.up:evil:1\.0: wrong checksum"):
+    with pytest.raises(
+        EmbeddedError, match=r"org\.made\.up:evil:1\.0: .* has the wrong checksum"
+    ):
         _fetch(artifact)
     assert _files(tmp_path) == []
 
@@ -150,7 +152,7 @@ def test_a_body_that_breaks_off_is_fetched_again(mirror: Mirror) -> None:
 def test_a_body_that_always_breaks_off_fails(mirror: Mirror, tmp_path: Path) -> None:
     artifact = mirror.put("broken", os.urandom(400_000))
     mirror.cut[artifact.path] = 99
-    with pytest.raises(EmbeddedError, match="cannot be fetched"):
+    with pytest.raises(EmbeddedError, match="cannot be downloaded"):
         _fetch(artifact)
     assert _files(tmp_path) == []
 
@@ -209,7 +211,7 @@ def test_old_leftovers_go_and_young_ones_stay(mirror: Mirror) -> None:
 def test_a_lock_cannot_name_a_file_outside_the_cache(field: str, value: str) -> None:
     row = {"groupId": "g", "artifactId": "a", "version": "1", "sha256": "0" * 64}
     assert read_lock("1", _toml(row), "lock").artifacts[0].path == "g/a/1/a-1.jar"
-    with pytest.raises(EmbeddedError, match="which cannot be"):
+    with pytest.raises(EmbeddedError, match="names an invalid artifact"):
         read_lock("1", _toml(row | {field: value}), "lock")
 
 

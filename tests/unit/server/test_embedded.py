@@ -311,7 +311,7 @@ def test_the_password_is_made_once_and_never_over_a_database(
     assert server.files.password() != password, "no database yet: a new one will do"
     (server.home / "password").unlink()
     (server.home / "data" / "databases" / "system").mkdir(parents=True)
-    with pytest.raises(EmbeddedError, match="bring it back"):
+    with pytest.raises(EmbeddedError, match="restore it"):
         server.files.password()
 
 
