@@ -34,7 +34,7 @@ class Receipt:
     """What became of one dump.
 
     Attributes:
-        name: What ``--dump`` takes.
+        name: For ``--dump``.
         number: What queries find in ``$dump``.
         loaded: False where the same file was there already.
         object_count, reference_count: Of the dump.
@@ -64,7 +64,7 @@ def measure(
     Args:
         dump: A path, or ``-``.
         options: How to read it.
-        progress: Told of all stages.
+        progress: Receives all stages.
         origins: Whether to follow its objects back through collections.
 
     Returns:
@@ -239,7 +239,7 @@ class Loader:
             return parts(source, self.progress) or (None,), source.sha256
 
     def _wished(self, part: int | None) -> str | None:
-        """The name that was asked for; of a part that was chosen, with its number."""
+        """The requested name, followed by the number of the part if one is selected."""
         if self.name is None or part is None:
             return self.name
         return f"{self.name}-part{part}"

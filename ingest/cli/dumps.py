@@ -42,17 +42,20 @@ LONGEST_NAME = 200
 def load(
     dumps: DumpFiles,
     name: Annotated[
-        str | None, typer.Option(help="What to call the dump (one DUMP only).")
+        str | None, typer.Option(help="Name of the dump (one DUMP only).")
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Load again what is there under that name."),
+        typer.Option(
+            "--replace",
+            help="Replace the loaded dump, or the one of that name.",
+        ),
     ] = False,
     via: Annotated[
         Via,
         typer.Option(
-            help="bolt writes into the running server, bulk makes a new store "
-            "(only the tool's own server); auto takes what is faster."
+            help="bolt writes to the running server; bulk imports into a new store "
+            "(embedded server only); auto selects the faster one."
         ),
     ] = Via.AUTO,
     strict: Strict = False,
@@ -67,23 +70,23 @@ def load(
 ) -> None:
     """Load heap dumps into Neo4j.
 
-    The same file twice is one dump: the second time nothing happens, exit 0.
-    Exit 3: not a dump that we read. Exit 6, 7: the server. Exit 8: our own server.
+    A dump that is already loaded is not loaded again (exit 0).
+    Exit 3: not a readable dump. Exit 6, 7: the server. Exit 8: the embedded server.
     """
     if name is not None and len(dumps) > 1:
-        raise typer.BadParameter("--name goes with one DUMP")
+        raise typer.BadParameter("--name needs exactly one DUMP")
     if name is not None and not name.strip():
         raise typer.BadParameter("--name must not be empty")
     if name is not None and len(name) > LONGEST_NAME:
-        raise typer.BadParameter(f"--name takes at most {LONGEST_NAME} characters")
+        raise typer.BadParameter(f"--name is limited to {LONGEST_NAME} characters")
     if all_dumps and part is not None:
-        raise typer.BadParameter("--all-dumps loads all parts, --part loads one")
+        raise typer.BadParameter("--all-dumps and --part exclude each other")
     from ingest.pipeline import Loader
     from ingest.readers import probe
     from ingest.readers.digests import Digests
 
     for dump in dumps:
-        probe(dump)  # before a server is started for something that is no dump
+        probe(dump)  # before a server is started for a file that is no dump
     receipts: list[Receipt] = []
     failed: list[DumpError] = []
     try:
@@ -111,7 +114,7 @@ def load(
                 if not as_json:
                     _write_receipt(dump, found)
     finally:
-        # What has been loaded is reported, whatever went wrong after it.
+        # Dumps that have been loaded are reported, whatever failed after them.
         if as_json and (receipts or sys.exc_info()[0] is None):
             typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
     if failed:

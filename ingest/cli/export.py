@@ -48,7 +48,7 @@ def export(
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
 
-    A README.md in DIR tells each column, or the command that imports.
+    A README.md in DIR describes the columns, or has the import command.
     """
     from ingest import __version__
     from ingest.settings import settings

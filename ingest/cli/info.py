@@ -27,9 +27,9 @@ def info(
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Say what DUMP holds and who owns its memory; needs no database.
+    """Summarize DUMP: objects, types, retained sizes, leak suspects. No database.
 
-    Exit 3: not a dump that we read.
+    Exit 3: not a readable dump.
     """
     from ingest.pipeline import measure
     from ingest.reports.summary import facts, write_facts

@@ -60,7 +60,7 @@ DumpName = Annotated[
     typer.Option(
         "--dump",
         metavar="NAME",
-        help="A loaded dump; the newest without it.",
+        help="A loaded dump. Default: the newest.",
         autocompletion=_complete_dump,
     ),
 ]
@@ -79,14 +79,14 @@ QueryName = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse a dump at its first irregularity.")
+    bool, typer.Option("--strict", help="Reject a dump at its first irregularity.")
 ]
 FoldObjects = Annotated[
     Fold,
     typer.Option(
         "--fold",
-        help="auto leaves out what only the runtime's bookkeeping makes, and counts "
-        "it; none keeps all.",
+        help="auto leaves out objects that belong to the runtime, and counts them; "
+        "none loads all.",
     ),
 ]
 Part = Annotated[
@@ -95,9 +95,9 @@ Part = Annotated[
         "--part",
         metavar="N",
         min=0,
-        help="Which heap dump of a file that has several (info lists them): of a "
-        ".nettrace the number of the collection, of a CLR Profiler log the index. "
-        "Without it the first induced one of a trace, the last complete one of a log.",
+        help="Which heap dump to read if a file has several (info lists them): the "
+        "number of the collection in a .nettrace, the index in a CLR Profiler log. "
+        "Default: the first induced one of a trace, the last complete one of a log.",
     ),
 ]
 AllDumps = Annotated[
@@ -116,14 +116,14 @@ Format = Annotated[
 Uri = Annotated[
     str | None,
     typer.Option(
-        help="A Neo4j of yours, such as neo4j+s://HOST (NEO4J_URI); "
-        "without it the tool starts its own."
+        help="A Neo4j server, such as neo4j+s://HOST (NEO4J_URI). "
+        "Default: the embedded server, which is started."
     ),
 ]
 Username = Annotated[str | None, typer.Option(help="Its user (NEO4J_USERNAME).")]
 Password = Annotated[
     str | None,
-    typer.Option(help="Its password; better NEO4J_PASSWORD, which no one can list."),
+    typer.Option(help="Its password; NEO4J_PASSWORD is not visible to other users."),
 ]
 DatabaseName = Annotated[
     str | None, typer.Option("--database", help="Its database (NEO4J_DATABASE).")

@@ -1,4 +1,4 @@
-"""``timeline``: the collections that a trace or log tells of, without a database."""
+"""``timeline``: the collections recorded in a trace or log, without a database."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SHORT = {
 def timeline(
     dump: DumpFile, form: Format = OutputFormat.TABLE, as_json: AsJson = False
 ) -> None:
-    """List the collections that FILE tells of; it needs no heap dump for that.
+    """List the collections recorded in DUMP, which need not contain a heap dump.
 
-    Exit 3: not a trace or log that we read. Of a loaded dump: ingest query gc-timeline.
+    For a loaded dump: ingest query gc-timeline. Exit 3: not a readable trace or log.
     """
     from ingest.heap.graph import GarbageCollection
     from ingest.readers import open_source

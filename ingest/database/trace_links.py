@@ -34,13 +34,13 @@ def siblings(database: Database, number: int) -> set[int]:
 def link(
     database: Database, number: int, others: set[int], progress: Progress = silent
 ) -> None:
-    """Link a dump to others of its trace; its collections tell which comes first.
+    """Link a dump to others of its trace; their collection numbers give the order.
 
     Args:
         database: Where they are, with the indexes online.
         number: Of a dump that is written, ready or not.
         others: From `siblings`.
-        progress: Told of objects.
+        progress: Receives the number of objects.
     """
     if not others:
         return

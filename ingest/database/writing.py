@@ -67,7 +67,7 @@ def write(
         source: The file's name.
         identity: Which dump of which file it is.
         replaces: Numbers of dumps that go when this one is ready.
-        progress: Told of all stages.
+        progress: Receives all stages.
 
     Raises:
         AlreadyLoaded: another process has loaded the same file meanwhile.
@@ -128,7 +128,7 @@ def _in_bulk(
     """Whether to load in bulk.
 
     Raises:
-        StoreError: it was asked for and is not possible.
+        StoreError: it was requested and is not possible.
     """
     if server is None:
         if via is Via.BULK:

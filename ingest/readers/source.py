@@ -43,10 +43,10 @@ def _open_xz(raw: BinaryIO) -> BinaryIO:
 
 
 class _Zstd(io.RawIOBase):
-    """Frames of zstd, one behind the other; a cut one is told by ``EOFError``.
+    """Consecutive frames of zstd; ``EOFError`` at the end of a truncated one.
 
-    The library's own reader ends silently there. Input goes in small steps, for a
-    few bytes can be many.
+    The reader of the library ends silently there. Input is read in small steps,
+    because a few bytes can decompress to many.
     """
 
     def __init__(self, raw: BinaryIO) -> None:
@@ -216,8 +216,7 @@ def open_source(dump: str) -> Iterator[Source]:
             raise DumpError("standard input is closed", path="<stdin>")
         yield Source("<stdin>", sys.stdin.buffer, None)
         return
-    # Only what opening says is translated: what goes wrong in the caller's block is
-    # the caller's.
+    # Only errors of opening are translated, not those of the caller's block.
     with ExitStack() as stack:
         try:
             path = Path(dump)

@@ -5,25 +5,25 @@ hexadecimal, all others decimal::
 
     t TYPE FINALIZABLE NAME           a type
     f FUNCTION NAME SIGNATURE ...     a function
-    n STACK FLAGS ... FUNCTION*       a stack, perhaps an allocation's; s of old
-    ! THREAD OBJECT STACK             an allocation; a of old, without a thread
+    n STACK FLAGS ... FUNCTION*       a stack, of an allocation or not; s in old logs
+    ! THREAD OBJECT STACK             an allocation; a in old logs, without a thread
     i MILLISECONDS                    the clock
     b BEFORE INDUCED GENERATION (START USED RESERVED GENERATION)*
                                       a collection begins or ends
-    u OLD NEW BYTES, v START BYTES    what outlived it
-    g COUNT COUNT COUNT               it is over; all that logs of old tell of it
+    u OLD NEW BYTES, v START BYTES    a range that survived it
+    g COUNT COUNT COUNT               it has ended; the only record of it in old logs
     e OBJECT KIND FLAGS ID            a root; ID is a function's or an address
     r OBJECT*                         roots without kinds
-    o OBJECT TYPE SIZE OBJECT*        an object and what it refers to
+    o OBJECT TYPE SIZE OBJECT*        an object and its references
     s OBJECT FIELD TYPE THREAD DOMAIN           a static field, of SOS only
     L OBJECT VARIABLE METHOD TYPE THREAD DOMAIN  a variable, of SOS only
 
-A log may have many heap dumps: roots begin one, objects follow. The last whole one is
-read, unless another is asked for. Where roots are told with kinds, those without are
-the same again. Calls, handles, modules, assemblies and remarks are skipped.
+A log may have many heap dumps, each with its roots first and its objects after them. By
+default the last complete one is read. If roots are recorded with kinds, those without
+kinds repeat them. Calls, handles, modules, assemblies and comments are skipped.
 
-SOS (``!traverseheap``) writes for most roots where they stand instead of what they
-hold, and makes up an allocation for each object: both are left out.
+SOS (``!traverseheap``) writes the address of most roots instead of that of their
+object, and an invented allocation for each object: both are skipped.
 
 Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp (the writer) and
 CLRProfiler/ReadNewLog.cs; microsoft/perfview, src/PerfView/memory/ClrProfilerParser.cs;

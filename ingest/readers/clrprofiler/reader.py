@@ -173,7 +173,7 @@ class _Log:
 
 
 def _take(log: Log, source: Source, report: Report, progress: Progress) -> bytes:
-    """Read all records; returns what stands behind the last whole line."""
+    """Read all records; returns the bytes after the last complete line."""
     rest = b""
     for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
         whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1

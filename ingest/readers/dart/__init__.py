@@ -1,12 +1,13 @@
-"""Heap snapshots of the Dart VM: Flutter and Dart programs, DevTools' exports.
+"""Heap snapshots of the Dart VM: Flutter and Dart programs, exports of DevTools.
 
 Binary, numbers in LEB128: a header, the classes with their fields, the objects
-with their references, external properties, and in newer files an identity hash an
-object. An object's id is its place in the file, from 1; object 1 is the root.
+with their references, external properties, and in newer files an identity hash for
+each object. The id of an object is its position in the file, from 1; object 1 is the
+root.
 
 Source: dart-lang/sdk, runtime/vm/service/heap_snapshot.md, and its writer,
-runtime/vm/object_graph.cc, which is right where they differ: a name's data have tag
-8, and identity hashes are LEB128.
+runtime/vm/object_graph.cc, which is authoritative where they differ: the data of a
+name have tag 8, and identity hashes are LEB128.
 """
 
 from __future__ import annotations

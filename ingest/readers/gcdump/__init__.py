@@ -1,11 +1,11 @@
 """``.gcdump``: heap dumps of .NET, by dotnet-gcdump, PerfView and Visual Studio.
 
-Binary: objects in a container that names their types. The one at its begin,
-``GCHeapDump``, has the graph, what the process was, and the heap's segments. Roots
-are nodes of the graph like all others, with names in brackets.
+Binary: serialized objects in a container that names their types. The first one,
+``GCHeapDump``, contains the graph, the process and the segments of the heap. Roots are
+nodes of the graph, with names in brackets.
 
-Layouts of versions 4 to 7, and from 9 on; what later versions add is passed over.
-What stands behind the graph may be missing: it is counted then.
+Layouts of versions 4 to 7, and from 9 on; additions of later versions are skipped. Data
+after the graph may be missing, which is counted.
 
 Source: microsoft/perfview, src/HeapDump/GCHeapDump.cs, src/MemoryGraph,
 src/HeapDumpCommon/DotNetHeapInfo.cs; dotnet/diagnostics, src/Tools/dotnet-gcdump.

@@ -5,17 +5,17 @@ version hexadecimal without a prefix::
 
     a 2 NAME [CLOCK]            an application domain opens
     t TYPE NAME                 a type; the name is the rest of the line
-    o OBJECT TYPE SIZE OBJECT*  an object and what it refers to
+    o OBJECT TYPE SIZE OBJECT*  an object and its references
     r OBJECT KIND FLAGS [TYPE]  a root; TYPE contains the static field (kind 4)
     c NAME [CLOCK]              the domain closes
 
-Types may follow their use or be missing, objects may be missing, ids are scoped
-to their domain. Whatever is irregular is counted by kind and put up with.
+Types may follow their use or be missing, objects may be missing, ids are local to
+their domain. Irregularities are counted by kind and tolerated.
 
 Source: S. Pratschner, "Write your own GC Heap Viewer for the .Net Compact
 Framework" (2007), and "Heap Dump File Information" of the XNA Game Studio
 documentation. Line ends, encodings and scopes are not described there: the
-choices here are the most forgiving ones.
+choices here are the most lenient ones.
 """
 
 from __future__ import annotations

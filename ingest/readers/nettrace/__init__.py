@@ -1,9 +1,9 @@
-"""``.nettrace``: streams of events of .NET programs, with heap snapshots in them.
+"""``.nettrace``: event streams of .NET programs that contain heap snapshots.
 
-dotnet-trace and EventPipe write such streams. A snapshot is what one collection of
-garbage tells of the heap, where the events for that were asked for. A stream without
-its end, of a program that was killed, is read as far as it goes; one whose writer had
-to drop events of the snapshot is refused.
+dotnet-trace and EventPipe write such streams. A snapshot consists of the heap events of
+one garbage collection, if those events were enabled. A truncated stream, of a program
+that was killed, is read as far as possible; one whose writer dropped events of the
+snapshot is rejected.
 
 Source: microsoft/perfview, src/TraceEvent/EventPipe, NetTraceFormat_v5.md and
 NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.

@@ -174,7 +174,7 @@ class _Trace:
 
 
 def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None:
-    """Refuse a snapshot while which its own thread had to drop events.
+    """Reject a snapshot during which its thread dropped events.
 
     Raises:
         DumpError: it is such a one.
@@ -185,8 +185,9 @@ def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None
         inside &= gaps.since < chosen.until
     if lost := int(gaps.lost[inside].sum()):
         raise DumpError(
-            f"{lost:,} events were lost while collection {chosen.start.number} told of "
-            "the heap; record it again with a larger buffer, or while less runs",
+            f"{lost:,} events were lost during the heap events of collection "
+            f"{chosen.start.number}; record it again with a larger buffer, or while "
+            "less runs",
             path=path,
             offset=chosen.offset,
         )

@@ -1,6 +1,6 @@
-"""The heap dump in XML that SOS writes: ``!traverseheap -xml FILE``.
+"""Heap dumps in XML of SOS: ``!traverseheap -xml FILE``.
 
-Types, then roots, then objects with what they refer to::
+Types, then roots, then objects with their references::
 
     <gcheap>
     <types><type id="1" name="System.String"/> ...</types>
@@ -12,13 +12,13 @@ Types, then roots, then objects with what they refer to::
     </objects>
     </gcheap>
 
-The SOS of the .NET Framework marks members that a dependent handle keeps
-(``dependentHandle="1"``), names the loader of a collectible type
+The SOS of the .NET Framework marks members held by a dependent handle
+(``dependentHandle="1"``), records the loader of a collectible type
 (``<loaderallocator address="0x..."/>``), and writes names in the code page of the
-machine. Of a root it writes the place instead of the object if it is a handle; the SOS
-of .NET always does. What no object has is left out, and counted.
+machine. For a handle it writes the address of the root instead of that of its object;
+the SOS of .NET does so for all roots. Roots without an object are skipped and counted.
 
-Without ``-xml`` the same is written as a CLR Profiler log.
+Without ``-xml`` SOS writes a CLR Profiler log.
 
 Source: dotnet/diagnostics, src/SOS/Strike/gcroot.cpp, HeapTraverser, and after it
 Microsoft.Diagnostics.ExtensionCommands/TraverseHeapCommand.cs.

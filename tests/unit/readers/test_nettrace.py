@@ -391,7 +391,7 @@ def test_events_that_were_dropped_in_the_dump_are_told(
     trace.lose(5)
     trace.end(2)
 
-    with pytest.raises(DumpError, match=r"byte \d+: 5 events were lost while collec"):
+    with pytest.raises(DumpError, match=r"byte \d+: 5 events were lost during the hea"):
         reading(trace.file())
 
 
