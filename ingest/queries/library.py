@@ -3,7 +3,7 @@
 A header is the run of ``//`` lines at the top of the file::
 
     // name: retained-objects
-    // title: Objects that retain the most memory
+    // title: Objects with the largest retained sizes
     // mode: read
     // param: dump       INTEGER            number of the dump
     // param: min_bytes  INTEGER = 1048576  smallest retained size to show, bytes

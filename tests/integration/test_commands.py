@@ -288,7 +288,7 @@ def test_the_guide_is_served_to_browser_until_ctrl_c(
 
     assert code == 0
     assert [allowed for allowed, _ in fetched] == [browser, browser]
-    assert "What is loaded: example" in fetched[0][1]
+    assert "The dump: example" in fetched[0][1]
     assert fetched[1][1] == grass()
 
 
