@@ -13,14 +13,20 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parents[2] / "ingest"
 
+FORMATS = sorted(
+    f"readers.{path.parent.name}"
+    for path in PACKAGE.glob("readers/*/__init__.py")
+    if path.parent.name not in ("shared", "dotnet")
+)
+"""Each other package of the readers is a format: none of them sees another."""
+
 FLOORS = {
     "errors": 0, "progress": 0, "places": 0, "text": 0,
     "files": 1, "kernel_cache": 1, "settings": 1,
     "compiled": 2, "heap": 2, "queries": 2, "server": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,
     "readers.base": 4, "readers.dotnet": 4,
-    "readers.clrprofiler": 5, "readers.dart": 5, "readers.gcdump": 5,
-    "readers.gclog": 5, "readers.nettrace": 5, "readers.traverseheap": 5,
+    **dict.fromkeys(FORMATS, 5),
     "readers": 6,
     "capture": 7, "tables": 7,
     "database": 8,
