@@ -1,4 +1,4 @@
-"""How far each object is from the roots, and a shortest way there."""
+"""Distance of each object from the roots, and a shortest path to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNREACHABLE = -2
 
 
 def strong_roots(graph: HeapGraph) -> NDArray[np.int32]:
-    """int32: objects that a root which is not weak holds, in the dump's order."""
+    """int32: objects that strong roots refer to, in the order of the dump."""
     strong = (graph.root_flags & RootFlag.WEAK) == 0
     return np.ascontiguousarray(graph.root_object[strong])
 
@@ -68,9 +68,9 @@ def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
     """Breadth-first search along strong references from the strong roots.
 
     Returns:
-        int32 (N + M,): references on a shortest way from a root, 1 for an object
-        that a root holds itself, -1 where there is no way; and int32 (N + M,):
-        the object before it on that way, `ROOT`, or `UNREACHABLE`.
+        int32 (N + M,): length of a shortest path from a root in references, 1 for
+        an object that a root refers to, -1 if unreachable; and int32 (N + M,):
+        the previous object on that path, `ROOT`, or `UNREACHABLE`.
     """
     n = len(graph.object_id)
     distance = np.full(n, -1, np.int32)
@@ -90,14 +90,14 @@ def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
 def weak_only(
     graph: HeapGraph, distance: NDArray[np.int32]
 ) -> NDArray[np.bool_] | None:
-    """What is reached once weak roots and references count too, but not before.
+    """Objects that are reachable only through weak roots or references.
 
     Args:
         graph: The heap.
         distance: From `root_distances`.
 
     Returns:
-        Bool (N + M,); ``None`` where nothing is weak.
+        Bool (N + M,); ``None`` if nothing is weak.
     """
     weak_roots = (graph.root_flags & RootFlag.WEAK) != 0
     if graph.ref_kind is None and not weak_roots.any():

@@ -1,8 +1,8 @@
-"""The dominator tree: what must go through what.
+"""The dominator tree.
 
-An object dominates another if every way from the roots leads through it; the
-nearest such object is the immediate dominator. What an object dominates is
-exactly what goes when it goes.
+An object dominates another if every path from the roots to it passes through the
+former; the nearest such object is the immediate dominator. Freeing an object frees
+exactly the objects that it dominates.
 
 Source: semi-NCA of L. Georgiadis, Linear-Time Algorithms for Dominators and
 Related Problems (2005), section 2.3, with path compression and without balance;
@@ -287,7 +287,7 @@ def _accumulate(
 def retained(
     graph: HeapGraph, tree: DominatorTree
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """What goes with each object.
+    """The retained size of each object.
 
     Returns:
         int64 (N + M,) bytes and int64 (N + M,) objects, the object itself

@@ -26,7 +26,7 @@ DEEPEST = 64
 """Groups in a chain; what is deeper is in the last one."""
 
 KEPT = 2000
-"""Groups of one tree that are kept."""
+"""Groups of one tree that are returned."""
 
 NOTHING = -2
 """In a column of kinds: the top of a tree, or a kind of root."""
@@ -115,7 +115,7 @@ def _seed(
     slots: Ints,
     used: int,
 ) -> int:
-    """Give what roots hold its group below that of the first root's kind."""
+    """Put what roots refer to below the group of the first root's kind."""
     for at in range(len(held)):
         i = held[at]
         if group[i] < 0:
@@ -144,7 +144,7 @@ def _merge(
     Parents come in any order: from an object up until one is known, then down again.
 
     Returns:
-        The object to go on with, and how many groups there are.
+        The object to continue with, and how many groups there are.
     """
     room = len(over)
     i = begin
@@ -155,7 +155,7 @@ def _merge(
         high = 0
         j = i
         while j != ROOT and group[j] < 0:
-            # Of a very long way the upper end remains, and ``i`` comes again.
+            # Of a very long path the upper end remains, and ``i`` comes again.
             stack[high & (_STACK - 1)] = j
             high += 1
             j = parent[j]

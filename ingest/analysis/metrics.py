@@ -30,13 +30,13 @@ class HeapMetrics:
 
     Attributes:
         root_distance: int32 (N + M,). References from the nearest strong root, 1
-            for an object that a root holds itself; -1 where unreachable.
-        path_parent: int32 (N + M,). The object before it on one shortest way;
+            for an object that a root refers to; -1 if unreachable.
+        path_parent: int32 (N + M,). The previous object on a shortest path;
             `ROOT` or `UNREACHABLE` of `ingest.analysis.distances`.
         dominator: int32 (N + M,). Immediate dominator; the same two marks.
-        retained_bytes: int64 (N + M,), bytes. What goes if the object goes; 0
-            where unreachable, for that goes anyway.
-        retained_count: int64 (N + M,). Objects that go with it, itself included.
+        retained_bytes: int64 (N + M,), bytes that are freed with the object; 0 if
+            it is unreachable.
+        retained_count: int64 (N + M,). Objects freed with it, including itself.
         largest_child: int32 (N + M,). Of the objects that it immediately
             dominates, the one that retains most; -1 where there is none.
         reachable_count: Objects of the dump (no placeholders) that are reached.
@@ -46,15 +46,15 @@ class HeapMetrics:
         weak_only_bytes: Their bytes.
         instance_count, type_reachable_count: int64 (T,).
         type_shallow_bytes, type_reachable_bytes: int64 (T,), bytes.
-        type_retained_bytes: int64 (T,), bytes that go if all instances go.
+        type_retained_bytes: int64 (T,), bytes that are freed with all instances.
         type_retained_exact: Whether those are exact, see `typesets`.
         type_top_count: int64 (T,). Instances that only the roots dominate.
         type_top_retained_bytes: int64 (T,). Retained bytes of those, summed.
         pair_source, pair_target: int32 (P,). Types that refer to one another.
         pair_count: int64 (P,). How many references.
-        origins: Of the N objects; ``None`` where no history is told.
+        origins: Of the N objects; ``None`` if no history is recorded.
         allocation: int32 (N,). Row of the history's allocations, or -1; ``None`` where
-            none are told.
+            none are recorded.
     """
 
     root_distance: NDArray[np.int32]
@@ -93,7 +93,7 @@ def analyse(
         origins: Whether to follow objects back; costs objects times collections.
 
     The searches run beside the dominators, on a thread of
-    their own: kernels hold no lock.
+    their own: kernels release the GIL.
     """
     stage, steps = "analyse", 4
     progress(stage, 0, steps)

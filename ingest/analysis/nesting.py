@@ -67,9 +67,9 @@ def _number(
         size[w] = 1
     for w in range(count - 1, 0, -1):
         size[idom[w]] += size[w]
-        t = type_index[vertex[w]]
-        if t >= 0:
-            instances[t] += 1
+        type_ = type_index[vertex[w]]
+        if type_ >= 0:
+            instances[type_] += 1
     place[0] = 0
     cursor[0] = 1
     for k in range(len(finished) - 1, -1, -1):
@@ -80,9 +80,9 @@ def _number(
         cursor[w] = p + 1
     for w in range(count):
         p = place[w]
-        t = type_index[vertex[w]] if w > 0 else -1
+        type_ = type_index[vertex[w]] if w > 0 else -1
         end[p] = p + size[w]
-        kind[p] = t if t >= 0 and instances[t] > 1 else -1
+        kind[p] = type_ if type_ >= 0 and instances[type_] > 1 else -1
     for w in range(count):
         p = place[w]
         number[p] = w

@@ -1,9 +1,9 @@
 """Objects of a dump followed back through collections that moved them.
 
 The ranges of a `History`, undone on a table of objects, say where each object was when
-it is first told of.
+it is first recorded.
 
-The table is kept sorted by address, so a collection is one walk along objects and
+The table stays sorted by address, so a collection is one walk along objects and
 ranges. What moves together stays together: blocks are put in order, not objects.
 """
 
@@ -37,15 +37,15 @@ def _in_order(
 ) -> None:
     """Places of the objects once the blocks stand in ``order``."""
     done = 0
-    for b in order:
-        end = block[b + 1] if b + 1 < len(block) else places
-        for i in range(block[b], end):
+    for row in order:
+        end = block[row + 1] if row + 1 < len(block) else places
+        for i in range(block[row], end):
             place[done] = i
             done += 1
 
 
 def by_address(table: Ids, block: Longs) -> Longs | slice:
-    """Where the rows of a table stand once they are in order, whole blocks put there.
+    """The order of the rows of a table by address, found by sorting its blocks.
 
     Args:
         table: uint64. Addresses.
@@ -60,21 +60,21 @@ def by_address(table: Ids, block: Longs) -> Longs | slice:
         _in_order(table, block, order, place, len(table))
         ordered = table[place]
     if len(table) > 1 and (ordered[1:] < ordered[:-1]).any():
-        # Ranges that lie over one another: the runtime never tells such.
+        # Overlapping ranges, which no runtime records.
         place = np.argsort(table, kind="stable")
     return place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origins:
-    """Where N objects of a dump come from.
+    """Origins of the N objects of a dump.
 
     Two dumps of one trace have the same object where both `known_since` and
     `known_at` are the same.
 
     Attributes:
-        known_since: int32 (N,). Row of the collection that is the first to tell of
-            it; `UNTOLD` where none does.
+        known_since: int32 (N,). Row of the first collection that records it;
+            `UNTOLD` if none does.
         known_at: uint64 (N,). Its address when that one began.
         is_born: bool (N,). Whether it is known to have been allocated after the
             collection before that one.
@@ -88,6 +88,17 @@ class Origins:
 
 
 UNTOLD = -1
+
+
+@kernel
+def _begins_here(
+    generation: int, youngest: int, condemned: int, is_bounded: bool
+) -> bool:
+    """Whether an object in none of the ranges cannot be traced any further."""
+    if youngest > 0:
+        return generation >= youngest and condemned >= OLDEST
+    is_collected = generation <= condemned or condemned >= OLDEST
+    return is_collected or condemned < 0 or not is_bounded
 
 
 @kernel
@@ -107,12 +118,13 @@ def _uncollect(
     origin: tuple[Ints, Ids, Flags, Ints],
     block: Longs,
 ) -> tuple[int, int]:
-    """Put a table sorted by address back before one collection, in place.
+    """Undo one collection on a table sorted by address, in place.
 
     Args:
-        address: The table, as is the next one; what was there comes to its front.
+        address: The table, with the next one; objects that existed before the
+            collection are moved to its front.
         row: Of each.
-        old_start: Ranges, sorted by where they went.
+        old_start: Ranges, sorted by their new address.
         new_start: Of each range.
         length: Of each range.
         bound_start: Generations before it, sorted by this.
@@ -120,70 +132,67 @@ def _uncollect(
         bound_generation: Of each.
         youngest: The lowest generation that was collected.
         condemned: The highest.
-        has_ranges: Whether all ranges are told. If not, what it collected is not
-            followed any further; the rest did not move.
+        has_ranges: Whether all ranges are recorded. If not, what it collected is not
+            traced any further; the rest did not move.
         collection: Its row.
         origin: Columns of `Origins`, by row; written for those that are younger.
         block: int64. Filled with the places where blocks begin that moved by the
             same distance.
 
     Returns:
-        How many were there, and how many blocks there are.
+        How many objects existed, and how many blocks there are.
     """
     since, at_first, is_born, survived = origin
-    there = 0
+    remaining = 0
     blocks = 0
-    j = 0
-    b = 0
+    span = 0
+    bound = 0
     distance = np.uint64(0)
     for i in range(len(address)):
         at = address[i]
         while (
-            j < len(new_start) and at - new_start[j] >= length[j] and new_start[j] <= at
+            span < len(new_start)
+            and at - new_start[span] >= length[span]
+            and new_start[span] <= at
         ):
-            j += 1
+            span += 1
         moved_by = np.uint64(0)
-        if j < len(new_start) and new_start[j] <= at:
-            moved_by = old_start[j] - new_start[j]
+        if span < len(new_start) and new_start[span] <= at:
+            moved_by = old_start[span] - new_start[span]
             survived[row[i]] += 1
         else:
-            while b < len(bound_start) and bound_end[b] <= at:
-                b += 1
-            of = UNKNOWN
-            if b < len(bound_start) and bound_start[b] <= at:
-                of = bound_generation[b]
-            bounded = len(bound_start) > 0
-            if youngest > 0:
-                gone = of >= youngest and condemned >= OLDEST
-            else:
-                gone = of <= condemned or condemned < 0 or not bounded
-                gone = gone or condemned >= OLDEST
-            if gone:
+            while bound < len(bound_start) and bound_end[bound] <= at:
+                bound += 1
+            generation = UNKNOWN
+            if bound < len(bound_start) and bound_start[bound] <= at:
+                generation = bound_generation[bound]
+            is_bounded = len(bound_start) > 0
+            if _begins_here(generation, youngest, condemned, is_bounded):
                 since[row[i]] = collection + 1
                 at_first[row[i]] = at
                 is_born[row[i]] = has_ranges and (
-                    condemned >= OLDEST or (bounded and condemned >= 0)
+                    condemned >= OLDEST or (is_bounded and condemned >= 0)
                 )
                 continue
-        if there == 0 or moved_by != distance:
-            block[blocks] = there
+        if remaining == 0 or moved_by != distance:
+            block[blocks] = remaining
             blocks += 1
             distance = moved_by
-        address[there] = at + moved_by
-        row[there] = row[i]
-        there += 1
-    return there, blocks
+        address[remaining] = at + moved_by
+        row[remaining] = row[i]
+        remaining += 1
+    return remaining, blocks
 
 
 def trace_back(
     address: Ids, collections: Sequence[Survival], progress: Progress = silent
 ) -> Origins:
-    """Follow objects of a dump back to where they are first told of.
+    """Trace objects of a dump back to where they are first recorded.
 
     Args:
         address: uint64 (N,). Where the last of ``collections`` left them.
         collections: What happened before the dump.
-        progress: Told of collections.
+        progress: Receives collections.
 
     Takes one walk along the objects a collection: a million through a hundred in about
     a second. Memory: 41 bytes an object.
@@ -217,7 +226,7 @@ def trace_back(
         table, row = table[:there][place], row[:there][place]
     at_first[row] = table
     since[since >= last] = UNTOLD
-    # Ranges that lie over one another lead two objects to one place.
+    # Overlapping ranges give two objects the same origin.
     order = np.lexsort((at_first, since))
     same = since[order][1:] == since[order][:-1]
     same &= at_first[order][1:] == at_first[order][:-1]
@@ -230,7 +239,7 @@ def trace_back(
 def _bounds_before(
     collections: Sequence[Survival], index: int
 ) -> tuple[Ids, Ids, Generations]:
-    """Generations before a collection, sorted; empty if they are not told."""
+    """Generations before a collection, sorted; empty if not recorded."""
     found = collections[index].before
     if found is None and index:
         found = collections[index - 1].after
@@ -242,7 +251,7 @@ def _bounds_before(
 
 
 def allocation_of(origins: Origins, allocations: Allocations) -> Ints:
-    """The allocation that made each of N objects, as far as they are told.
+    """The allocation of each of N objects, as far as recorded.
 
     Returns:
         int32 (N,). Row of ``allocations``, or `UNTOLD`.

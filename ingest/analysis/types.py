@@ -84,7 +84,7 @@ def _count_pairs(
     all are counted, until the table is half full.
 
     Returns:
-        Object and reference to go on with.
+        Object and reference to continue with.
     """
     mask = len(table) - 1
     used = 0

@@ -1,16 +1,16 @@
-"""What goes if *all* instances of a type go, exactly, for every type at once.
+"""What is freed with *all* instances of a type, exactly, for every type at once.
 
 The retained sizes of a type's instances nest and overlap, and an object that two
 instances hold together belongs to neither alone. So for each object v take S(v),
-the types that every way from the roots to v meets (that of v included)::
+the types on every path from the roots to v (including that of v)::
 
     S(v) = {type of v} + the intersection of all S(u) where u refers to v
 
 (its largest solution). Type T retains {v : T in S(v)}. That set is closed below in
 the dominator tree, so its bytes are the retained bytes of its topmost members.
 
-S(v) contains S(idom v), so only what v adds to it is kept, and S(u) beyond S(d) is
-read off on the way from u up to d, past those who add nothing. Only where the
+S(v) contains S(idom v), so only what v adds to it is stored, and S(u) beyond S(d) is
+collected on the path from u up to d, skipping those that add nothing. Only where the
 dominator does not refer to v itself (a *join*) can v add more than its own type:
 what all who refer to v have beyond S(idom v). In preorder of the dominator tree,
 siblings in reverse postorder of the search, most of them come before v: one pass
@@ -435,7 +435,7 @@ def type_retained_bytes(
     *,
     room: int | None = None,
 ) -> tuple[NDArray[np.int64], bool]:
-    """Bytes that go if all instances of a type go.
+    """Bytes that are freed with all instances of a type.
 
     Memory: 22 bytes a reached object, and what the sets need (16 at most).
 

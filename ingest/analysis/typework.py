@@ -60,7 +60,7 @@ class Sets(NamedTuple):
     Attributes:
         bit: uint64 (T,). Its class: one bit.
         cover: int32 (T,). The type is in S of all places below this one.
-        stamp: int64 (T,). When it was last seen on a way upwards.
+        stamp: int64 (T,). When it was last seen on a path upwards.
         lost: bool (T,). Whether it is being taken back.
         first, second, third: int32 (T,). Sets in the making.
     """

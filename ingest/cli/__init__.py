@@ -57,7 +57,7 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Say the version."
+            "--version", callback=_show_version, is_eager=True, help="Show the version."
         ),
     ] = False,
 ) -> None:
@@ -81,11 +81,11 @@ app.add_typer(server.app, name="server")
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise Interrupted("interrupted; nothing half done can be seen")
+    raise Interrupted("interrupted; no incomplete dump is visible")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program: the one place where an error meets its user."""
+    """Run the program; the only place where errors are printed."""
     signal.signal(signal.SIGINT, _interrupt)
     try:
         with compilations_reported(CompilationNotice()):

@@ -1,4 +1,4 @@
-"""``queries`` and ``query``: the library, and any Cypher of one's own."""
+"""``queries`` and ``query``: the query library, and the user's own Cypher."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from ingest.queries.library import Query
 
 _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
-"""Parameters of the library that name something in the dump, and what."""
+"""Parameters of the library that name an object or a type of the dump."""
 
 
 def queries(
     name: Annotated[
-        str | None, typer.Argument(help="Say all of one query.", show_default=False)
+        str | None, typer.Argument(help="Describe this query.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the query library, or tell all of one query."""
+    """List the query library, or describe one query."""
     from ingest.queries.library import find, library
     from ingest.reports.render import describe, list_queries
 
@@ -89,7 +89,7 @@ def query(
         bool,
         typer.Option(
             "--show",
-            help="Print the Cypher and its values, as a file to change.",
+            help="Print the Cypher with its values, to save it to a file and edit it.",
         ),
     ] = False,
     uri: Uri = None,
@@ -97,7 +97,7 @@ def query(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Run a query of the library, or Cypher of your own, for reading.
+    """Run a query of the library, or your own Cypher, read-only.
 
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
@@ -108,7 +108,7 @@ def query(
 
     given = _pairs(param or [])
     chosen = _query(name, given)
-    chosen.bind(given, 0)  # a wrong parameter needs no server
+    chosen.bind(given, 0)  # check parameters before a server is started
     with (
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
@@ -129,7 +129,7 @@ def query(
 def _resolved(
     database: Database, query: Query, given: dict[str, str], dump: int
 ) -> dict[str, str]:
-    """``given`` with addresses and types as the dump spells them.
+    """``given`` with addresses and types spelled as in the dump.
 
     Raises:
         NotFound: the dump has no such object or type.

@@ -41,7 +41,8 @@ class Printed(StrEnum):
 
 def browse(
     query: Annotated[
-        str | None, typer.Option("--query", help="A query of the library to type in.")
+        str | None,
+        typer.Option("--query", help="A query of the library to put into the editor."),
     ] = None,
     guided: Annotated[
         bool,
@@ -52,7 +53,7 @@ def browse(
     printed: Annotated[
         Printed | None,
         typer.Option(
-            "--print", help="Print the style or the guide instead, to keep as a file."
+            "--print", help="Print the style or the guide, to save it to a file."
         ),
     ] = None,
     dump: DumpName = None,
@@ -65,17 +66,17 @@ def browse(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Print the address of Neo4j Browser, with the credentials to log in.
+    """Print the address of Neo4j Browser, and the credentials to log in.
 
-    With --guide it opens on a tour of the dump with its own numbers, every query in
-    it ready to run, and a style for heaps is there to apply.
+    With --guide, Browser opens a tour of the dump with its numbers and queries that
+    are ready to run, and a style for heaps can be applied.
     """
     from ingest.database.dumps import find_dump
     from ingest.queries.library import find
     from ingest.server.target import browser_link
 
     if sum((query is not None, guided, printed is not None)) > 1:
-        raise typer.BadParameter("--query, --guide and --print exclude one another")
+        raise typer.BadParameter("use only one of --query, --guide and --print")
     if printed is Printed.STYLE:
         from ingest.browser.style import grass
 
@@ -94,8 +95,8 @@ def browse(
         target = opened.target
         if target.browser_url is None:
             raise StoreError(
-                f"only the server at {target.uri} knows where its Browser is; "
-                "usually http://HOST:7474/browser/"
+                f"the address of Browser on {target.uri} is unknown; usually it is "
+                "http://HOST:7474/browser/"
             )
         if guided:
             number = find_dump(opened, dump).number
@@ -113,7 +114,7 @@ def browse(
 
 
 def _tell(target: Target, facts: dict[str, str], *, as_json: bool) -> None:
-    """Print addresses, and how to log in."""
+    """Print addresses and credentials."""
     login = {
         "uri": target.uri,
         "username": target.username,
@@ -174,7 +175,7 @@ def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) 
 
 
 def _wait_for_ctrl_c() -> None:
-    """Return when the user presses it: here it is how work ends, no accident."""
+    """Wait for Ctrl-C, which is the regular end here and no error."""
     pressed = threading.Event()
 
     def press(_signal: int, _frame: FrameType | None) -> None:

@@ -1,11 +1,11 @@
-"""``ingest capture``: a dump out of a running program."""
+"""``ingest capture``: heap dumps of running programs."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,12 @@ from ingest.cli.bars import Bars
 from ingest.cli.options import AsJson
 from ingest.text import printable
 
+if TYPE_CHECKING:
+    from ingest.capture.dotnet import DotnetCapture
+
 app = typer.Typer(
     name="capture",
-    help="Take a heap dump of a running program, which goes on unharmed.",
+    help="Capture a heap dump of a running program, which continues afterwards.",
     no_args_is_help=True,
 )
 
@@ -27,7 +30,7 @@ def dart(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="Its VM service, as the program printed it: "
+            help="Address of its VM service, as printed by the program: "
             "http://127.0.0.1:8181/TOKEN=/ or ws://127.0.0.1:8181/TOKEN=/ws.",
         ),
     ],
@@ -36,29 +39,29 @@ def dart(
         typer.Option(
             "--output",
             "-o",
-            help="Write it to this file; else to the isolate's name with .dartheap.",
+            help="Output file; default: the isolate's name with .dartheap.",
         ),
     ] = None,
     isolate: Annotated[
         str | None,
         typer.Option(
             metavar="NAME|ID|NUMBER",
-            help="An isolate of the group to take; needed where there are several.",
+            help="An isolate of the group to capture; needed if there are several.",
         ),
     ] = None,
     timeout_s: Annotated[
         float,
-        typer.Option("--timeout", min=0.1, help="Seconds to wait for a sign of life."),
+        typer.Option("--timeout", min=0.1, help="Seconds to wait for a response."),
     ] = TIMEOUT_S,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take a heap snapshot of a Dart or Flutter program over its VM service.
+    """Capture a heap snapshot of a Dart or Flutter program through its VM service.
 
     Start it with `dart run --enable-vm-service`; Flutter prints an address in debug
-    and profile mode. All isolates of one group share a heap and are in the snapshot.
-    The program stands still while the VM writes it, and goes on. Exit 11: no
-    snapshot came.
+    and profile mode. The snapshot contains all isolates of the group, which share a
+    heap. The program stops while the VM writes it, and then continues. Exit 11: no
+    snapshot was captured.
     """
     from ingest.capture.dart import capture
 
@@ -96,8 +99,8 @@ def dart(
 def list_(as_json: AsJson = False) -> None:
     """List the .NET programs that can be captured: those with a diagnostics port.
 
-    Sockets that dead programs left behind are not shown. A Dart program tells its
-    address itself, when it starts.
+    Sockets of ended programs are not listed. A Dart program prints its address when
+    it starts.
     """
     from ingest.capture.dotnet_processes import targets
 
@@ -116,9 +119,13 @@ def list_(as_json: AsJson = False) -> None:
         typer.echo(json.dumps(facts, indent=2))
         return
     if not found:
-        typer.echo("no .NET program runs here that can be captured", err=True)
+        typer.echo("no .NET program that can be captured is running", err=True)
     for entry in found:
-        note = "" if entry.is_ours else f"  (of {entry.user}: run this as that user)"
+        note = (
+            ""
+            if entry.is_ours
+            else f"  (belongs to {entry.user}: run this as that user)"
+        )
         line = f"{entry.pid:>7}  {entry.name}  {entry.socket}{note}"
         typer.echo(printable(line))
 
@@ -129,7 +136,7 @@ def dotnet(
         str,
         typer.Argument(
             metavar="PID|NAME",
-            help="The process, or the name that ingest capture list shows.",
+            help="Process id, or the name that ingest capture list shows.",
         ),
     ],
     output: Annotated[
@@ -137,11 +144,11 @@ def dotnet(
         typer.Option(
             "--output",
             "-o",
-            help="Write it to this file; else to the program's name with .nettrace.",
+            help="Output file; default: the program's name with .nettrace.",
         ),
     ] = None,
     heap: Annotated[
-        bool, typer.Option("--heap", help="Take one heap dump: the default.")
+        bool, typer.Option("--heap", help="Capture one heap dump (default).")
     ] = False,
     track_s: Annotated[
         float | None,
@@ -149,13 +156,13 @@ def dotnet(
             "--track",
             metavar="SECONDS",
             min=0.1,
-            help="Take a dump, all collections of these seconds with what they move "
-            "and keep, and a second dump; all in one file.",
+            help="Capture a dump, all collections within SECONDS with the objects that "
+            "move and survive, and a second dump, in one file.",
         ),
     ] = None,
     timeout_s: Annotated[
         float,
-        typer.Option("--timeout", min=0.1, help="Seconds to wait for a sign of life."),
+        typer.Option("--timeout", min=0.1, help="Seconds to wait for a response."),
     ] = TIMEOUT_S,
     buffer_mib: Annotated[
         int,
@@ -164,22 +171,24 @@ def dotnet(
             min=16,
             max=16384,
             metavar="MIB",
-            help="What the program may buffer; more where events are lost.",
+            help="Buffer size in the program; increase it if events are lost.",
         ),
     ] = 1024,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take heap dumps of a .NET program over its diagnostics port.
+    """Capture heap dumps of a .NET program through its diagnostics port.
 
-    Nothing of .NET need be installed. The program must run .NET (Core) 3.0 or later
-    on this machine, as the same user; it stands still while it writes its heap, and
-    goes on. Exit 11: no dump came.
+    No .NET tools are needed. The program must run .NET (Core) 3.0 or later on this
+    machine, as the same user; it stops while it writes its heap, and then continues.
+    Exit 11: no dump was captured.
     """
     from ingest.capture.dotnet import capture
 
     if heap and track_s is not None:
-        raise typer.BadParameter("--heap takes one dump and --track two; choose")
+        raise typer.BadParameter(
+            "--heap captures one dump and --track two; use one of them"
+        )
     with Bars() as progress:
         taken = capture(
             program,
@@ -190,6 +199,11 @@ def dotnet(
             buffer_mib=buffer_mib,
             progress=progress,
         )
+    _show(taken, as_json=as_json)
+
+
+def _show(taken: DotnetCapture, *, as_json: bool) -> None:
+    """Print what a capture of a .NET program contains."""
     if as_json:
         facts = {
             "file": str(taken.path),
@@ -214,8 +228,10 @@ def dotnet(
     typer.echo(f"program      {printable(taken.name)} ({taken.pid})")
     for objects, references in zip(taken.object_counts, taken.edge_counts, strict=True):
         typer.echo(f"heap dump    {objects:,} objects, {references:,} references")
-    typer.echo(f"types        {taken.type_count:,}, {taken.nameless_count:,} nameless")
-    typer.echo(f"collections  {taken.gc_count:,}, those of heap dumps too")
+    typer.echo(
+        f"types        {taken.type_count:,}, {taken.nameless_count:,} without name"
+    )
+    typer.echo(f"collections  {taken.gc_count:,}, including those of heap dumps")
     typer.echo(f"sha256       {taken.sha256}")
     if len(taken.object_counts) > 1:
         path = quote(printable(str(taken.path)))

@@ -14,7 +14,7 @@ from ingest.files import output_file
 
 def example(
     path: Annotated[
-        Path, typer.Argument(help="Where to; - writes to standard output.")
+        Path, typer.Argument(help="Output file; - for standard output.")
     ] = Path("example.gclog"),
     force: Annotated[
         bool, typer.Option("--force", "-f", help="Overwrite the file.")

@@ -1,4 +1,4 @@
-"""Pages that commands write: never over another one unasked, never half of one."""
+"""Pages that commands write: complete, and replaced only with --force."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 HtmlFile = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write it as a page to this file."),
+    typer.Option("--html", metavar="FILE", help="Write an HTML page to this file."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
 
 
 def write_file(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` as a whole, whatever is there, and say so.
+    """Write ``text`` to ``path``, replacing an existing file, and report it.
 
     Raises:
         IngestError: it cannot be written.

@@ -38,10 +38,10 @@ class ReportFormat(StrEnum):
 def report(
     dump: DumpName = None,
     form: Annotated[
-        ReportFormat, typer.Option("--format", "-f", help="How to write it.")
+        ReportFormat, typer.Option("--format", "-f", help="Output format.")
     ] = ReportFormat.TEXT,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it to this file.")
+        Path | None, typer.Option("--output", "-o", help="Output file.")
     ] = None,
     html: HtmlFile = None,
     force: Force = False,
@@ -51,16 +51,16 @@ def report(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Write the leak report: numbers, suspects with their paths, histogram, garbage.
+    """Write the leak report: totals, suspects with root paths, histogram, garbage.
 
-    Each part names the query that made it. --html writes one page that needs no
-    network: with the dominator tree to walk through, and tables to sort and filter.
+    Each section names its query. --html writes a self-contained page with the
+    dominator tree to explore, and tables to sort and filter.
     """
     from ingest.database.dumps import find_dump
 
     if html is not None and (output is not None or as_json):
         raise typer.BadParameter(
-            "goes without --output and --json", param_hint="--html"
+            "cannot be used with --output or --json", param_hint="--html"
         )
     file = output if html is None else html
     if file is not None:

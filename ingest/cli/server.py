@@ -1,6 +1,6 @@
-"""``ingest server``: the embedded Neo4j, started, stopped and looked at by hand.
+"""``ingest server``: start, stop and inspect the embedded Neo4j.
 
-Other commands start it by themselves; these are for looking and for tidying up.
+Other commands start it when they need it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="server",
-    help="Start, stop and look at the embedded Neo4j.",
+    help="Start, stop and inspect the embedded Neo4j.",
     no_args_is_help=True,
 )
 
@@ -43,15 +43,15 @@ def _server(**overrides: int | None) -> EmbeddedServer:
 def start(
     heap_mib: Annotated[
         int | None,
-        typer.Option(min=1, help="Java heap in MiB; else what fits the machine."),
+        typer.Option(min=1, help="Java heap in MiB; default: fits the machine."),
     ] = None,
     page_cache_mib: Annotated[
         int | None,
-        typer.Option(min=1, help="Page cache in MiB; else what fits the machine."),
+        typer.Option(min=1, help="Page cache in MiB; default: fits the machine."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start the embedded Neo4j, if it does not run yet, and print its addresses."""
+    """Start the embedded Neo4j unless it is running, and print its addresses."""
     from ingest.cli.bars import Bars
 
     server = _server(heap_mib=heap_mib, page_cache_mib=page_cache_mib)
@@ -66,7 +66,7 @@ def start(
 
 @app.command()
 def stop(as_json: AsJson = False) -> None:
-    """Stop the embedded Neo4j; its database stays."""
+    """Stop the embedded Neo4j; its database is preserved."""
     from ingest.cli.bars import Bars
 
     server = _server()
@@ -82,10 +82,10 @@ def stop(as_json: AsJson = False) -> None:
 def status(
     as_json: AsJson = False,
     show_password: Annotated[
-        bool, typer.Option("--show-password", help="Say the password too.")
+        bool, typer.Option("--show-password", help="Show the password.")
     ] = False,
 ) -> None:
-    """Say whether the embedded Neo4j runs, and where."""
+    """Show whether the embedded Neo4j is running, and where."""
     server = _server()
     facts = _facts(server, show_password=show_password)
     if as_json:
@@ -100,13 +100,13 @@ def status(
 @app.command()
 def logs(
     lines: Annotated[
-        int, typer.Option("-n", "--lines", min=0, help="How many of the last lines.")
+        int, typer.Option("-n", "--lines", min=0, help="Number of lines to show.")
     ] = 50,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Follow the log until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Print what the embedded Neo4j has logged since its last start."""
+    """Print the log of the embedded Neo4j since its last start."""
     for line in _log_lines(_server().log_path, lines, follow=follow):
         typer.echo(line)
 
@@ -129,7 +129,7 @@ def _facts(server: EmbeddedServer, *, show_password: bool) -> dict[str, Any]:
         try:
             begun = psutil.Process(endpoint.pid).create_time()
             facts["uptime_s"] = max(0, round(time.time() - begun))
-        except psutil.Error:  # ended since we looked
+        except psutil.Error:  # ended in the meantime
             facts["running"] = False
         if show_password:
             facts["username"] = endpoint.username
@@ -152,10 +152,10 @@ def _log_lines(path: Path, count: int, *, follow: bool) -> Iterator[str]:
         yield from tail[len(tail) - min(count, len(tail)) :]
         rest = b""
         while follow:
-            if path.stat().st_size < log.tell():  # a new start began it anew
+            if path.stat().st_size < log.tell():  # truncated by a new start
                 log.seek(0)
                 rest = b""
-            *whole, rest = (rest + log.read()).split(b"\n")
-            for line in whole:
+            *complete, rest = (rest + log.read()).split(b"\n")
+            for line in complete:
                 yield line.decode("utf-8", "replace")
             time.sleep(_FOLLOW_S)

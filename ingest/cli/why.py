@@ -34,7 +34,7 @@ def why(
         ),
     ],
     paths: Annotated[
-        int, typer.Option("--paths", "-k", min=1, max=100, help="How many root paths.")
+        int, typer.Option("--paths", "-k", min=1, max=100, help="Number of root paths.")
     ] = 5,
     dump: DumpName = None,
     html: HtmlFile = None,
@@ -45,10 +45,10 @@ def why(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Say what keeps an object, or the objects of a type, alive.
+    """Show what keeps an object, or the objects of a type, alive.
 
-    Root paths, the dominator chain, and who shares it; for a type, the root paths
-    of its instances merged by type. --html writes it as a page, the paths drawn.
+    Root paths, the dominator chain, and other referrers; for a type, the root paths
+    of its instances merged by type. --html writes a page with the paths drawn.
     Exit 9: no such dump. Exit 10: no such object or type.
     """
     from ingest.database.ask import ask_all
@@ -64,7 +64,7 @@ def why(
 
     if html is not None:
         if as_json:
-            raise typer.BadParameter("goes without --json", param_hint="--html")
+            raise typer.BadParameter("cannot be used with --json", param_hint="--html")
         check_writable(html, force=force)
     with (
         Bars() as progress,

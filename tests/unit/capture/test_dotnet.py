@@ -393,7 +393,7 @@ def test_a_program_of_another_user(
 
     code, _, err = ingest("capture", "dotnet", "77", "-o", str(tmp_path / "x"))
     assert (code, "(Shop) belongs to eve; run this as that user" in err) == (11, True)
-    assert "(of eve: run this as that user)" in ingest("capture", "list")[1]
+    assert "(belongs to eve: run this as that user)" in ingest("capture", "list")[1]
 
 
 def made_proc(folder: Path, maps: str, environ: bytes = b"") -> Path:
@@ -468,4 +468,4 @@ def test_names_of_files(name: str, file: str) -> None:
 
 def test_one_dump_or_two(ingest: Callable[..., Ran]) -> None:
     code, _, err = ingest("capture", "dotnet", "x", "--heap", "--track", "1")
-    assert (code, "--heap takes one dump and --track two" in err) == (2, True)
+    assert (code, "--heap captures one dump and --track two" in err) == (2, True)

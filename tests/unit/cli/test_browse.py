@@ -44,7 +44,7 @@ def test_one_thing_at_a_time(
     capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert code_of(["browse", *options]) == 2
-    assert "exclude one another" in capsys.readouterr().err
+    assert "use only one of" in capsys.readouterr().err
 
 
 def test_links() -> None:
