@@ -219,13 +219,8 @@ class Search:
     finished: NDArray[np.int32]
 
 
-def dominator_tree(graph: HeapGraph) -> DominatorTree:
-    """Dominators along strong references from the strong roots."""
-    return dominate(graph)[0]
-
-
 def dominate(graph: HeapGraph) -> tuple[DominatorTree, Search]:
-    """The same, and the search that it took.
+    """Dominators along strong references from the strong roots, and their search.
 
     Memory: 40 bytes an object and 4 a reference at the peak.
     """

@@ -41,7 +41,7 @@ from ingest.tables.schema import LABELS, RELATIONSHIPS, label
 from ingest.tables.statements import constraint_statements, index_statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from neo4j import SummaryCounters
     from numpy.typing import NDArray
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.progress import Progress
     from ingest.tables.column import Column, Label, Relationship
-    from ingest.tables.heap_tables import HeapTables
-    from ingest.tables.mapping import Counts
+    from ingest.tables.mapping import Counts, Tables
 
     Ids = NDArray[np.int64]
     T = TypeVar("T")
@@ -101,9 +100,10 @@ def make_schema(
 
 def write(
     database: Database,
-    tables: HeapTables,
+    tables: Tables,
     number: int,
     node: int,
+    properties: Mapping[str, object],
     expected: Counts,
     progress: Progress = silent,
 ) -> None:
@@ -114,6 +114,7 @@ def write(
         tables: The dump.
         number: Of the dump, claimed.
         node: The server's id of its Dump node.
+        properties: Of its Dump node.
         expected: What there will be, its Dump node included.
         progress: Told of nodes and relationships written.
 
@@ -121,7 +122,7 @@ def write(
         StoreError: the server refused, was lost, or counted something else.
     """
     writer = _Writer(database, tables, number, node, expected.total, progress)
-    writer.write()
+    writer.write(properties)
     if writer.done != expected.total:
         raise StoreError(
             f"the server counted {writer.done:,} nodes and relationships instead of "
@@ -135,7 +136,7 @@ class _Writer:
     def __init__(
         self,
         database: Database,
-        tables: HeapTables,
+        tables: Tables,
         number: int,
         dump_node: int,
         total: int,
@@ -152,16 +153,17 @@ class _Writer:
         self._total = total
         self.done = 1
 
-    def write(self) -> None:
+    def write(self, properties: Mapping[str, object]) -> None:
+        """Write nodes, then relationships."""
         self._database.write(
             "CYPHER 5 MATCH (d:Dump) WHERE id(d) = $node SET d += $properties",
-            {"node": int(self._ids["Dump"][0]), "properties": self._tables.dump()},
+            {"node": int(self._ids["Dump"][0]), "properties": properties},
         )
         for entry in LABELS:
             if entry.table is not None and entry.name != "Object":
                 count = self._tables.rows(entry.table.name)
                 self._ids[entry.name] = self._create_all(entry, 0, count)
-        self._create_objects()
+        self._create_objects(cast("int", properties["object_count"]))
         for relation in RELATIONSHIPS:
             if relation.name != "INSTANCE_OF":
                 self._relate(relation)
@@ -195,14 +197,14 @@ class _Writer:
 
         return _joined(self._share(first, last, some))
 
-    def _create_objects(self) -> None:
+    def _create_objects(self, real: int) -> None:
         """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
         entry = label("Object")
         tail = (
             f"WITH n, r MATCH (t) WHERE id(t) = r[{len(self._given(entry))}] "
             "CREATE (n)-[:INSTANCE_OF]->(t)"
         )
-        real, rows = self._tables.graph.object_count, self._tables.rows("objects")
+        rows = self._tables.rows("objects")
         self._ids["Object"] = _joined(
             [
                 self._create_all(entry, 0, real, tail),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer, Endpoint
     from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.parquet import StoredTables
 
 _STAGE = "bulk load"
 _STEPS, _FILES, _IMPORTED, _STARTED = 1000, 50, 600, 750
@@ -209,17 +210,14 @@ def store(
     sha256: str,
     tables: HeapTables,
     progress: Progress,
-) -> Counts:
-    """Keep the tables of a claimed dump beside the store.
-
-    Returns:
-        What the dump is in the graph.
+) -> StoredTables:
+    """Store the tables of a claimed dump beside the server's store.
 
     Raises:
-        EmbeddedError: there is no room for them.
+        EmbeddedError: the disk is full.
     """
     try:
-        return stored_dumps(server).store(number, sha256, tables, progress).counts()
+        return stored_dumps(server).store(number, sha256, tables, progress)
     except OSError as error:
         raise disk_error(error, server.home) from error
 

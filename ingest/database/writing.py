@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
     from ingest.tables.heap_tables import HeapTables
-    from ingest.tables.mapping import Counts
+    from ingest.tables.mapping import Counts, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def write(
     """Write one dump under a number of its own and make it ready.
 
     Args:
-        tables: The dump; a bulk load closes them.
+        tables: The dump; closed where its tables are stored beside a server.
         database: Where to; constraints and indexes are there.
         server: Whose database that is, if it is the embedded one's.
         via: How.
@@ -82,13 +82,17 @@ def write(
         number, node = dumps.claim(
             database, name, identity, about, replaces=replaces, exclusive=in_bulk
         )
+        properties = tables.dump() | about
+        chosen: Tables = tables
         if server is None:
             counts = mapping.counts(tables)
         else:
-            counts = bulk.store(server, number, identity.sha256, tables, progress)
+            chosen = stored = bulk.store(
+                server, number, identity.sha256, tables, progress
+            )
+            counts = stored.counts()
+            tables.close()  # they are read from the files, and the memory is needed
         if server is not None and in_bulk:
-            properties = tables.dump() | about
-            tables.close()  # the importer needs the memory
             name = bulk.write(
                 server,
                 database,
@@ -100,7 +104,7 @@ def write(
                 progress=progress,
             )
         else:
-            bolt.write(database, tables, number, node, counts, progress)
+            bolt.write(database, chosen, number, node, properties, counts, progress)
             for text in size_statements(number):
                 database.write(text, {})
             linked = links.siblings(database, number)

@@ -11,7 +11,7 @@ from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS, RELATIONSHIPS
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from ingest.progress import Progress
     from ingest.tables.column import Label, Relationship
@@ -22,16 +22,21 @@ START, END = "start", "end"
 
 
 class Tables(Protocol):
-    """The tables of one dump, in memory or kept in files."""
+    """The tables of one dump, in memory or in files."""
 
     def rows(self, name: str) -> int:
         """How many rows a table has."""
+
+    def part(
+        self, name: str, begin: int, end: int, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Rows ``begin`` to ``end`` of a table; all columns if none are named."""
 
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed."""
 
     def absent(self, name: str) -> frozenset[str]:
-        """Columns of a table that are known to be null in every row."""
+        """Columns of a table that this heap does not have: null in every row."""
 
 
 def node_columns(

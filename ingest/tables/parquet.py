@@ -2,8 +2,8 @@
 
 A bulk load makes a new store, and imports the dumps that are already loaded from these
 files. Each dump has a folder ``NUMBER-DIGEST`` with one Parquet file for each table and
-``counts.json``; the folder appears complete, or not at all. The files are the same as
-those that ``ingest export --for parquet`` writes.
+``counts.json``; the folder appears complete, or not at all. The files are those that
+``ingest export --for parquet`` writes, without the columns that the heap does not have.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ingest.tables.schema import TABLES, table
 from ingest.tables.sinks import write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ingest.progress import Progress
@@ -36,34 +36,46 @@ class StoredTables:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._absent: dict[str, frozenset[str]] = {}
 
     def rows(self, name: str) -> int:
         """How many rows a table has."""
         return int(self.lazy(name).select(pl.len()).collect().item())
 
+    def part(
+        self, name: str, begin: int, end: int, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Rows ``begin`` to ``end`` of a table; all columns if none are named."""
+        chosen = table(name).schema.names() if columns is None else columns
+        return self.lazy(name).select(chosen).slice(begin, end - begin).collect()
+
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed from its file.
 
-        Columns newer than the file are null, and a table newer than the folder has
-        no rows.
+        Columns that the file does not have are null, and a table that has no file
+        has no rows.
         """
         del progress
-        path = self._path(name)
+        path, entry = self._path(name), table(name)
         if not path.is_file():
-            return pl.LazyFrame(schema=table(name).schema)
+            return pl.LazyFrame(schema=entry.schema)
         absent = self.absent(name)
-        return pl.scan_parquet(path, glob=False).with_columns(
+        file = pl.scan_parquet(path, glob=False).with_columns(
             pl.lit(None, dtype=column.dtype.polars).alias(column.name)
-            for column in table(name).columns
+            for column in entry.columns
             if column.name in absent
         )
+        return file.select(entry.schema.names())
 
     def absent(self, name: str) -> frozenset[str]:
-        """Columns of a table that are newer than its file."""
+        """Columns that the heap does not have, or that are newer than the file."""
         if not self._path(name).is_file():
             return frozenset()
-        there = pl.scan_parquet(self._path(name), glob=False).collect_schema().names()
-        return frozenset(table(name).schema.names()) - frozenset(there)
+        if name not in self._absent:
+            file = pl.scan_parquet(self._path(name), glob=False)
+            stored = file.collect_schema().names()
+            self._absent[name] = frozenset(table(name).schema.names()) - {*stored}
+        return self._absent[name]
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
@@ -105,8 +117,9 @@ class StoredDumps:
         part.mkdir(parents=True)
         try:
             for entry in TABLES:
-                path = part / f"{entry.name}.parquet"
-                write_parquet(tables.lazy(entry.name, progress), path)
+                frame = tables.lazy(entry.name, progress)
+                stored = frame.drop(tables.absent(entry.name))
+                write_parquet(stored, part / f"{entry.name}.parquet")
             text = json.dumps(asdict(counts(StoredTables(part))), indent=2)
             (part / _COUNTS).write_text(text, encoding="utf-8")
             _remove(final)

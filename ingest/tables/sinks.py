@@ -17,6 +17,10 @@ LIST_SEPARATOR = "\x1f"
 """Between the elements of a list in a CSV file: U+001F, the unit separator."""
 
 
+_ROW_GROUP_ROWS = 1 << 16
+"""Few enough that a slice of a file is read without decoding much more."""
+
+
 def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
     """Stream a table into a Parquet file.
 
@@ -24,7 +28,12 @@ def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
         OSError: it cannot be written.
     """
     with _as_os_errors():
-        frame.sink_parquet(path, compression="zstd", compression_level=1)
+        frame.sink_parquet(
+            path,
+            compression="zstd",
+            compression_level=1,
+            row_group_size=_ROW_GROUP_ROWS,
+        )
 
 
 def write_csv(frame: pl.LazyFrame, path: Path, *, header: bool = True) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MAGIC = b"Nettrace"
 
 _CONTAINER_HEAD = I32.pack(len(CONTAINER)) + CONTAINER
-_HEAD_6 = Struct("<3I")
 _TRACE = Struct("<8h2qi")
 _TRACE_MORE = Struct("<3i")
 _BEGIN = bytes([Tag.BEGIN_PRIVATE, Tag.BEGIN_PRIVATE, Tag.NOTHING])

@@ -97,14 +97,22 @@ def test_a_damaged_name_of_a_data_folder_is_no_other_store(
         _ = Home(tmp_path).data
 
 
-def test_kept_tables_are_what_was_kept(tables: HeapTables, tmp_path: Path) -> None:
+def test_stored_tables_are_those_of_the_heap(
+    tables: HeapTables, tmp_path: Path
+) -> None:
     stored = StoredDumps(tmp_path)
     stored.store(3, "ab" * 32, tables)
     found = stored.find(3, "ab" * 32)
     assert found is not None
     assert found.counts() == counts(tables) == counts(found)
-    for name in ("objects", "references", "dominator_tree"):
-        assert found.lazy(name).collect().equals(tables.lazy(name).collect())
+    for name in ("objects", "references", "dominator_tree", "suspects"):
+        whole = tables.lazy(name).collect()
+        assert found.lazy(name).collect().equals(whole)
+        assert found.part(name, 1, 3).equals(whole[1:3])
+        assert found.absent(name) == tables.absent(name)
+    assert found.part("objects", 2, 5, ["value", "type"]).columns == ["value", "type"]
+    assert "value" in found.absent("objects")
+    assert "value" not in pl.read_parquet_schema(found.folder / "objects.parquet")
     assert stored.find(4, "ab" * 32) is None
     assert stored.find(3, "ac" * 32) is None
 
