@@ -11,10 +11,10 @@ tries that transaction again.
 
 The server is the limit: of rows that are ready it takes 84,000 to 96,000
 relationships a second (10 microseconds of its own time each), and making and packing
-the rows costs a tenth of that. Relationships go by their sources, each with a list of
+the rows costs a tenth of that. Relationships are sent by source, each with a list of
 its targets: an eighth less of the server's time than in pairs, half of the packing.
 Columns instead of rows, other sizes of batches and a third writer change nothing that
-can be told from noise; ends found by key cost a quarter more.
+is distinguishable from noise; ends found by key cost a quarter more.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class _Writer:
                 raise
 
     def _count(self, counters: SummaryCounters) -> None:
-        """Add what one transaction has written, and tell of it."""
+        """Count what a transaction has written, and report progress."""
         with self._counting:
             self.done += counters.nodes_created + counters.relationships_created
             self._progress(_STAGE, self.done, self._total)

@@ -1,15 +1,16 @@
 """Writing a dump in bulk: a new store is made beside the running server, then swapped.
 
-``neo4j-admin database import full`` fills only a new store. So all dumps that are
-there already are imported again with the new one, from their kept tables. Meanwhile
-the old store answers; then the server stops, and starts on the new one::
+``neo4j-admin database import full`` can fill only a new store, so all dumps that are
+already loaded are imported again with the new one, from their stored tables. The old
+store answers queries until the server is stopped and started on the new one::
 
-    tables kept -> import files -> import into data-* -> swap: stop, start on data-*,
+    tables -> import files -> import into data-* -> swap: stop, start on data-*,
     indexes, counts checked, `store` names data-* -> old data folder removed
 
-Killed at any point, the next start is on the old store or on the new one, whole.
-What is not in the kept tables (nodes of the user's own, say) would be lost: where the
-server counts anything but the dumps, there is no bulk load.
+If the load is killed at any point, the next start uses either the old store or the
+complete new one. Anything that is not in the stored tables, such as nodes that a user
+has added, would be lost: if the server counts anything but the dumps, no bulk load is
+possible.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _DISK_BYTES = 100
 
 _START_US, _BULK_US, _BOLT_US = 18e6, 2.8, 10.0
 """What a bulk load takes at least, and for each node or relationship in bulk and over
-Bolt; measured with one and ten million objects on two cores. What is there already is
-imported again, and paid for again."""
+Bolt; measured with one and ten million objects on two cores. Dumps that are already
+loaded are imported again, and count too."""
 
 LEAST_ENTITIES = 2_000_000
 """Fewer nodes and relationships are never worth a new store."""
@@ -107,7 +108,7 @@ def _present(database: Database) -> list[_Present]:
 def count(database: Database) -> Counts:
     """All that belongs to some dump in a database, from its own counters.
 
-    Nodes without a label are told as those of an empty one. What follows from the
+    Nodes without a label are counted under an empty one. What follows from the
     rest, `SIZES` and `LINKS`, is not counted.
     """
     _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
@@ -148,22 +149,22 @@ def plan(
     entities: int,
     replaced: Container[int] = (),
 ) -> Plan:
-    """Look at what is there.
+    """Estimate a bulk load into the present store.
 
     Args:
         server: The running server.
         database: Its database.
         entities: Nodes and relationships of the new dump, about.
-        replaced: Numbers of dumps that will go.
+        replaced: Numbers of dumps that will be removed.
     """
-    kept = stored_dumps(server)
+    stored = stored_dumps(server)
     expected, carried = Counts(), entities
     for dump in _present(database):
         if dump.state != "ready":
-            return Plan("another load or drop is going on")
-        tables = kept.find(dump.number, dump.sha256)
+            return Plan("another load or drop is in progress")
+        tables = stored.find(dump.number, dump.sha256)
         if tables is None:
-            return Plan(f"the tables of {dump.properties['name']!r} were not kept")
+            return Plan(f"the tables of {dump.properties['name']!r} are not stored")
         counts = tables.counts()
         expected += counts
         if dump.number not in replaced:
@@ -194,7 +195,7 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout as error:
-        raise StoreError("another bulk load is going on; wait for it") from error
+        raise StoreError("another bulk load is in progress; wait for it") from error
     try:
         end_importers(server.home)
         for folder in [*server.home.glob("bulk-*/"), *server.files.stale_data()]:
@@ -223,10 +224,10 @@ def store(
 
 
 def prune(server: EmbeddedServer, database: Database) -> None:
-    """Remove the kept tables of dumps that are no more."""
-    kept = stored_dumps(server)
-    listed = kept.listed()
-    kept.prune(listed, [(dump.number, dump.sha256) for dump in _present(database)])
+    """Remove the stored tables of dumps that no longer exist."""
+    stored = stored_dumps(server)
+    listed = stored.listed()
+    stored.prune(listed, [(dump.number, dump.sha256) for dump in _present(database)])
 
 
 def write(
@@ -242,7 +243,7 @@ def write(
 ) -> str:
     """Make a new store with all dumps and the new one, and swap it in.
 
-    Call it while `exclusive`, with the dump claimed and its tables kept.
+    Call it while `exclusive`, with the dump claimed and its tables stored.
 
     Args:
         server: The running server.
@@ -251,16 +252,16 @@ def write(
         name: What to call it.
         exact_name: Whether ``name`` must be had, or may get a number behind it.
         properties: Of its Dump node.
-        replaces: Numbers of dumps that go when this one is ready.
+        replaces: Numbers of dumps to remove when this one is ready.
         progress: Told of all stages as one.
 
     Returns:
         The name it got.
 
     Raises:
-        StoreError: the database changed meanwhile, or the new store is not what it
-            should be; the old one is there as before.
-        EmbeddedError: the import or a start failed, or there is no room; likewise.
+        StoreError: the database was changed during the load, or the new store is
+            incomplete; the old one is unchanged.
+        EmbeddedError: the import or a start failed, or the disk is full; likewise.
     """
     before = count(database)
     present = [dump for dump in _present(database) if dump.number not in replaces]
@@ -270,11 +271,13 @@ def write(
         name = f"{name}-{number}"
     ready = properties | {"name": name, "state": "ready"}
     ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
-    kept, dumps, expected = stored_dumps(server), [], Counts()
+    stored, dumps, expected = stored_dumps(server), [], Counts()
     for dump in present:
-        tables = kept.find(dump.number, dump.sha256)
+        tables = stored.find(dump.number, dump.sha256)
         if tables is None:
-            raise StoreError(f"the tables of dump {dump.number} are gone; load again")
+            raise StoreError(
+                f"the tables of dump {dump.number} are missing; load it again"
+            )
         values = dump.properties | (ready if dump.number == number else {})
         dumps.append(DumpToImport(dump.number, values, tables))
         expected += tables.counts()
@@ -299,7 +302,7 @@ def write(
         if count(database) != before:
             raise StoreError(
                 "the database was changed while the new store was made, which has been "
-                "thrown away: load again, or --via bolt"
+                "discarded: load again, or use --via bolt"
             )
 
         def finish(endpoint: Endpoint) -> None:
@@ -310,7 +313,7 @@ def write(
                 if (found := count(fresh)) != expected:
                     raise StoreError(
                         f"the new store has {found.total:,} nodes and relationships "
-                        f"instead of {expected.total:,}, and has been thrown away: "
+                        f"instead of {expected.total:,}, and has been discarded: "
                         "load with --via bolt"
                     )
                 fresh.write_all([AFTERWARDS, *size_statements()])
@@ -337,7 +340,7 @@ def write(
 
 
 def _own_statements(database: Database, kind: str) -> list[str]:
-    """What makes the constraints or indexes that are the user's own."""
+    """Statements that make the user's own constraints or indexes."""
     where = ""
     if kind == "INDEXES":
         where = "WHERE owningConstraint IS NULL AND type <> 'LOOKUP'"
@@ -351,7 +354,7 @@ def _own_statements(database: Database, kind: str) -> list[str]:
 def _apply(
     database: Database, indexes: Sequence[str], constraints: Sequence[str]
 ) -> Iterator[float]:
-    """Make indexes and constraints; tells how far they are populated, 0 to 1."""
+    """Make indexes and constraints; yields how far they are populated, 0 to 1."""
     beside = ThreadPoolExecutor(1)
     try:
         made = beside.submit(

@@ -93,7 +93,7 @@ def find_dump(database: Database, name: str | None) -> DumpInfo:
 
 
 def this_process() -> str:
-    """Who loads: host, process and its start, so that a dead one can be told."""
+    """This loader: host, process and its start, so that a dead one is recognized."""
     import psutil
 
     pid = os.getpid()
@@ -187,14 +187,14 @@ def claim(
     state, number, node = rows[0]
     if state == "busy":
         raise StoreError(
-            "another load or drop is going on, and one of them is in bulk; wait for it"
+            "another load or drop is in progress, and one of them is in bulk; "
+            "wait for it"
         )
     if state == "ready":
         raise AlreadyLoaded(f"{name} has just been loaded by another process")
     if state == "loading":
         raise StoreError(
-            f"{name} is just being loaded by another process; wait for it, "
-            "see: ingest list"
+            f"{name} is being loaded by another process; wait for it, see: ingest list"
         )
     return cast("tuple[int, int]", (number, node))
 
@@ -228,7 +228,7 @@ RETURN state, number, id(mine)
 
 
 def beat(database: Database, number: int) -> None:
-    """Tell others that this load or drop still lives."""
+    """Record that this load or drop is still running."""
     database.write(
         "MATCH (d:Dump {number: $number}) SET d.heartbeat = datetime()",
         {"number": number},
@@ -277,7 +277,7 @@ def unpublish(database: Database, number: int) -> None:
 
     Raises:
         UnknownDump: somebody else is just dropping it.
-        StoreError: the whole store is just being made anew.
+        StoreError: a bulk load is in progress.
     """
     rows, _ = database.write(
         """
@@ -292,8 +292,8 @@ def unpublish(database: Database, number: int) -> None:
     if not rows:
         _, busy = database.read("MATCH (d:Dump) WHERE d.exclusive RETURN d.number", {})
         if busy:
-            raise StoreError("a bulk load is going on; wait for it")
-        raise UnknownDump("the dump is just being dropped by another process")
+            raise StoreError("a bulk load is in progress; wait for it")
+        raise UnknownDump("the dump is being dropped by another process")
 
 
 def object_rows(database: Database, number: int) -> int:
@@ -312,10 +312,10 @@ def object_rows(database: Database, number: int) -> int:
 def delete(database: Database, number: int, progress: Progress = silent) -> None:
     """Delete all of a dump, in bounded transactions, the Dump node last.
 
-    Relationships go before nodes, so that a hub is no large transaction. Time is
-    proportional to the dump: 90,000 relationships a second, about what writing them
-    takes, nearly all of it the server's commits. Neither two windows at a time, which
-    wait for each other's locks, nor another order of the relationships is faster.
+    Relationships are deleted before nodes, so that a hub needs no large transaction.
+    Time is proportional to the dump: 90,000 relationships a second, about what writing
+    them takes, nearly all of it the server's commits. Neither two windows at a time,
+    which wait for each other's locks, nor another order of the relationships is faster.
     """
     first, total = number << KEY_BITS, max(object_rows(database, number), 1)
     stage = "drop"

@@ -64,7 +64,7 @@ def run_import(
     on_share: Callable[[float], None],
     progress: Progress = silent,
 ) -> None:
-    """Import into a new data folder; the server may run on its own meanwhile.
+    """Import into a new data folder; the server may run on its own folder.
 
     Args:
         server: Whose Java and Neo4j to use.

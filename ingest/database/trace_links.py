@@ -1,6 +1,6 @@
 """Relationships between the dumps of one trace, made over Bolt: `LINKS`.
 
-Whatever links has made before stays: a pair is linked once, however often it is asked.
+Existing links are unchanged: a pair is linked only once, however often this runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ways to write a dump, as the command line names them."""
+"""Methods of writing a dump, as the command line names them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Written:
     """What was written.
 
     Attributes:
-        name: The dump's name; not the wished one where that was taken meanwhile.
+        name: The dump's name; differs from the requested one if that was taken.
         number: The dump's number.
         counts: Its nodes and relationships.
     """
@@ -66,11 +66,11 @@ def write(
         exact_name: Whether ``name`` must be had, or may get a number behind it.
         source: The file's name.
         identity: Which dump of which file it is.
-        replaces: Numbers of dumps that go when this one is ready.
+        replaces: Numbers of dumps to remove when this one is ready.
         progress: Receives all stages.
 
     Raises:
-        AlreadyLoaded: another process has loaded the same file meanwhile.
+        AlreadyLoaded: another process has loaded the same file since.
         StoreError, EmbeddedError: see `ingest.pipeline.load`.
     """
     dumps.clean_up(database, progress)

@@ -124,7 +124,7 @@ def import_markdown(version: str) -> str:
     return f"""\
 # A heap dump for neo4j-admin
 
-The import makes a new database: it refuses one that is there, unless you add
+The import makes a new database: it fails if one exists, unless you add
 `--overwrite-destination`, which deletes all that is in it. Neo4j must be stopped.
 
 ## Plain

@@ -141,8 +141,8 @@ class _Writer:
             assert entry.table is not None
             first = self._first_ids[at][entry.name]
             row = pl.col(row_column(entry)).cast(pl.Int64) + first
-            told = pl.col(link.equal[0]).is_not_null()
-            frame = self._dumps[at].tables.lazy(entry.table.name).filter(told)
+            recorded = pl.col(link.equal[0]).is_not_null()
+            frame = self._dumps[at].tables.lazy(entry.table.name).filter(recorded)
             return frame.select(row.alias(name), *link.equal)
 
         def part(at: int) -> pl.LazyFrame:

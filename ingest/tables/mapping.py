@@ -69,15 +69,15 @@ def relationships(relation: Relationship, frame: Frame) -> Frame:
 
     Both are rows in the tables of their labels; `START` is null for the Dump.
     """
-    kept = pl.col(relation.end_column) >= 0
+    chosen = pl.col(relation.end_column) >= 0
     start = pl.lit(None, dtype=pl.Int32)
     if relation.start_column is not None:
         start = pl.col(relation.start_column)
-        kept &= start >= 0
+        chosen &= start >= 0
     if relation.where is not None:
         column, value = relation.where
-        kept &= pl.col(column) == value
-    return frame.filter(kept).select(
+        chosen &= pl.col(column) == value
+    return frame.filter(chosen).select(
         start.alias(START),
         pl.col(relation.end_column).alias(END),
         *(pl.col(column.name) for column in relation.properties),

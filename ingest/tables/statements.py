@@ -1,4 +1,4 @@
-"""Cypher that makes what the schema tells: indexes, constraints, sizes, links."""
+"""Cypher that makes indexes, constraints and the labels of `SIZES`."""
 
 from __future__ import annotations
 
