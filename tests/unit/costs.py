@@ -1,15 +1,16 @@
-"""What reading and analysing a heap cost in bytes of columns, counted, not timed.
+"""Bytes of columns that reading and analysing a heap takes, counted, not timed.
 
-Numpy tells `tracemalloc` of every array that Python makes, and kernels make none of
-their own; the pages that are resident are at most these. Three heaps of the same
-shape tell the bytes of an object from those of a reference.
+Numpy reports every array that Python makes to `tracemalloc`, and kernels make none of
+their own; resident pages are at most these. Three heaps of the same shape separate
+the bytes of an object from those of a reference.
 """
 
 from __future__ import annotations
 
+import importlib
 import tracemalloc
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -21,11 +22,12 @@ from ingest.analysis.metrics import analyse
 from ingest.analysis.nesting import nest_of
 from ingest.analysis.types import type_references
 from ingest.analysis.typesets import type_retained_bytes
-from ingest.heap.graph import Domain
-from ingest.readers.gclog.assembly import Columns, assemble
-from ingest.readers.gclog.pieces import Scanner
-from ingest.readers.shared.irregularities import Report
-from ingest.readers.shared.lines import whole_lines
+from ingest.progress import silent
+from ingest.readers.base import ReadOptions
+from tests.dumps.clrprofiler import large_log, large_xml
+from tests.dumps.dartheap import DartHeap
+from tests.dumps.gcdump import large_dump
+from tests.dumps.nettrace import large_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +37,10 @@ if TYPE_CHECKING:
 SIZES = ((1 << 15, 1 << 17), (1 << 15, 1 << 18), (1 << 16, 1 << 17))
 """Objects and references. Tables have a power of two rows: so have these."""
 
-_PIECE_BYTES = 256 << 10
+_PIECE_BYTES = {"traverseheap": 64 << 10}
+"""Pieces of a format, else `_SMALL_PIECE_BYTES`: XML has few objects in as much."""
+
+_SMALL_PIECE_BYTES = 8 << 10
 _TYPES = 50
 
 
@@ -91,30 +96,100 @@ def _peak(found: dict[str, int], stage: str) -> Iterator[None]:
     found[stage] = peak - before
 
 
-def _read(text: bytes, found: dict[str, int]) -> HeapGraph:
-    """The graph of ``text``: what all pieces hold, and the peak of all reading.
+def dart_bytes(objects: int, references: int, seed: int = 1) -> bytes:
+    """A Dart snapshot without texts, of which the garbage is left in the graph."""
+    rng = np.random.default_rng(seed)
+    heap = DartHeap()
+    heap.cls("Root")
+    kind = heap.cls("Thing", "package:app/app.dart", ["one", "two"])
+    held: list[list[int]] = [[] for _ in range(objects + 1)]
+    for row in range(2, objects + 1):
+        held[row // 3 + 1].append(row)
+    sources = rng.integers(1, objects, references - objects)
+    targets = rng.integers(2, objects, references - objects)
+    for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
+        held[source].append(target)
+    heap.obj("Root", 0, held[1])
+    for row in range(2, objects + 1):
+        heap.obj(kind, 16, held[row])
+    heap.hashes = [1] * objects
+    return heap.bytes()
 
-    The room that a thread scans in is as large for every heap, and left out.
+
+WRITERS: dict[str, Callable[[int, int], bytes]] = {
+    "gclog": heap_text,
+    "clrprofiler": large_log,
+    "traverseheap": large_xml,
+    "nettrace": large_trace,
+    "gcdump": large_dump,
+    "dart": dart_bytes,
+}
+"""A dump of so many objects and references, by the package that reads it."""
+
+
+class _InPieces:
+    """A source in pieces of so many bytes; what is read is not held."""
+
+    name = "costs"
+    truncated = False
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self._data = data
+        self._size = size
+
+    def chunks(self, _progress: object) -> Iterator[bytes]:
+        for at in range(0, len(self._data), self._size):
+            yield self._data[at : at + self._size]
+
+
+def read(package: str, objects: int, references: int) -> tuple[HeapGraph, int]:
+    """The graph of a dump, and the bytes at the peak while it was read."""
+    reader = importlib.import_module(f"ingest.readers.{package}")
+    data = WRITERS[package](objects, references)
+    source: Any = _InPieces(data, _PIECE_BYTES.get(package, _SMALL_PIECE_BYTES))
+    traced = tracemalloc.is_tracing()
+    if not traced:
+        tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        graph = reader.read(source, ReadOptions(), silent)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not traced:
+            tracemalloc.stop()
+    return graph, peak
+
+
+def cost_of(peak: Callable[[int, int], int]) -> Cost:
+    """Bytes an object and a reference, from the peaks of three heaps."""
+    peak(*(size // 64 for size in SIZES[0]))
+    one, more_references, more_objects = (peak(*size) for size in SIZES)
+    return Cost(
+        (more_objects - one) / (SIZES[2][0] - SIZES[0][0]),
+        (more_references - one) / (SIZES[1][1] - SIZES[0][1]),
+    )
+
+
+def reading(package: str) -> Cost:
+    """The cost of reading a dump of a format, on one thread.
+
+    Pieces and blocks are small beside these heaps, as they are beside large ones.
     """
-    before, _ = tracemalloc.get_traced_memory()
-    cut = (text[at : at + _PIECE_BYTES] for at in range(0, len(text), _PIECE_BYTES))
-    scanner = Scanner()
-    pieces = list(scanner.scan(whole_lines(cut, "costs")))
-    found["scanned pieces"] = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.reset_peak()
-    report = Report(strict=True, name="costs")
-    graph = assemble(Columns(pieces), scanner, (Domain("costs"),), report)
-    found["reading"] = tracemalloc.get_traced_memory()[1] - before
-    return graph
+    with (
+        mock.patch("ingest.readers.gclog.pieces.thread_count", return_value=1),
+        mock.patch("ingest.readers.shared.threads.thread_count", return_value=1),
+        mock.patch("ingest.readers.shared.resolver._BLOCK_REFERENCES", 1 << 12),
+    ):
+        return cost_of(lambda *size: read(package, *size)[1])
 
 
 def peaks(objects: int, references: int) -> dict[str, int]:
-    """Bytes at the peak of each stage, for one heap."""
-    text = heap_text(objects, references)
+    """Bytes at the peak of each stage of the analysis, for one heap."""
+    graph, _ = read("gclog", objects, references)
     found: dict[str, int] = {}
     tracemalloc.start()
     try:
-        graph = _read(text, found)
         with _peak(found, "distances"):
             root_distances(graph)
         with _peak(found, "type references"):
@@ -139,12 +214,8 @@ def peaks(objects: int, references: int) -> dict[str, int]:
 
 
 def measured() -> dict[str, Cost]:
-    """The cost of each stage; takes some seconds."""
-    with (
-        mock.patch("ingest.readers.gclog.pieces.cores", return_value=1),
-        mock.patch("ingest.readers.gclog.assembly.cores", return_value=1),
-        mock.patch("ingest.analysis.metrics.ThreadPoolExecutor", _Now),
-    ):
+    """The cost of each stage of the analysis; takes some seconds."""
+    with mock.patch("ingest.analysis.metrics.ThreadPoolExecutor", _Now):
         # What is loaded and compiled once shall not be counted.
         peaks(*(size // 64 for size in SIZES[0]))
         one, more_references, more_objects = (peaks(*size) for size in SIZES)

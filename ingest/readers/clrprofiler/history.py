@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Ids, Longs
-    from ingest.readers.clrprofiler.pieces import Dump, Log
-    from ingest.readers.shared.irregularities import Report
+    from ingest.readers.clrprofiler.pieces import LoggedDump, LogScanner
+    from ingest.readers.shared.irregularities import IrregularityCounter
 
 MOST_FRAMES = 64
 """Of a site's functions the innermost are kept."""
@@ -75,13 +75,13 @@ class Collections:
 
     Args:
         log: Its columns of events, bounds and ranges are taken.
-        report: Told of what is irregular.
+        counter: Told of what is irregular.
     """
 
-    def __init__(self, log: Log, report: Report) -> None:
+    def __init__(self, log: LogScanner, counter: IrregularityCounter) -> None:
         self._bounds = log.column("bound")
         self._ranges = log.column("range")
-        self._report = report
+        self._counter = counter
         self.all: list[_Collection] = []
         event = log.column("event")
         epochs = log.column("range_epoch")
@@ -111,7 +111,7 @@ class Collections:
                 going_on.append(begun)
                 self.all.append(begun)
                 if len(going_on) > _MOST_NESTED:
-                    self._report.add("collection_without_end", 1, line, None)
+                    self._counter.add("collection_without_end", 1, line, None)
                     del going_on[0]
             elif going_on:
                 same = [c for c in going_on if c.generation == generation]
@@ -120,7 +120,7 @@ class Collections:
                 ended.last, ended.ended_ms = at, clock
                 ended.after = slice(start, start + many)
             else:
-                self._report.add("collection_without_begin", 1, line, None)
+                self._counter.add("collection_without_begin", 1, line, None)
             if going_on:
                 self._owners[at + 1] = going_on[-1]
 
@@ -154,15 +154,15 @@ class Collections:
                 self._owners[epoch] = owner
                 self.all.append(owner)
             if owner is None:
-                self._report.add("range_outside_collection", end - begin, 0, None)
+                self._counter.add("range_outside_collection", end - begin, 0, None)
                 continue
             owner.rows.append(slice(begin, end))
             owner.told = epoch
 
-    def reporting_to(self, report: Report) -> Collections:
+    def reporting_to(self, counter: IrregularityCounter) -> Collections:
         """The same, for one of the log's dumps."""
         other = copy(self)
-        other._report = report
+        other._counter = counter
         return other
 
     @property
@@ -170,11 +170,11 @@ class Collections:
         """Whether one has begun, but not ended."""
         return any(c.last is None and c.before is not None for c in self.all)
 
-    def at(self, dump: Dump) -> _Collection | None:
+    def at(self, dump: LoggedDump) -> _Collection | None:
         """The collection that a dump was taken in."""
         return self._owners.get(dump.epoch)
 
-    def bounds_at(self, dump: Dump) -> list[tuple[int, int, int, int]]:
+    def bounds_at(self, dump: LoggedDump) -> list[tuple[int, int, int, int]]:
         """Start, used and reserved bytes and generation of the heap's parts."""
         owner = self.at(dump)
         if owner is None:
@@ -190,7 +190,7 @@ class Collections:
             for start, used, reserved, generation in self._bounds[rows].tolist()
         ]
 
-    def timeline(self, *dumps: Dump) -> tuple[GarbageCollection, ...]:
+    def timeline(self, *dumps: LoggedDump) -> tuple[GarbageCollection, ...]:
         """All collections, and which of them have one of those dumps."""
         own = [self.at(dump) for dump in dumps]
         return tuple(
@@ -221,21 +221,23 @@ class Collections:
     def _rows(self, c: _Collection) -> Ids:
         return np.concatenate([self._ranges[rows] for rows in c.rows])
 
-    def _until(self, dump: Dump) -> list[_Collection]:
+    def _until(self, dump: LoggedDump) -> list[_Collection]:
         """Those that had told what survived when the dump was taken."""
         return sorted(
             (c for c in self.all if c.told is not None and c.told <= dump.epoch),
             key=lambda c: (c.told, c.last is None, c.last),
         )
 
-    def history(self, dump: Dump, allocations: Allocations | None) -> History | None:
+    def history(
+        self, dump: LoggedDump, allocations: Allocations | None
+    ) -> History | None:
         """What went before a dump; ``None`` if nothing did."""
         survivals = tuple(self._survival(c) for c in self._until(dump))
         if not survivals and allocations is None:
             return None
         return History(survivals, allocations)
 
-    def over(self, dump: Dump, epochs: Longs) -> NDArray[np.int32]:
+    def over(self, dump: LoggedDump, epochs: Longs) -> NDArray[np.int32]:
         """int32: how many collections were over after so many events."""
         told = np.array([c.told for c in self._until(dump)], np.int64)
         return np.searchsorted(told, epochs, "left").astype(np.int32)
@@ -263,7 +265,7 @@ class Collections:
             if start >= upto:
                 kept.append(row)
                 upto = start + length
-        self._report.add("overlapping_range", len(ranges) - len(kept), 0, None)
+        self._counter.add("overlapping_range", len(ranges) - len(kept), 0, None)
         return ranges[kept]
 
     def _made(self, rows: slice | None) -> Bounds | None:
@@ -288,7 +290,7 @@ def _sum(sizes: Ids) -> int | None:
 
 
 def allocations_of(
-    log: Log, dump: Dump, collections: Collections
+    log: LogScanner, dump: LoggedDump, collections: Collections
 ) -> Allocations | None:
     """The allocations before a dump; ``None`` if the log tells none."""
     count = dump.allocation_count
@@ -310,7 +312,7 @@ def allocations_of(
 class _Stacks:
     """Stacks of a log; each may begin like another one."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: LogScanner) -> None:
         self._functions = log.functions
         stack = log.column("stack")
         count = log.column("stack_count")

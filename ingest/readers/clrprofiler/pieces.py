@@ -35,12 +35,13 @@ from ingest.readers.clrprofiler.scan import (
     room_for,
     scan,
 )
+from ingest.readers.shared.columns import ObjectColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.readers.clrprofiler.names import NamedRoot
-    from ingest.readers.shared.irregularities import Report
+    from ingest.readers.shared.irregularities import IrregularityCounter
 
 _SMALL_BYTES, _STEP_BYTES = 1 << 14, 1 << 18
 _MOST_LISTED = 10
@@ -48,13 +49,6 @@ _MOST_LISTED = 10
 MOST_EVENTS = 1 << 20
 """Collections begun and ended that are kept; an hour with 100 a second has fewer."""
 
-_OBJECT = (
-    "object_id",
-    "object_type_id",
-    "object_size_bytes",
-    "object_ref_count",
-    "object_line",
-)
 _ROOT = (
     "root_id",
     "root_place",
@@ -63,11 +57,10 @@ _ROOT = (
     "root_named",
     "root_line",
 )
-_OF_DUMP = (*_OBJECT, "reference_id", *_ROOT, "plain_root_id")
 
 
 @dataclass(slots=True, eq=False)
-class Dump:
+class LoggedDump:
     """One heap dump of a log.
 
     Attributes:
@@ -78,7 +71,8 @@ class Dump:
         last_epoch: As ``epoch``, of its last record.
         object_count: Objects, whether they are kept or not.
         null_count: References to nothing.
-        parts: Its columns, in pieces by name; ``None`` if they are not kept.
+        pieces: Its objects; ``None`` if they are not stored.
+        roots: Its roots, columns in pieces by name.
     """
 
     index: int
@@ -89,15 +83,20 @@ class Dump:
     last_epoch: int
     object_count: int = 0
     null_count: int = 0
-    parts: dict[str, list[NDArray[Any]]] | None = None
+    pieces: list[ObjectColumns] | None = None
+    roots: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
-    def column(self, name: str) -> NDArray[Any]:
-        """A column of `ingest.readers.clrprofiler.scan.Room`; once only."""
-        assert self.parts is not None
-        return np.concatenate(self.parts.pop(name))
+    def root_column(self, name: str) -> NDArray[Any]:
+        """A column of `ingest.readers.clrprofiler.scan.LogBuffers`; once only."""
+        return np.concatenate(self.roots.pop(name))
+
+    def discard(self) -> None:
+        """Free its columns."""
+        self.pieces = None
+        self.roots = {}
 
 
-class Rows(NamedTuple):
+class RowCounts(NamedTuple):
     """How many rows of each group of columns; where they begin, or how many."""
 
     objects: int = 0
@@ -108,7 +107,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Log:
+class LogScanner:
     """Scans a log and keeps what outlives a piece.
 
     Attributes:
@@ -123,14 +122,14 @@ class Log:
 
     wanted: int | None
     selection: Selection = Selection.ONE
-    dumps: list[Dump] = field(default_factory=list)
+    dumps: list[LoggedDump] = field(default_factory=list)
     types: dict[int, bytes] = field(default_factory=dict)
     functions: Functions = field(default_factory=Functions)
     named: list[tuple[int, NamedRoot]] = field(default_factory=list)
     book: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((len(KINDS), 3), np.int64)
     )
-    _best: Dump | None = None
+    _best: LoggedDump | None = None
     _state: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(STATES, np.int64)
     )
@@ -175,7 +174,7 @@ class Log:
             self._parts[name] = [joined]
         return joined
 
-    def take(self, text: bytes, report: Report) -> None:
+    def take(self, text: bytes, counter: IrregularityCounter) -> None:
         """Scan whole lines."""
         at = 0
         while at < len(text):
@@ -183,21 +182,21 @@ class Log:
             if cut - at > _STEP_BYTES:
                 cut = text.rfind(b"\n", at, at + _STEP_BYTES) + 1
                 cut = cut or text.find(b"\n", at + _STEP_BYTES) + 1 or len(text)
-            self._take(text[at:cut], report)
+            self._take(text[at:cut], counter)
             at = cut
 
-    def _take(self, text: bytes, report: Report) -> None:
+    def _take(self, text: bytes, counter: IrregularityCounter) -> None:
         room = self._room_for(len(text))
         used = np.zeros(13, np.int64)
         scan(np.frombuffer(text, np.uint8), self._state, room, self.book, used)
         n, e, r, q, v, a, k, f, g, b, t, d, nulls = used.tolist()
-        self._split(room, room.dump[:d].tolist(), Rows(n, e, r, q, nulls))
+        self._split(room, room.dump[:d].tolist(), RowCounts(n, e, r, q, nulls))
         room.event[:g, 6] += self._bound_count
         self._bound_count += b
         if self._event_count + g > MOST_EVENTS:
             over = max(self._event_count, MOST_EVENTS) - self._event_count
             line = int(room.event[over, 1])
-            report.add("too_many_collections", g - over, line, None)
+            counter.add("too_many_collections", g - over, line, None)
             self._event_count += g - over
             g, b = over, b if over else 0
         self._event_count += g
@@ -218,11 +217,16 @@ class Log:
                     getattr(room, name)[:rows].copy()
                 )
         for kind, start, end, line, dumps in room.text[:t].tolist():
-            if not self._name(kind, text[start:end], line, max(dumps - 1, 0), report):
-                report.add("malformed_record", 1, line, None)
+            if not self._name(kind, text[start:end], line, max(dumps - 1, 0), counter):
+                counter.add("malformed_record", 1, line, None)
 
     def _name(
-        self, kind: int, rest: bytes, line: int, index: int, report: Report
+        self,
+        kind: int,
+        rest: bytes,
+        line: int,
+        index: int,
+        counter: IrregularityCounter,
     ) -> bool:
         """Take a line with names; false if it is none."""
         if kind in (STATIC, LOCAL):
@@ -236,7 +240,7 @@ class Log:
         if kind == FUNCTION:
             self.functions.add(*found)
         elif self.types.setdefault(*found) != found[1]:
-            report.add("conflicting_type", 1, line, None)
+            counter.add("conflicting_type", 1, line, None)
         return True
 
     def _room_for(self, size_bytes: int) -> Room:
@@ -250,11 +254,11 @@ class Log:
             self._room = room_for(self._room_bytes)
         return self._room
 
-    def _split(self, room: Room, begun: list[list[int]], upto: Rows) -> None:
+    def _split(self, room: Room, begun: list[list[int]], upto: RowCounts) -> None:
         """Put the rows of a piece to the dumps they belong to."""
-        before = Rows()
+        before = RowCounts()
         for line, offset, epoch, n, e, r, q, a, nulls, last_epoch in begun:
-            here = Rows(n, e, r, q, nulls)
+            here = RowCounts(n, e, r, q, nulls)
             self._put(room, before, here)
             if self.dumps:
                 self.dumps[-1].last_epoch = last_epoch
@@ -269,37 +273,38 @@ class Log:
         before = self.dumps[-1] if self.dumps else None
         if self.wanted is None and before is not None:
             if not before.object_count:
-                before.parts = None
+                before.discard()
             else:
                 if self._best is not None and self.selection is not Selection.ALL:
-                    self._best.parts = None
+                    self._best.discard()
                 self._best = before
         index = len(self.dumps)
-        begun = Dump(index, line, offset, epoch, allocations, epoch)
+        begun = LoggedDump(index, line, offset, epoch, allocations, epoch)
         if self.selection is not Selection.NONE and self.wanted in (None, index):
-            begun.parts = {name: [] for name in _OF_DUMP}
+            begun.pieces = []
         self.dumps.append(begun)
 
-    def _put(self, room: Room, begin: Rows, end: Rows) -> None:
+    def _put(self, room: Room, begin: RowCounts, end: RowCounts) -> None:
         """Put rows to the last dump; before the first one there are none."""
         if not self.dumps:
             return
         dump = self.dumps[-1]
         dump.object_count += end.objects - begin.objects
         dump.null_count += end.nulls - begin.nulls
-        if dump.parts is None:
+        if dump.pieces is None:
             return
+        if end.objects > begin.objects or not dump.pieces:
+            dump.pieces.append(_objects(room, begin, end))
         for names, first, last in (
-            (_OBJECT, begin.objects, end.objects),
-            (("reference_id",), begin.references, end.references),
             (_ROOT, begin.roots, end.roots),
             (("plain_root_id",), begin.plain, end.plain),
         ):
             for name in names:
-                if last > first or not dump.parts[name]:
-                    dump.parts[name].append(getattr(room, name)[first:last].copy())
+                if last > first or name not in dump.roots:
+                    column = getattr(room, name)[first:last].copy()
+                    dump.roots.setdefault(name, []).append(column)
 
-    def chosen(self, *, cut: bool) -> Dump | None:
+    def chosen(self, *, cut: bool) -> LoggedDump | None:
         """The dump to read; ``None`` if there is none with objects.
 
         Args:
@@ -316,11 +321,11 @@ class Log:
         is_whole = not (cut and self.is_cut(last))
         return last if is_whole or self._best is None else self._best
 
-    def with_objects(self) -> list[Dump]:
+    def with_objects(self) -> list[LoggedDump]:
         """The dumps that have objects."""
         return [dump for dump in self.dumps if dump.object_count]
 
-    def is_cut(self, dump: Dump) -> bool:
+    def is_cut(self, dump: LoggedDump) -> bool:
         """Whether a file that ends too early ends in this dump."""
         return dump is self.dumps[-1] and dump.last_epoch == self.epoch
 
@@ -342,3 +347,17 @@ class Log:
         there = self.wanted < len(self.dumps)
         what = "has no objects" if there else "is not there"
         return f"heap dump {self.wanted} {what}; --part takes one of: {listed}"
+
+
+def _objects(room: Room, begin: RowCounts, end: RowCounts) -> ObjectColumns:
+    """The objects of a scan from ``begin`` to ``end``."""
+    rows = slice(begin.objects, end.objects)
+    references = slice(begin.references, end.references)
+    return ObjectColumns(
+        id=room.object_id[rows].copy(),
+        type_id=room.object_type_id[rows].copy(),
+        size_bytes=room.object_size_bytes[rows].copy(),
+        ref_count=room.object_ref_count[rows].copy(),
+        ref_id=[room.reference_id[references].copy()],
+        line=room.object_line[rows].copy(),
+    )

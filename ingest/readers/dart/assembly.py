@@ -18,45 +18,38 @@ Source: dart-lang/sdk, runtime/vm/object_graph.cc and raw_object.h.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.heap.graph import (
-    EPHEMERON,
-    NO_TYPE,
-    Domain,
-    ExternalMemory,
-    Folded,
-    HeapGraph,
-    RootKind,
-)
+from ingest.heap.graph import EPHEMERON, Domain, ExternalMemory, RootKind
 from ingest.heap.values import ValueKind
 from ingest.readers.base import Fold
-from ingest.readers.dart.links import compact, describe, reached
-from ingest.readers.dart.roots import Roots
+from ingest.readers.dart.links import describe, reached
+from ingest.readers.dart.roots import SnapshotRoots
 from ingest.readers.dart.signature import NAME
-from ingest.readers.shared.columns import check_sum, extended
+from ingest.readers.shared.columns import Folding, ObjectColumns
+from ingest.readers.shared.resolver import HeapResolver
+from ingest.readers.shared.type_table import TypeTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.readers.dart.classes import Classes, Objects
-    from ingest.readers.shared.irregularities import Report
+    from ingest.heap.graph import HeapGraph
+    from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
+    from ingest.readers.shared.irregularities import IrregularityCounter
 
 
 _EPHEMERON_CLASS = "_WeakProperty"
 
 
 def assemble(
-    classes: Classes,
-    objects: Objects,
+    classes: SnapshotClasses,
+    objects: SnapshotObjects,
     *,
     isolate: str,
-    external: ExternalMemory | None,
-    identity_hash: NDArray[np.int64] | None,
     fold: Fold,
-    report: Report,
+    counter: IrregularityCounter,
 ) -> HeapGraph:
     """Resolve all ids and make the graph.
 
@@ -64,68 +57,67 @@ def assemble(
         MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
             irregular.
     """
-    n = objects.count
-    check_sum(objects.size_bytes, report.name)
     _mend_small_integers(classes, objects)
-    missing = _renumber_missing(objects)
-    m = len(missing)
-    report.add("missing_object", m, 0, None)
-    stays = np.ones(n, np.bool_)
+    stays = np.ones(objects.count, np.bool_)
     pseudo = np.empty(0, np.int64)
+    null_row = -1
     if fold is Fold.AUTO:
-        stays = (objects.size_bytes > 0) | (np.diff(objects.ref_start) > 0)
-        if external is not None:
-            stays[external.object_index] = True
+        stays = (objects.size_bytes > 0) | (
+            objects.ref_start[1:] > objects.ref_start[:-1]
+        )
+        if objects.external is not None:
+            stays[objects.external.object_index] = True
         stays[0] = True
         pseudo = _pseudo_objects(classes, objects)
         stays[pseudo] = False
-    rows = np.flatnonzero(stays)
-    new_row = np.full(n + m, -1, np.int32)
-    new_row[rows] = np.arange(len(rows), dtype=np.int32)
-    new_row[n:] = len(rows) + np.arange(m, dtype=np.int32)
-    roots = Roots(classes, objects, isolate)
+        if nulls := classes.of_runtime("Null"):
+            null_row = int(np.argmax(objects.class_index == nulls[0]))
+    roots = SnapshotRoots(classes, objects, isolate)
     if len(pseudo):
-        roots.unfold(pseudo, new_row)
+        roots.unfold(pseudo)
     else:
-        roots.add(np.zeros(1, np.int32), RootKind.INTERNAL)
-    references = len(objects.ref_id)
-    null_row = -1
-    if fold is Fold.AUTO and (nulls := classes.of_runtime("Null")):
-        null_row = int(np.argmax(objects.class_index == nulls[0]))
-    field_of, kind, ref_start, null_count = _link(
-        classes, objects, new_row, null_row, len(rows)
+        roots.add(np.ones(1, np.int32), RootKind.INTERNAL)
+    field, kind = _described(classes, objects)
+    ephemerons = _ephemerons(classes, objects, stays)
+    further = {"length": (objects.length, -1)}
+    if objects.identity_hash is not None:
+        further["identity_hash"] = (objects.identity_hash, 0)
+    columns = ObjectColumns(
+        id=None,
+        type_id=objects.class_index,
+        size_bytes=objects.size_bytes,
+        ref_count=objects.ref_counts(),
+        ref_id=[objects.ref_id],
+        ref_field=field,
+        ref_kind=kind,
+        further=further,
     )
-    kept = int(ref_start[-1])
-    lost = references - kept - null_count
-    return HeapGraph(
+    values, external = objects.values, objects.external
+    objects.discard()
+    heap = HeapResolver(
+        [columns],
+        TypeTable.by_row(classes.type_names(), counter),
+        counter,
+        by_row_number=1,
+        folding=Folding(stays, null_row=null_row, makes_roots=len(pseudo) > 0),
+    )
+    del columns, further, field, kind
+    heap.add_references(
+        ephemerons.key,
+        ephemerons.value_id,
+        len(classes.field_names),
+        is_first=ephemerons.is_first,
+        instead_of=ephemerons.position,
+    )
+    return heap.graph(
+        roots.columns(),
         format_name=NAME,
         producer="Dart VM",
-        object_count=len(rows),
-        object_id=np.concatenate([rows.astype(np.uint64) + np.uint64(1), missing]),
-        type_index=extended(objects.class_index[rows], m, NO_TYPE),
-        shallow_bytes=extended(objects.size_bytes[rows], m, 0),
-        ref_start=extended(ref_start, m, kept),
-        ref_target=objects.ref_id[:kept].copy(),
-        ref_kind=kind if kind.any() else None,
-        ref_field=field_of,
-        **roots.columns(),
-        type_names=classes.type_names(),
-        type_domain=np.zeros(len(classes.names), np.int32),
+        owners=roots.owners,
         field_names=(*classes.field_names, EPHEMERON),
-        values=objects.values.renumbered(new_row),
-        length=extended(objects.length[rows], m, -1),
-        external=_moved(external, new_row),
-        identity_hash=None
-        if identity_hash is None
-        else extended(identity_hash[rows], m, 0),
+        values=values.renumbered(heap.new_row),
+        external=_moved(external, heap.new_row),
         domains=(Domain(isolate),),
-        null_reference_count=null_count,
-        folded=Folded(
-            n - len(rows),
-            int(objects.size_bytes[~stays].sum()),
-            lost - (roots.count if len(pseudo) else 0),
-        ),
-        irregularities=report.finish(),
     )
 
 
@@ -137,7 +129,7 @@ def _moved(
     return replace(external, object_index=new_row[external.object_index])
 
 
-def _mend_small_integers(classes: Classes, objects: Objects) -> None:
+def _mend_small_integers(classes: SnapshotClasses, objects: SnapshotObjects) -> None:
     """Give small integers their signs; they stand as the machine's words.
 
     A machine word has 32 bits where all of them are such as 31 bits with a sign give,
@@ -160,18 +152,9 @@ def _mend_small_integers(classes: Classes, objects: Objects) -> None:
         values.content[places] = words[:, None].view(np.uint8)
 
 
-def _renumber_missing(objects: Objects) -> NDArray[np.uint64]:
-    """Ids of objects that a cut file lacks; they follow upon the last in ``ref_id``."""
-    n = objects.count
-    if n == objects.claimed_count:
-        return np.empty(0, np.uint64)
-    beyond = objects.ref_id > n
-    missing, rank = np.unique(objects.ref_id[beyond], return_inverse=True)
-    objects.ref_id[beyond] = rank + n + 1
-    return missing.astype(np.uint64)
-
-
-def _pseudo_objects(classes: Classes, objects: Objects) -> NDArray[np.int64]:
+def _pseudo_objects(
+    classes: SnapshotClasses, objects: SnapshotObjects
+) -> NDArray[np.int64]:
     """Rows of the root and of the isolates; none where the first is no root."""
     root, isolate = classes.internal("Root"), classes.internal("Isolate")
     if root < 0 or objects.class_index[0] != root:
@@ -181,19 +164,12 @@ def _pseudo_objects(classes: Classes, objects: Objects) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), isolates])
 
 
-def _link(
-    classes: Classes,
-    objects: Objects,
-    new_row: NDArray[np.int32],
-    null_row: int,
-    kept_objects: int,
-) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64], int]:
-    """Fields, kinds and starts of the references that stay, and the nulls' count.
-
-    ``objects.ref_id`` becomes the targets' new rows, those that stay in front.
-    """
-    n, e = objects.count, len(objects.ref_id)
-    field_of, kind = np.empty(e, np.int32), np.empty(e, np.uint8)
+def _described(
+    classes: SnapshotClasses, objects: SnapshotObjects
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Field and kind of each reference."""
+    many = len(objects.ref_id)
+    field, kind = np.empty(many, np.int32), np.empty(many, np.uint8)
     describe(
         objects.class_index,
         objects.ref_start,
@@ -201,32 +177,32 @@ def _link(
         np.array(classes.slot_field, np.int32),
         classes.weak_slots(),
         classes.weak_elements(),
-        field_of,
+        field,
         kind,
     )
-    moved, keys = _ephemerons(classes, objects, new_row)
-    if len(moved):
-        source = np.repeat(np.arange(n, dtype=np.int32), np.diff(objects.ref_start))
-        source[moved] = keys
-        field_of[moved] = len(classes.field_names)
-        order = np.argsort(source, kind="stable")
-        field_of, kind = field_of[order], kind[order]
-        objects.ref_id = objects.ref_id[order]
-        objects.ref_start = np.searchsorted(source[order], np.arange(n + 1)).astype(
-            np.int64
-        )
-    start = np.zeros(kept_objects + 1, np.int64)
-    nulls = compact(
-        objects.ref_start, objects.ref_id, field_of, kind, new_row, null_row, start
-    )
-    kept = int(start[-1])
-    return field_of[:kept].copy(), kind[:kept].copy(), start, nulls
+    return field, kind
+
+
+class Ephemerons(NamedTuple):
+    """References to ephemerons' values, to become references of the keys.
+
+    Attributes:
+        position: int64 (P,). Positions of the references to the values.
+        key: int64 (P,). Rows of the keys.
+        value_id: int32 (P,). Ids of the values.
+        is_first: bool (P,). Whether the ephemeron is in front of its key.
+    """
+
+    position: NDArray[np.int64]
+    key: NDArray[np.int64]
+    value_id: NDArray[np.int32]
+    is_first: NDArray[np.bool_]
 
 
 def _ephemerons(
-    classes: Classes, objects: Objects, new_row: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """References to ephemerons' values, and rows of the keys that hold them.
+    classes: SnapshotClasses, objects: SnapshotObjects, stays: NDArray[np.bool_]
+) -> Ephemerons:
+    """The ephemerons that hold their values for a key.
 
     An ephemeron that the snapshot does not reach holds nothing; one whose key was
     folded, and so lives for ever, holds its value itself.
@@ -248,7 +224,9 @@ def _ephemerons(
         begin = begin[whole]
         key_row = objects.ref_id[begin + key].astype(np.int64) - 1
         held = (key_row >= 0) & (key_row < objects.count)
-        held[held] = new_row[key_row[held]] >= 0
+        held[held] = stays[key_row[held]]
         moved.append(begin[held] + value)
         keys.append(key_row[held])
-    return np.concatenate(moved), np.concatenate(keys)
+    position, owner = np.concatenate(moved), np.concatenate(keys)
+    is_first = position < objects.ref_start[owner]
+    return Ephemerons(position, owner, objects.ref_id[position], is_first)

@@ -12,6 +12,7 @@ from ingest.heap.graph import NO_FIELD
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.heap.graph import ExternalMemory
     from ingest.heap.values import ObjectValues
 
 _WEAK_FIELDS = {
@@ -25,7 +26,7 @@ _WEAK_ELEMENTS = {"WeakArray"}
 
 
 @dataclass(slots=True)
-class Classes:
+class SnapshotClasses:
     """The classes of a snapshot; a row is a class id less 1.
 
     Attributes:
@@ -108,7 +109,7 @@ class Classes:
 
 
 @dataclass(slots=True, eq=False)
-class Objects:
+class SnapshotObjects:
     """The objects of a snapshot as they stand there; a row is an id less 1.
 
     Attributes:
@@ -119,6 +120,8 @@ class Objects:
         ref_id: int32 (E,). Ids; 0 for nothing.
         values: Small integers still as the machine's words.
         claimed_count: How many the file says there are.
+        external: Memory outside the heap, if any.
+        identity_hash: int64 (N,), if the file has them.
     """
 
     class_index: NDArray[np.int32]
@@ -128,11 +131,26 @@ class Objects:
     ref_id: NDArray[np.int32]
     values: ObjectValues
     claimed_count: int
+    external: ExternalMemory | None = None
+    identity_hash: NDArray[np.int64] | None = None
 
     @property
     def count(self) -> int:
         """N."""
         return len(self.class_index)
+
+    def ref_counts(self) -> NDArray[np.int32]:
+        """int32 (N,): references of each object."""
+        counts = np.empty(self.count, np.int32)
+        starts = self.ref_start
+        np.subtract(starts[1:], starts[:-1], out=counts, casting="unsafe")
+        return counts
+
+    def discard(self) -> None:
+        """Free all columns."""
+        self.class_index = self.ref_id = np.empty(0, np.int32)
+        self.size_bytes = self.length = self.ref_start = np.empty(0, np.int64)
+        self.identity_hash = None
 
     def referred(self, row: int, place: int) -> int:
         """The row that an object refers to from a place; -1 for none."""

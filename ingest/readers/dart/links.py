@@ -52,49 +52,6 @@ def describe(
 
 
 @kernel
-def compact(
-    ref_start: Longs,
-    target: Ints,
-    field: Ints,
-    kind: Bytes,
-    new_row: Ints,
-    null_row: int,
-    start: Longs,
-) -> int:
-    """Keep the references between objects that stay; in place.
-
-    Args:
-        ref_start: int64 (N + 1,).
-        target: int32 (E,). Ids, which become new rows.
-        field: int32 (E,).
-        kind: uint8 (E,).
-        new_row: int32 (N + M,). Negative where an object goes.
-        null_row: An object that stands for nothing, or -1.
-        start: int64, filled for the objects that stay, and one more.
-
-    Returns:
-        How many references of objects that stay lead to nothing.
-    """
-    nulls = 0
-    kept = 0
-    for i in range(len(ref_start) - 1):
-        if new_row[i] < 0:
-            continue
-        start[new_row[i]] = kept
-        for at in range(ref_start[i], ref_start[i + 1]):
-            row = target[at] - 1
-            if row < 0 or row == null_row:
-                nulls += 1
-            elif new_row[row] >= 0:
-                target[kept] = new_row[row]
-                field[kept] = field[at]
-                kind[kept] = kind[at]
-                kept += 1
-        start[new_row[i] + 1] = kept
-    return nulls
-
-
-@kernel
 def reached(ref_start: Longs, ref_id: Ints, seen: Bools, queue: Ints) -> None:
     """Mark what row 0 reaches along all references; ``queue`` is int32 (N,)."""
     n = len(seen)

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind
+from ingest.readers.shared.columns import RootColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from ingest.readers.dart.classes import Classes, Objects
+    from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
 
 
-class Roots:
+class SnapshotRoots:
     """The roots, as the snapshot's pseudo objects tell them."""
 
-    def __init__(self, classes: Classes, objects: Objects, isolate: str) -> None:
+    def __init__(
+        self, classes: SnapshotClasses, objects: SnapshotObjects, isolate: str
+    ) -> None:
         self._classes = classes
         self._objects = objects
         self._isolate = isolate
         self._columns: list[tuple[NDArray[np.int32], ...]] = []
         self._owners: list[str] = []
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return sum(len(columns[0]) for columns in self._columns)
 
     def add(
         self,
@@ -41,7 +39,7 @@ class Roots:
         types: NDArray[np.int32] | None = None,
         owner: int = -1,
     ) -> None:
-        """Add a root for each of ``targets``, rows of the graph."""
+        """Add a root for each of ``targets``, ids of objects."""
         many = len(targets)
         self._columns.append(
             (
@@ -53,22 +51,26 @@ class Roots:
             )
         )
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of a `HeapGraph`."""
-        target, kind, fields, types, owner = (
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Names of the isolates that have roots of their own."""
+        return tuple(self._owners)
+
+    def columns(self) -> RootColumns:
+        """All roots."""
+        ids, kind, fields, types, owner = (
             np.concatenate(column) for column in zip(*self._columns, strict=True)
         )
-        return {
-            "root_object": target,
-            "root_kind": kind.astype(np.uint8),
-            "root_flags": np.zeros(len(target), np.uint8),
-            "root_field": fields,
-            "root_type": types,
-            "root_owner": owner,
-            "owners": tuple(self._owners),
-        }
+        return RootColumns(
+            id=ids,
+            kind=kind.astype(np.uint8),
+            flags=np.zeros(len(ids), np.uint8),
+            field=fields,
+            type=types,
+            owner=owner,
+        )
 
-    def unfold(self, pseudo: NDArray[np.int64], new_row: NDArray[np.int32]) -> None:
+    def unfold(self, pseudo: NDArray[np.int64]) -> None:
         """Make roots of the references of pseudo objects, the first being the root."""
         isolates = pseudo[1:]
         ports = self._objects.values.pick(isolates)
@@ -76,8 +78,7 @@ class Roots:
             begin, end = self._objects.ref_start[row : row + 2]
             ids = self._objects.ref_id[begin:end]
             place = np.flatnonzero(ids > 0)
-            targets = new_row[ids[place] - 1]
-            place, targets = place[targets >= 0], targets[targets >= 0]
+            targets = ids[place]
             if row == 0:
                 self.add(targets, RootKind.INTERNAL)
                 continue

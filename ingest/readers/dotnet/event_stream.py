@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from operator import attrgetter
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -67,8 +67,9 @@ class Event(NamedTuple):
         ticks: When it was written, by the stream's clock.
         thread: Who wrote it, by the stream's own number.
         process: Number of its process; that of the stream if it has only one.
-        payload: What it tells.
-        offset: Where that stands in the file.
+        payload: Its data, as recorded.
+        offset: Byte offset of the payload in the file.
+        decoded: What a caller of `EventStream.events` has made of the payload.
     """
 
     kind: Kind
@@ -77,6 +78,7 @@ class Event(NamedTuple):
     process: int
     payload: bytes
     offset: int
+    decoded: Any = None
 
 
 class Gaps(NamedTuple):
@@ -130,21 +132,24 @@ class EventStream:
         columns = zip(none, *self._gaps, strict=True)
         return Gaps(*(np.concatenate(column) for column in columns))
 
-    def events(self) -> Iterator[Event]:
+    def events(self, decode: Callable[[Event], Event] | None = None) -> Iterator[Event]:
         """The wanted events, by time, those of one time as the file has them.
 
-        Memory: those between two sequence points.
+        Args:
+            decode: Called with each event as it is read; gives one that takes less
+                memory.
+
+        Memory: the events between two sequence points.
 
         Raises:
             MalformedDump: a block contradicts the format.
         """
         pending: list[Event] = []
-        for kind, told in self._by_block():
-            pending += told
+        for kind, found in self._by_block():
+            pending += found if decode is None else map(decode, found)
             if kind is BlockKind.SEQUENCE_POINT:
-                yield from sorted(pending, key=attrgetter("ticks"))
-                pending = []
-        yield from sorted(pending, key=attrgetter("ticks"))
+                yield from _by_time(pending)
+        yield from _by_time(pending)
 
     def as_they_come(self) -> Iterator[Event]:
         """The same in the order of the stream; none is waited for behind a block.
@@ -341,6 +346,14 @@ class EventStream:
         if flags & _FLUSHES_METADATA:
             self._kinds.clear()
             self._wanted_ids.clear()
+
+
+def _by_time(events: list[Event]) -> Iterator[Event]:
+    """The events by time; each is removed from the list before it is used."""
+    events.sort(key=attrgetter("ticks"))
+    events.reverse()
+    while events:
+        yield events.pop()
 
 
 _PARSED: dict[BlockKind, Callable[[EventStream, Feed], None]] = {

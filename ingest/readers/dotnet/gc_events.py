@@ -164,6 +164,23 @@ class Bulk(NamedTuple):
     rows: Rows
 
 
+class Chunk(NamedTuple):
+    """Nodes or edges of one event, decoded.
+
+    Attributes:
+        number: Its place among those of its kind, from 0.
+        row_count: Nodes or edges.
+        rows: Columns by name: ``address``, ``size`` (int64), ``type``, ``edges``
+            (int32) of nodes; ``target`` of edges. Numbers that do not fit are
+            replaced by the largest one.
+    """
+
+    number: int
+    row_count: int
+    rows: dict[str, Rows]
+
+
+_MOST, _MOST_EDGES = (1 << 63) - 1, (1 << 31) - 1
 _START = Struct("<4I")
 _OLD_START = Struct("<2I")
 _END = U32
@@ -265,6 +282,24 @@ class Payloads:
     def generation_range(self, event: Event) -> GenerationRange:
         """A `Gc.GENERATION`."""
         return GenerationRange(*self._unpacked(event, self._range))
+
+    def compact(self, event: Event) -> Event:
+        """The same event; nodes and edges decoded to the columns that are used.
+
+        They are nearly all of a stream, and take a third less memory so.
+        """
+        if event.kind.number not in (Gc.NODES, Gc.EDGES):
+            return event
+        number, rows = self.rows(event)
+        found: dict[str, Rows] = {}
+        if event.kind.number == Gc.EDGES:
+            found["target"] = rows["target"].astype(np.uint64)
+        else:
+            found["address"] = rows["address"].astype(np.uint64)
+            found["type"] = rows["type"].astype(np.uint64)
+            found["size"] = np.minimum(rows["size"], _MOST).astype(np.int64)
+            found["edges"] = np.minimum(rows["edges"], _MOST_EDGES).astype(np.int32)
+        return event._replace(payload=b"", decoded=Chunk(number, len(rows), found))
 
     def rows(self, event: Event) -> Bulk:
         """A `Gc.ROOTS`, `DEPENDENT_HANDLES`, `NODES`, `EDGES`, `SURVIVING`, `MOVED`."""

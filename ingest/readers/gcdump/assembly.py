@@ -24,8 +24,6 @@ from ingest.heap.graph import (
     NO_FIELD,
     NO_TYPE,
     Domain,
-    Folded,
-    HeapGraph,
     RootKind,
     Sampling,
     Segment,
@@ -36,19 +34,23 @@ from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
 from ingest.readers.gcdump.signature import NAME
 from ingest.readers.shared.address_ranges import within
-from ingest.readers.shared.columns import check_sum, extended
+from ingest.readers.shared.columns import Folding, ObjectColumns, RootColumns
+from ingest.readers.shared.resolver import HeapResolver
+from ingest.readers.shared.type_table import TypeTable
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
+    from ingest.heap.graph import HeapGraph
     from ingest.readers.gcdump.nodes import Nodes
-    from ingest.readers.shared.irregularities import Report
+    from ingest.readers.shared.irregularities import IrregularityCounter
 
 NO_ADDRESS = 1 << 63
 """An address that no program's memory has."""
 
+_BLOCK_ROWS = 1 << 16
 _BY_SIZE = re.compile(r" \(Bytes > \d+[KM](?:,[^()]*)?\)$")
 
 
@@ -73,65 +75,62 @@ class About:
     segments: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def assemble(nodes: Nodes, about: About, *, fold: Fold, report: Report) -> HeapGraph:
+def assemble(
+    nodes: Nodes, about: About, *, fold: Fold, counter: IrregularityCounter
+) -> HeapGraph:
     """Make the graph.
 
     Raises:
         MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
             irregular.
     """
-    _check(nodes, report)
-    n = nodes.count
+    _check(nodes, counter)
     pseudo = find_pseudo_nodes(nodes) if fold is Fold.AUTO else None
-    stays = np.ones(n, np.bool_)
+    stays = np.ones(nodes.count, np.bool_)
     if pseudo is not None:
         stays[pseudo.row] = False
     undefined = _undefined(nodes) & stays
-    rows, missing = np.flatnonzero(stays & ~undefined), np.flatnonzero(undefined)
-    m = len(missing)
-    report.add("missing_object", m, 0, None)
-    new_row = np.full(n, -1, np.int32)
-    new_row[rows] = np.arange(len(rows), dtype=np.int32)
-    new_row[missing] = len(rows) + np.arange(m, dtype=np.int32)
-    ref_start, ref_target = _references(nodes, new_row, rows)
-    types = _Types(nodes, rows, pseudo)
-    roots = _roots(nodes, pseudo, types, new_row)
-    object_id = _identities(nodes, np.concatenate([rows, missing]), report)
-    type_index = types.new_row[nodes.type_index[rows]]
-    shallow_bytes = nodes.size_bytes[rows]
-    segments, segment_index, generation = _places(about, object_id)
-    lost = len(nodes.ref_target) - len(ref_target)
-    if pseudo is not None:
-        lost -= len(pseudo.target)
-    return HeapGraph(
+    _identify(nodes, stays, counter)
+    merged = MergedTypes(nodes, stays & ~undefined, pseudo)
+    roots, field_names = _roots(nodes, pseudo, merged)
+    sampling = _sampling(nodes, about, stays & ~undefined, merged, counter)
+    objects = ObjectColumns(
+        id=nodes.address,
+        type_id=merged.new_row[nodes.type_index],
+        size_bytes=nodes.size_bytes,
+        ref_count=nodes.ref_count,
+        ref_id=[nodes.ref_target],
+    )
+    nodes.discard()
+    heap = HeapResolver(
+        [objects],
+        TypeTable.by_row(merged.names, counter),
+        counter,
+        by_row_number=0,
+        folding=Folding(
+            stays,
+            placeholder=undefined,
+            makes_roots=pseudo is not None and len(pseudo.row) > 0,
+        ),
+    )
+    del objects
+    return heap.graph(
+        roots,
+        by_id=lambda address: _segment_columns(about, address),
         format_name=NAME,
         producer=about.tool,
-        object_count=len(rows),
-        object_id=object_id,
-        type_index=extended(type_index, m, NO_TYPE),
-        shallow_bytes=extended(shallow_bytes, m, 0),
-        ref_start=extended(ref_start, m, len(ref_target)),
-        ref_target=ref_target,
-        **roots,
-        type_names=tuple(types.names),
-        type_domain=np.zeros(len(types.names), np.int32),
         domains=(Domain(about.process),),
-        generation=generation,
-        segment_index=segment_index,
-        segments=segments,
-        sampling=_sampling(nodes, about, rows, types, report),
-        folded=Folded(n - len(rows) - m, 0, lost),
-        irregularities=report.finish(),
+        field_names=field_names,
+        sampling=sampling,
     )
 
 
-def _check(nodes: Nodes, report: Report) -> None:
+def _check(nodes: Nodes, counter: IrregularityCounter) -> None:
     """Mend sizes that cannot be; nothing else is left to go wrong."""
     if len(negative := np.flatnonzero(nodes.size_bytes < 0)):
         nodes.size_bytes[negative] = 0
-        report.add("negative_size", len(negative), 0, None)
-    check_sum(nodes.size_bytes, report.name)
-    report.add("no_root", int(nodes.root < 0), 0, None)
+        counter.add("negative_size", len(negative), 0, None)
+    counter.add("no_root", int(nodes.root < 0), 0, None)
 
 
 def _undefined(nodes: Nodes) -> NDArray[np.bool_]:
@@ -139,37 +138,25 @@ def _undefined(nodes: Nodes) -> NDArray[np.bool_]:
     if not nodes.type_names or nodes.type_names[0] != UNDEFINED:
         return np.zeros(nodes.count, np.bool_)
     unseen: NDArray[np.bool_] = (nodes.type_index == 0) & (nodes.size_bytes == 0)
-    unseen &= nodes.ref_start[1:] == nodes.ref_start[:-1]
+    unseen &= nodes.ref_count == 0
     return unseen
 
 
-def _references(
-    nodes: Nodes, new_row: NDArray[np.int32], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Starts and targets of the references between what stays."""
-    target = new_row[nodes.ref_target]
-    if len(rows) == nodes.count:
-        return nodes.ref_start, target
-    kept = np.repeat(new_row >= 0, np.diff(nodes.ref_start)) & (target >= 0)
-    before = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(kept, out=before[1:])
-    ends = np.append(nodes.ref_start[rows], len(kept))
-    return before[ends], target[kept]
-
-
-def _identities(
-    nodes: Nodes, rows: NDArray[np.int64], report: Report
-) -> NDArray[np.uint64]:
-    address = nodes.address[rows]
+def _identify(
+    nodes: Nodes, stays: NDArray[np.bool_], counter: IrregularityCounter
+) -> None:
+    """Give nodes without an address a made-up one."""
+    address = nodes.address
     nowhere = np.flatnonzero(address == 0)
-    address[nowhere] = np.uint64(NO_ADDRESS) + rows[nowhere].astype(np.uint64)
-    if not (address[1:] > address[:-1]).all():
-        known = np.sort(address)
-        report.add("repeated_address", int((known[1:] == known[:-1]).sum()), 0, None)
-    return address
+    address[nowhere] = np.uint64(NO_ADDRESS) + nowhere.astype(np.uint64)
+    known = address[stays]
+    if not (known[1:] > known[:-1]).all():
+        known.sort()
+        repeated = int((known[1:] == known[:-1]).sum())
+        counter.add("repeated_address", repeated, 0, None)
 
 
-class _Types:
+class MergedTypes:
     """The types of a graph, without those of pseudo nodes, put together by name.
 
     Attributes:
@@ -178,7 +165,7 @@ class _Types:
     """
 
     def __init__(
-        self, nodes: Nodes, rows: NDArray[np.int64], pseudo: PseudoNodes | None
+        self, nodes: Nodes, is_object: NDArray[np.bool_], pseudo: PseudoNodes | None
     ) -> None:
         names = nodes.type_names
         self.new_row = np.full(len(names), -1, np.int32)
@@ -186,7 +173,7 @@ class _Types:
             self.names = list(names)
             self.new_row[:] = np.arange(len(names))
             return
-        used = np.bincount(nodes.type_index[rows], minlength=len(names)) > 0
+        used = np.bincount(nodes.type_index[is_object], minlength=len(names)) > 0
         left_out = np.zeros(len(names), np.bool_)
         left_out[nodes.type_index[pseudo.row]] = True
         left_out[:1] |= names[:1] == [UNDEFINED]
@@ -220,26 +207,19 @@ class _Types:
 
 
 def _roots(
-    nodes: Nodes,
-    pseudo: PseudoNodes | None,
-    types: _Types,
-    new_row: NDArray[np.int32],
-) -> dict[str, Any]:
-    """The columns of a `HeapGraph` that tell of roots."""
+    nodes: Nodes, pseudo: PseudoNodes | None, types: MergedTypes
+) -> tuple[RootColumns, tuple[str, ...]]:
+    """The roots, and the names of their fields."""
     if pseudo is None or not len(pseudo.row):
-        root = new_row[[nodes.root] if nodes.root >= 0 else []]
-        return {
-            "root_object": root,
-            "root_kind": np.full(len(root), RootKind.INTERNAL, np.uint8),
-            "root_flags": np.zeros(len(root), np.uint8),
-            "root_type": np.full(len(root), NO_TYPE, np.int32),
-        }
+        root = np.array([nodes.root] if nodes.root >= 0 else [], np.int32)
+        kind = np.full(len(root), RootKind.INTERNAL, np.uint8)
+        return RootColumns(id=root, kind=kind, flags=np.zeros_like(kind)), ()
     statics = {
         row: static
         for row in np.unique(pseudo.source).tolist()
         if (static := static_of(nodes.type_names[nodes.type_index[row]]))
     }
-    declares = _tell_what_declares(nodes, pseudo, types, statics)
+    declares = _names_declaring_types(nodes, pseudo, types, statics)
     root_type = np.full(nodes.count, NO_TYPE, np.int32)
     root_field = np.full(nodes.count, NO_FIELD, np.int32)
     fields: dict[str, int] = {}
@@ -247,20 +227,20 @@ def _roots(
         root_field[row] = fields.setdefault(text, len(fields))
         if name and declares:
             root_type[row] = types.named(name)
-    return {
-        "root_object": new_row[pseudo.target],
-        "root_kind": pseudo.kind,
-        "root_flags": pseudo.flags,
-        "root_type": root_type[pseudo.source],
-        "root_field": root_field[pseudo.source],
-        "field_names": tuple(fields),
-    }
+    roots = RootColumns(
+        id=pseudo.target,
+        kind=pseudo.kind,
+        flags=pseudo.flags,
+        type=root_type[pseudo.source],
+        field=root_field[pseudo.source],
+    )
+    return roots, tuple(fields)
 
 
-def _tell_what_declares(
+def _names_declaring_types(
     nodes: Nodes,
     pseudo: PseudoNodes,
-    types: _Types,
+    types: MergedTypes,
     statics: dict[int, tuple[str, str]],
 ) -> bool:
     """Whether the types in the names of static variables are those that declare them.
@@ -274,21 +254,25 @@ def _tell_what_declares(
     )
 
 
-def _places(
-    about: About, address: NDArray[np.uint64]
-) -> tuple[tuple[Segment, ...], NDArray[np.int32] | None, NDArray[np.int8] | None]:
-    """The segments, and which of them and which generation has each address."""
+def _segment_columns(about: About, address: NDArray[np.uint64]) -> dict[str, Any]:
+    """The segments, and segment and generation of each address."""
     if not about.segments:
-        return (), None, None
+        return {}
     bounds = sorted(about.segments)
     found = tuple(Segment(b[0], b[1], kind=_kind_of(b)) for b in bounds)
     index = within(address, [s.start for s in found], [s.end for s in found])
     generation = np.full(len(address), -1, np.int8)
     # A lower generation lies above a higher one, where a segment has both.
     for number in range(5):
-        end = np.array([b[2 + number] for b in bounds], np.uint64)
-        generation[(index >= 0) & (address < end[index])] = number
-    return found, index, generation
+        end = np.array([0, *(b[2 + number] for b in bounds)], np.uint64)
+        for begin in range(0, len(address), _BLOCK_ROWS):
+            rows = slice(begin, begin + _BLOCK_ROWS)
+            generation[rows][address[rows] < end[index[rows] + 1]] = number
+    return {
+        "segments": found,
+        "segment_index": index,
+        "generation": generation,
+    }
 
 
 def _kind_of(bounds: tuple[int, ...]) -> SegmentKind:
@@ -307,9 +291,9 @@ def _kind_of(bounds: tuple[int, ...]) -> SegmentKind:
 def _sampling(
     nodes: Nodes,
     about: About,
-    rows: NDArray[np.int64],
-    types: _Types,
-    report: Report,
+    is_object: NDArray[np.bool_],
+    types: MergedTypes,
+    counter: IrregularityCounter,
 ) -> Sampling | None:
     """What the objects of each type stand for; ``None`` where for themselves."""
     count = np.full(len(nodes.type_names), about.average_count)
@@ -321,16 +305,16 @@ def _sampling(
     for column in (count, size, averages):
         wrong = ~(np.isfinite(column) & (column > 0))
         if column is not size:
-            report.add("impossible_multiplier", int(wrong.sum()), 0, None)
+            counter.add("impossible_multiplier", int(wrong.sum()), 0, None)
         column[wrong] = 1.0
     if (count == 1).all() and (size == 1).all() and (averages == 1).all():
         return None
-    report.add("sampled_one_in", max(1, round(averages[0])), 0, None)
-    kind = nodes.type_index[rows]
+    counter.add("sampled_one_in", max(1, round(averages[0])), 0, None)
+    kind = nodes.type_index[is_object]
     row = types.new_row[kind]
     return Sampling(
-        _mean(row, np.ones(len(rows)), count[kind], len(types.names)),
-        _mean(row, nodes.size_bytes[rows], size[kind], len(types.names)),
+        _mean(row, np.ones(len(row)), count[kind], len(types.names)),
+        _mean(row, nodes.size_bytes[is_object], size[kind], len(types.names)),
         float(averages[0]),
         float(averages[1]),
     )

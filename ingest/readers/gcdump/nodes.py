@@ -51,9 +51,11 @@ class Nodes:
         type_modules: The file each comes from; empty where that is not told.
         type_index: int32 (N,). Row of the types.
         size_bytes: int64 (N,).
-        ref_start: int64 (N + 1,).
+        ref_count: int32 (N,).
         ref_target: int32 (E,). Rows of the nodes.
-        address: uint64 (N,); 0 for what is no object.
+        address: uint64 (N,); 0 for what is no object. Empty until it is taken out of
+            the file.
+        address_at: Where in the file it is.
         root: Row of the node that all others hang from; -1 for none.
     """
 
@@ -61,9 +63,10 @@ class Nodes:
     type_modules: list[str]
     type_index: NDArray[np.int32]
     size_bytes: NDArray[np.int64]
-    ref_start: NDArray[np.int64]
+    ref_count: NDArray[np.int32]
     ref_target: NDArray[np.int32]
     address: NDArray[np.uint64]
+    address_at: int
     root: int
 
     @property
@@ -71,23 +74,35 @@ class Nodes:
         """N."""
         return len(self.type_index)
 
+    def ref_start(self) -> NDArray[np.int64]:
+        """int64 (N + 1,): where the references of each node start."""
+        starts = np.zeros(self.count + 1, np.int64)
+        np.cumsum(self.ref_count, out=starts[1:])
+        return starts
+
+    def discard(self) -> None:
+        """Free all columns."""
+        self.type_index = self.ref_count = self.ref_target = np.empty(0, np.int32)
+        self.size_bytes = np.empty(0, np.int64)
+        self.address = np.empty(0, np.uint64)
+
 
 @kernel
-def _number(blob: Bytes, p: Number) -> tuple[int, int]:
-    """The number at ``p`` and where it ends; that is -1 or less for a fault.
+def _number(blob: Bytes, position: Number) -> tuple[int, int]:
+    """A number and where it ends; that is -1 or less for a fault.
 
     Big-endian, seven bits a byte, the first of which is the sign.
     """
     value: Number = np.int64(0)
     for i in range(_LONGEST_NUMBER_BYTES):
-        if p + i >= len(blob):
+        if position + i >= len(blob):
             return 0, -_CUT
-        byte = np.int64(blob[p + i])
+        byte = np.int64(blob[position + i])
         low = byte & 0x7F
         value = low - ((low & 0x40) << 1) if i == 0 else (value << 7) | low
         if byte < 0x80:
             wrapped = value & 0xFFFFFFFF
-            return wrapped - ((wrapped & 0x80000000) << 1), p + i + 1
+            return wrapped - ((wrapped & 0x80000000) << 1), position + i + 1
     return 0, -_LONG
 
 
@@ -98,63 +113,70 @@ def _describe(
     type_size: Ints,
     type_index: Ints,
     size_bytes: Longs,
-    ref_start: Longs,
+    ref_count: Ints,
     fault_at: Longs,
-) -> int:
-    """Fill all but the children; an index of `FAULTS`, and where it is."""
-    types = len(type_size)
-    ref_start[0] = 0
+) -> tuple[int, int]:
+    """Fill all but the children.
+
+    Returns:
+        An index of `FAULTS`, and how many children there are in all; ``fault_at``
+        gets the byte of a fault.
+    """
+    type_count = len(type_size)
+    total = 0
     for i in range(len(offset)):
         begin = np.int64(offset[i]) & 0xFFFFFFFF
         fault_at[0] = begin
-        kind, p = _number(blob, begin)
-        if p < 0:
-            return -p
-        t = kind >> 1
-        if not 0 <= t < types:
-            return _TYPE
-        size: Number = np.int64(type_size[t])
+        kind, position = _number(blob, begin)
+        if position < 0:
+            return -position, total
+        row = kind >> 1
+        if not 0 <= row < type_count:
+            return _TYPE, total
+        size: Number = np.int64(type_size[row])
         if kind & 1:
-            size, p = _number(blob, p)
-            if p < 0:
-                return -p
-        many, p = _number(blob, p)
-        if p < 0:
-            return -p
-        if many < 0:
-            return _COUNT
-        if many > len(blob) - p:
-            return _CUT
-        type_index[i] = t
+            size, position = _number(blob, position)
+            if position < 0:
+                return -position, total
+        children, position = _number(blob, position)
+        if position < 0:
+            return -position, total
+        if children < 0:
+            return _COUNT, total
+        if children > len(blob) - position:
+            return _CUT, total
+        type_index[i] = row
         size_bytes[i] = size
-        ref_start[i + 1] = ref_start[i] + many
-        if ref_start[i + 1] > len(blob):
-            return _SHARED
-    return 0
+        ref_count[i] = children
+        total += children
+        if total > len(blob):
+            return _SHARED, total
+    return 0, total
 
 
 @kernel
 def _children(
-    blob: Bytes, offset: Ints, ref_start: Longs, target: Ints, fault_at: Longs
+    blob: Bytes, offset: Ints, ref_count: Ints, target: Ints, fault_at: Longs
 ) -> int:
     """Fill the children; an index of `FAULTS`, and where it is."""
-    n = len(offset)
-    for i in range(n):
-        begin = np.int64(offset[i]) & 0xFFFFFFFF
-        if ref_start[i + 1] == ref_start[i]:
+    count = len(offset)
+    stored = 0
+    for i in range(count):
+        if ref_count[i] == 0:
             continue
-        kind, p = _number(blob, begin)
+        kind, position = _number(blob, np.int64(offset[i]) & 0xFFFFFFFF)
         if kind & 1:
-            _, p = _number(blob, p)
-        _, p = _number(blob, p)
-        for at in range(ref_start[i], ref_start[i + 1]):
-            fault_at[0] = p
-            delta, p = _number(blob, p)
-            if p < 0:
-                return -p
-            if not 0 <= i + delta < n:
+            _, position = _number(blob, position)
+        _, position = _number(blob, position)
+        for _ in range(ref_count[i]):
+            fault_at[0] = position
+            delta, position = _number(blob, position)
+            if position < 0:
+                return -position
+            if not 0 <= i + delta < count:
                 return _CHILD
-            target[at] = i + delta
+            target[stored] = i + delta
+            stored += 1
     return 0
 
 
@@ -179,17 +201,18 @@ def read_nodes(archive: Archive, kind: Kind) -> Nodes:
     if not -1 <= root < count:
         feed.position = begin
         raise feed.malformed("the root is none of the file's nodes")
-    offset = np.frombuffer(feed.take(count * I32.size), "<i4")
+    offset = feed.array("<i4", count)
     blob_size = feed.count("bytes of nodes")
     blob_at = feed.offset
-    blob = np.frombuffer(feed.take(blob_size), np.uint8)
+    blob = feed.array("u1", blob_size)
     nodes = _decoded(feed, offset, blob, blob_at, np.array(sizes, np.int32))
     nodes.type_names, nodes.type_modules, nodes.root = names, modules, root
     if kind.least_reader >= 1:
         _deferred_types(archive, nodes)
     if feed.count("addresses") != count:
         raise feed.malformed("there are not as many addresses as nodes")
-    nodes.address = np.frombuffer(feed.take(count * I64.size), "<u8")
+    nodes.address_at = feed.position
+    feed.array("<u8", count)  # or else the file is cut
     return nodes
 
 
@@ -219,19 +242,35 @@ def _decoded(
     blob_at: int,
     type_size: NDArray[np.int32],
 ) -> Nodes:
-    n = len(offset)
-    type_index, size_bytes = np.empty(n, np.int32), np.empty(n, np.int64)
-    ref_start, at = np.zeros(n + 1, np.int64), np.zeros(1, np.int64)
-    target = np.empty(0, np.int32)
-    fault = _describe(blob, offset, type_size, type_index, size_bytes, ref_start, at)
+    count = len(offset)
+    nodes = Nodes(
+        type_names=[],
+        type_modules=[],
+        type_index=np.empty(count, np.int32),
+        size_bytes=np.empty(count, np.int64),
+        ref_count=np.empty(count, np.int32),
+        ref_target=np.empty(0, np.int32),
+        address=np.empty(0, np.uint64),
+        address_at=0,
+        root=-1,
+    )
+    at = np.zeros(1, np.int64)
+    fault, total = _describe(
+        blob,
+        offset,
+        type_size,
+        nodes.type_index,
+        nodes.size_bytes,
+        nodes.ref_count,
+        at,
+    )
     if not fault:
-        target = np.empty(int(ref_start[-1]), np.int32)
-        fault = _children(blob, offset, ref_start, target, at)
+        nodes.ref_target = np.empty(total, np.int32)
+        fault = _children(blob, offset, nodes.ref_count, nodes.ref_target, at)
     if fault:
         feed.position = blob_at + min(int(at[0]), len(blob))
         raise feed.malformed(FAULTS[fault])
-    none = np.empty(0, np.uint64)
-    return Nodes([], [], type_index, size_bytes, ref_start, target, none, -1)
+    return nodes
 
 
 def _deferred_types(archive: Archive, nodes: Nodes) -> None:

@@ -13,7 +13,7 @@ from ingest.readers.gcdump.assembly import About, assemble
 from ingest.readers.gcdump.nodes import read_nodes
 from ingest.readers.gcdump.signature import ENTRY, HEAD
 from ingest.readers.shared.binary import F32, I32, I64, U8, Feed
-from ingest.readers.shared.irregularities import Report
+from ingest.readers.shared.irregularities import IrregularityCounter
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -30,9 +30,10 @@ _OLD_SEGMENT, _SEGMENT = Struct("<6Q"), Struct("<7Q")
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read the dump in ``source``; see `ingest.readers.base.Reader.read`.
 
-    Memory while reading: about 75 bytes an object and 21 a reference.
+    Memory while reading: the file, 16 bytes an object and 4 a reference; without the
+    file 36 and 4.
     """
-    report = Report(strict=options.strict, name=source.name)
+    counter = IrregularityCounter(strict=options.strict, name=source.name)
     feed = Feed.whole(source.chunks(progress), source.name)
     feed.take(len(HEAD))
     archive = Archive(feed)
@@ -41,13 +42,14 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     nodes = archive.read("Graphs.MemoryGraph", lambda kind: read_nodes(archive, kind))
     if nodes is None:
         raise feed.malformed("there is no graph in the dump")
-    about = _about(archive, kind.version, report)
+    about = _about(archive, kind.version, counter)
     if source.truncated:
-        report.add("truncated_compression", 1, 0, len(feed.data))
+        counter.add("truncated_compression", 1, 0, len(feed.data))
     if not archive.is_whole:
-        report.add("truncated_trailer", 1, 0, len(feed.data))
-    feed.data = b""  # what is needed of it has been copied
-    return assemble(nodes, about, fold=options.fold, report=report)
+        counter.add("truncated_trailer", 1, 0, len(feed.data))
+    # All else is decoded; addresses move to the front, so that the rest is freed.
+    nodes.address = feed.keep_only(nodes.address_at, nodes.count)
+    return assemble(nodes, about, fold=options.fold, counter=counter)
 
 
 def _check_version(feed: Feed, kind: Kind) -> None:
@@ -71,7 +73,7 @@ def _check_version(feed: Feed, kind: Kind) -> None:
         )
 
 
-def _about(archive: Archive, version: int, report: Report) -> About:
+def _about(archive: Archive, version: int, counter: IrregularityCounter) -> About:
     """What stands behind the graph, as far as it can be read."""
     about = About()
     try:
@@ -81,9 +83,9 @@ def _about(archive: Archive, version: int, report: Report) -> About:
             _information(archive, about)
         archive.pass_tagged()
     except TruncatedDump as error:
-        report.add("truncated_information", 1, 0, error.offset)
+        counter.add("truncated_information", 1, 0, error.offset)
     except MalformedDump as error:
-        report.add("malformed_information", 1, 0, error.offset)
+        counter.add("malformed_information", 1, 0, error.offset)
     return about
 
 

@@ -73,9 +73,10 @@ def find_pseudo_nodes(nodes: Nodes) -> PseudoNodes:
     if nodes.root < 0 or not may_be[nodes.root]:
         level = level[:0]
     seen[level] = True
+    starts = nodes.ref_start()
     while len(level):
         levels.append(level)
-        at, source = _edges_of(nodes.ref_start, level)
+        at, source = _edges_of(starts, level)
         child = nodes.ref_target[at]
         real = ~may_be[child]
         edges.append(at[real])

@@ -27,7 +27,8 @@ from ingest.readers.gclog.scan import (
     room_for,
     scan,
 )
-from ingest.readers.shared.threads import cores
+from ingest.readers.shared.columns import ObjectColumns
+from ingest.readers.shared.threads import thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,29 +42,17 @@ _KEPT_ROOM_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
-class Piece:
+class GclogPiece:
     """The columns of one piece of the file; ids are the dump's own.
 
     Attributes:
-        object_id: uint64 (N,).
-        object_type_id: uint64 (N,).
-        object_size_bytes: int64 (N,).
-        object_section: int32 (N,).
-        object_ref_count: int32 (N,).
-        object_line: uint32 (N,). 1-based, modulo 2^32.
-        reference_id: uint64 (E,), nulls left out.
+        objects: Null references left out; lines are 1-based, modulo 2^32.
         root: int64 (R, 6): object id, kind, flags, has a container, container's
             type id, section. Ids are the bits of a uint64.
         root_line: int64 (R,).
     """
 
-    object_id: NDArray[np.uint64]
-    object_type_id: NDArray[np.uint64]
-    object_size_bytes: NDArray[np.int64]
-    object_section: NDArray[np.int32]
-    object_ref_count: NDArray[np.int32]
-    object_line: NDArray[np.uint32]
-    reference_id: NDArray[np.uint64]
+    objects: ObjectColumns
     root: NDArray[np.int64]
     root_line: NDArray[np.int64]
 
@@ -74,13 +63,13 @@ class _Scan:
 
     Attributes:
         piece: Its columns.
-        types, events: As in `Scanner`.
+        types, events: As in `GclogScanner`.
         before: (section, state) that it was scanned under.
         state: int64 (5,): lines, section, state, null references, offset; behind it.
-        book: As in `Scanner`.
+        book: As in `GclogScanner`.
     """
 
-    piece: Piece
+    piece: GclogPiece
     types: list[tuple[int, int, bytes, int]]
     events: list[tuple[int, int, bytes, int]]
     before: tuple[int, int]
@@ -88,7 +77,7 @@ class _Scan:
     book: Longs
 
 
-class Scanner:
+class GclogScanner:
     """Scans a gclog piece by piece and keeps what outlives a piece.
 
     Attributes:
@@ -127,12 +116,12 @@ class Scanner:
         """Whether a domain is open, so that the file ended without closing it."""
         return bool(self._state[STATE] == INSIDE)
 
-    def scan(self, texts: Iterable[bytes]) -> Iterator[Piece]:
+    def scan(self, texts: Iterable[bytes]) -> Iterator[GclogPiece]:
         """Scan ``texts``, each ending at a line end or at the end of the file.
 
         No more of them are held at a time than there are cores, and one.
         """
-        workers = cores()
+        workers = thread_count()
         running: deque[tuple[bytes, int, Future[_Scan]]] = deque()
         offset = self.offset
         with ThreadPoolExecutor(workers) as pool:
@@ -158,14 +147,16 @@ class Scanner:
         book = np.zeros((len(KINDS), 3), np.int64)
         n, e, t, r, v = scan(np.frombuffer(text, np.uint8), state, room, book)
         return _Scan(
-            Piece(
-                room.object_id[:n].copy(),
-                room.object_type_id[:n].copy(),
-                room.object_size_bytes[:n].copy(),
-                room.object_section[:n].copy(),
-                room.object_ref_count[:n].copy(),
-                room.object_line[:n].copy(),
-                room.reference_id[:e].copy(),
+            GclogPiece(
+                ObjectColumns(
+                    id=room.object_id[:n].copy(),
+                    type_id=room.object_type_id[:n].copy(),
+                    size_bytes=room.object_size_bytes[:n].copy(),
+                    ref_count=room.object_ref_count[:n].copy(),
+                    ref_id=[room.reference_id[:e].copy()],
+                    scope=room.object_section[:n].copy(),
+                    line=room.object_line[:n].copy(),
+                ),
                 room.root[:r].copy(),
                 room.root_line[:r].copy(),
             ),
@@ -191,7 +182,7 @@ class Scanner:
             kept = self._own.room = room_for(_KEPT_ROOM_BYTES)
         return kept
 
-    def _take(self, text: bytes, offset: int, future: Future[_Scan]) -> Piece:
+    def _take(self, text: bytes, offset: int, future: Future[_Scan]) -> GclogPiece:
         """Put the next piece behind those before it."""
         found = future.result()
         if found.before != self._before():
@@ -205,6 +196,7 @@ class Scanner:
         self.book[:, 0] += found.book[:, 0]
         found.state[[LINE, NULLS]] += self._state[[LINE, NULLS]]
         self._state = found.state
-        found.piece.object_line += np.uint32(lines % 2**32)
+        assert found.piece.objects.line is not None
+        found.piece.objects.line += np.uint32(lines % 2**32)
         found.piece.root_line += lines
         return found.piece

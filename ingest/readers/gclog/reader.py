@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.heap.graph import Domain
-from ingest.readers.gclog.assembly import Columns, assemble
-from ingest.readers.gclog.pieces import Scanner
+from ingest.readers.gclog.assembly import assemble
+from ingest.readers.gclog.pieces import GclogScanner
 from ingest.readers.gclog.scan import CLOSED, IMPLIED, KINDS, OPENED
-from ingest.readers.shared.irregularities import Report
+from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.shared.lines import decode, to_utf8, whole_lines
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
     Memory while reading: about 47 bytes an object and 12 a reference.
     """
-    scanner = Scanner()
-    report = Report(strict=options.strict, name=source.name)
+    scanner = GclogScanner()
+    counter = IrregularityCounter(strict=options.strict, name=source.name)
     rest = b""
 
     def lines() -> Iterator[bytes]:
@@ -46,17 +46,17 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     # The last line may have no end. Where its domain is not closed either, the file
     # was cut, and half a number is worse than none.
     if rest and scanner.is_open and not _CLOSE.match(rest):
-        report.add("truncated_line", 1, scanner.line + 1, scanner.offset)
+        counter.add("truncated_line", 1, scanner.line + 1, scanner.offset)
     elif rest:
         pieces += scanner.scan([rest])
     for kind, (count, line, offset) in zip(KINDS, scanner.book.tolist(), strict=True):
-        report.add(kind, count, line, offset)
+        counter.add(kind, count, line, offset)
     if scanner.is_open:
-        report.add("unclosed_domain", 1, scanner.line, None)
+        counter.add("unclosed_domain", 1, scanner.line, None)
     if source.truncated:
-        report.add("truncated_compression", 1, scanner.line, None)
-    domains = _domains(scanner.events, report)
-    return assemble(Columns(pieces), scanner, domains, report)
+        counter.add("truncated_compression", 1, scanner.line, None)
+    domains = _domains(scanner.events, counter)
+    return assemble(pieces, scanner, domains, counter)
 
 
 def _readings(text: str) -> list[tuple[str, int | None]]:
@@ -68,7 +68,7 @@ def _readings(text: str) -> list[tuple[str, int | None]]:
 
 
 def _domains(
-    events: list[tuple[int, int, bytes, int]], report: Report
+    events: list[tuple[int, int, bytes, int]], counter: IrregularityCounter
 ) -> tuple[Domain, ...]:
     """The domains in the order of their sections.
 
@@ -84,9 +84,9 @@ def _domains(
         if kind == OPENED:
             version = _VERSION.match(rest)
             if version is None:
-                report.add("malformed_domain", 1, line, None)
+                counter.add("malformed_domain", 1, line, None)
             elif int(version[1], 16) != 2:
-                report.add("unknown_version", 1, line, None)
+                counter.add("unknown_version", 1, line, None)
             name = rest[version.end() :] if version else rest
             opened[section] = _readings(decode(name))
         elif kind == CLOSED:
@@ -108,6 +108,6 @@ def _domains(
                 domains.append(Domain(*start, ended_ms=end[1]))
                 break
         else:
-            report.add("domain_name_mismatch", 1, line, None)
+            counter.add("domain_name_mismatch", 1, line, None)
             domains.append(Domain(*starts[0], ended_ms=ends[0][1]))
     return tuple(domains)

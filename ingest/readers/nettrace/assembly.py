@@ -18,12 +18,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import MalformedDump
-from ingest.heap.graph import EPHEMERON, NO_FIELD, RootFlag, RootKind
+from ingest.heap.graph import EPHEMERON, NO_FIELD, Domain, RootFlag, RootKind
 from ingest.readers.dotnet.gc_events import Gc
+from ingest.readers.dotnet.segments import segment_columns
 from ingest.readers.nettrace.signature import NAME
-from ingest.readers.shared.columns import MAX_SIZE_BYTES
-from ingest.readers.shared.resolver import Objects, Roots, TypeRows, graph_of, rows_of
-from ingest.readers.shared.resolver import Told as Heap
+from ingest.readers.shared.columns import (
+    MAX_SIZE_BYTES,
+    InteriorRoots,
+    ObjectColumns,
+    RootColumns,
+)
+from ingest.readers.shared.resolver import HeapResolver
+from ingest.readers.shared.type_table import TypeTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +38,9 @@ if TYPE_CHECKING:
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.history import History
-    from ingest.readers.dotnet.gc_events import Type
+    from ingest.readers.dotnet.gc_events import Bulk, Chunk, Type
     from ingest.readers.nettrace.snapshot import Collection, Told
-    from ingest.readers.shared.id_table import IdTable
-    from ingest.readers.shared.irregularities import Report
+    from ingest.readers.shared.irregularities import IrregularityCounter
 
 PRODUCER = "EventPipe"
 
@@ -69,7 +74,7 @@ def assemble(
     before: History | None,
     part: Part,
     other_parts: Sequence[Part],
-    report: Report,
+    counter: IrregularityCounter,
 ) -> HeapGraph:
     """Make the graph.
 
@@ -82,139 +87,131 @@ def assemble(
         before: What outlived them, up to this one.
         part: Which dump of the stream it is.
         other_parts: Its others.
-        report: Told of what is irregular.
+        counter: Told of what is irregular.
 
     Raises:
         MalformedDump: something of the snapshot was lost; or, with ``--strict``,
             anything irregular.
     """
-    snapshot = _Snapshot(collection, told, report)
-    objects = snapshot.objects()
-    table = rows_of(objects, report)
-    rows = TypeRows(
-        {
-            number: known.name or _NAMELESS.format(number)
-            for number, known in types.items()
-        },
-        nameless=_NAMELESS,
-        free=None,
-    )
-    if rows.need(objects.type_id, None, report) and lossy:
+    snapshot = _Snapshot(collection, told, counter)
+    rows = TypeTable(counter, unnamed=_NAMELESS)
+    for number, known in types.items():
+        rows.declare(number, known.name or _NAMELESS.format(number))
+    heap = HeapResolver(snapshot.objects(), rows, counter)
+    if rows.undeclared_count and lossy:
         raise snapshot.lost("types of objects")
     fields: dict[str, int] = {}
     roots = snapshot.roots(fields)
-    keys, values = snapshot.dependent_handles(table)
+    keys, values = snapshot.dependent_handles(heap)
     if len(keys):
-        objects.refer(keys, values, fields.setdefault(EPHEMERON, len(fields)))
-    return graph_of(
-        objects,
-        table,
+        field = fields.setdefault(EPHEMERON, len(fields))
+        heap.add_references(keys, values, field)
+    ranges = [
+        (known.start, known.used_bytes, known.reserved_bytes, known.generation)
+        for known in collection.places.after()
+    ]
+    return heap.graph(
         roots,
-        rows,
-        Heap(
-            format_name=NAME,
-            producer=PRODUCER,
-            domain=f"process {collection.process}",
-            ranges=(
-                (known.start, known.used_bytes, known.reserved_bytes, known.generation)
-                for known in collection.places.after()
-            ),
-            field_names=tuple(fields),
-            null_reference_count=snapshot.null_count,
-            collections=tuple(timeline),
-            history=before,
-            part=part,
-            other_parts=tuple(other_parts),
-        ),
-        report,
+        by_id=lambda address: segment_columns(ranges, address),
+        format_name=NAME,
+        producer=PRODUCER,
+        domains=(Domain(f"process {collection.process}"),),
+        field_names=tuple(fields),
+        collections=tuple(timeline),
+        history=before,
+        part=part,
+        other_parts=tuple(other_parts),
     )
 
 
 class _Snapshot:
-    """The chunks of a collection put together, and what is wrong with them.
+    """The chunks of a collection put together, and what is wrong with them."""
 
-    Attributes:
-        null_count: References to nothing, once the `objects` are read.
-    """
-
-    def __init__(self, collection: Collection, told: Told, report: Report) -> None:
+    def __init__(
+        self, collection: Collection, told: Told, counter: IrregularityCounter
+    ) -> None:
         self._collection = collection
         self._told = told
-        self._report = report
+        self._counter = counter
         self._is_cut = collection.until is None
-        self.null_count = 0
 
     def lost(self, what: str) -> MalformedDump:
         """An error to be raised."""
         return MalformedDump(
             f"events were lost: {what} of collection {self._collection.start.number} "
             "are not whole; record it again with a larger buffer, or while less runs",
-            path=self._report.name,
+            path=self._counter.name,
             offset=self._collection.offset,
         )
 
-    def _column(self, kind: Gc, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        """A field of all chunks of a kind, which have the numbers 0, 1, 2 and on."""
-        chunks = sorted(self._told.chunks.get(kind, ()), key=lambda c: c.number)
+    def _chunks(self, kind: Gc) -> list[Chunk | Bulk]:
+        """All chunks of a kind, which have the numbers 0, 1, 2 and on; once only."""
+        chunks = sorted(self._told.chunks.pop(kind, ()), key=lambda c: c.number)
         if [chunk.number for chunk in chunks] != list(range(len(chunks))):
             raise self.lost(kind.name.lower().replace("_", " "))
-        empty = np.empty(0, dtype)
-        return np.concatenate(
-            [empty, *(chunk.rows[name].astype(dtype) for chunk in chunks)]
-        )
+        return chunks
 
-    def objects(self) -> Objects:
-        """The objects.
+    def _columns(self, event: Gc, **dtypes: str) -> list[NDArray[Any]]:
+        """Fields of all chunks of a kind, by name and dtype."""
+        chunks = self._chunks(event)
+        return [
+            np.concatenate(
+                [np.empty(0, dtype), *(c.rows[name].astype(dtype) for c in chunks)]
+            )
+            for name, dtype in dtypes.items()
+        ]
+
+    def objects(self) -> list[ObjectColumns]:
+        """The objects, chunk by chunk; the references are in the first one.
 
         Raises:
             MalformedDump: some are missing, or not all references are there.
         """
-        size = self._column(Gc.NODES, "size", np.uint64)
-        many = self._column(Gc.NODES, "edges", np.uint64)
-        target = self._column(Gc.EDGES, "target", np.uint64)
-        if len(size) and size.max() > MAX_SIZE_BYTES:
+        nodes, edges = self._chunks(Gc.NODES), self._chunks(Gc.EDGES)
+        pieces = [
+            ObjectColumns(
+                id=chunk.rows["address"],
+                type_id=chunk.rows["type"],
+                size_bytes=chunk.rows["size"],
+                ref_count=chunk.rows["edges"],
+                ref_id=[],
+            )
+            for chunk in nodes
+        ]
+        if any(
+            len(p.size_bytes) and p.size_bytes.max() > MAX_SIZE_BYTES for p in pieces
+        ):
             raise MalformedDump(
                 "an object is larger than any memory; record the trace again",
-                path=self._report.name,
+                path=self._counter.name,
                 offset=self._collection.offset,
             )
-        # A count that is too large makes the sum so, but must not overflow it.
-        claimed = np.cumsum(np.minimum(many, len(target) + 1).astype(np.int64))
-        if len(claimed) and claimed[-1] != len(target):
+        targets = [chunk.rows["target"] for chunk in edges]
+        claimed = sum(int(p.ref_count.sum(dtype=np.int64)) for p in pieces)
+        recorded = sum(map(len, targets))
+        if claimed != recorded:
             if not self._is_cut:
                 raise self.lost("references")
-            lacking = max(0, int(claimed[-1]) - len(target))
-            self._report.add("truncated_references", lacking, 0, None)
-            claimed = np.minimum(claimed, len(target))
-            target = target[: claimed[-1]]
-        count = np.diff(claimed, prepend=0)
-        nothing = target == 0
-        self.null_count = int(nothing.sum())
-        if self.null_count:
-            owner = np.repeat(np.arange(len(count)), count)
-            count = np.bincount(owner[~nothing], minlength=len(count))
-            target = target[~nothing]
-        return Objects(
-            address=self._column(Gc.NODES, "address", np.uint64),
-            type_id=self._column(Gc.NODES, "type", np.uint64),
-            size_bytes=size.astype(np.int64),
-            ref_count=count.astype(np.int32),
-            line=None,
-            target=target,
-        )
+            self._counter.add(
+                "truncated_references", max(0, claimed - recorded), 0, None
+            )
+            targets = _cut(pieces, targets)
+        pieces[0].ref_id = targets
+        return pieces
 
     def dependent_handles(
-        self, table: IdTable
+        self, heap: HeapResolver
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
         """Rows of keys, and addresses of what lives as long."""
-        key = self._column(Gc.DEPENDENT_HANDLES, "key", np.uint64)
-        value = self._column(Gc.DEPENDENT_HANDLES, "value", np.uint64)
+        key, value = self._columns(Gc.DEPENDENT_HANDLES, key="u8", value="u8")
         told = (key != 0) & (value != 0)
-        rows, _ = table.find(key[told])
-        self._report.add("dependent_handle_without_key", int((rows < 0).sum()), 0, None)
+        rows = heap.find(key[told])
+        self._counter.add(
+            "dependent_handle_without_key", int((rows < 0).sum()), 0, None
+        )
         return rows[rows >= 0], value[told][rows >= 0]
 
-    def roots(self, fields: dict[str, int]) -> Roots:
+    def roots(self, fields: dict[str, int]) -> RootColumns:
         """The roots; those of nothing are left out."""
         statics = [static for static in self._told.statics if static.object]
         thread = np.array([static.is_of_thread for static in statics], np.bool_)
@@ -222,12 +219,11 @@ class _Snapshot:
         wrapped = [rows["object"] for rows in wrappers]
         strong = [rows["flags"] & _STRONG_WRAPPER for rows in wrappers]
         is_strong = np.concatenate([np.empty(0, np.uint32), *strong]) > 0
-        kind = self._column(Gc.ROOTS, "kind", np.uint8)
-        flags = self._column(Gc.ROOTS, "flags", np.uint32)
+        kind, flags, held = self._columns(Gc.ROOTS, kind="u1", flags="u4", object="u8")
         s, w, r = len(statics), len(is_strong), len(kind)
         address = np.concatenate(
             [
-                self._column(Gc.ROOTS, "object", np.uint64),
+                held,
                 np.array([static.object for static in statics], np.uint64),
                 np.empty(0, np.uint64),
                 *wrapped,
@@ -237,8 +233,8 @@ class _Snapshot:
         root_field[r : r + s] = [
             fields.setdefault(static.field, len(fields)) for static in statics
         ]
-        found = Roots(
-            address,
+        found = RootColumns(
+            id=address,
             kind=np.concatenate(
                 [
                     _KINDS[np.minimum(kind, len(_KINDS) - 1)],
@@ -253,10 +249,21 @@ class _Snapshot:
                     np.where(is_strong, 0, RootFlag.WEAK).astype(np.uint8),
                 ]
             ),
-            line=None,
-            is_place=None,
             field=root_field,
-            tells_interior=True,
+            interior=InteriorRoots.FLAGGED,
         )
         found.keep(address != 0)
         return found
+
+
+def _cut(
+    pieces: list[ObjectColumns], targets: list[NDArray[np.uint64]]
+) -> list[NDArray[np.uint64]]:
+    """Let objects have as many references as there are, the first ones all."""
+    left = sum(map(len, targets))
+    for piece in pieces:
+        ends = np.minimum(np.cumsum(piece.ref_count, dtype=np.int64), left)
+        piece.ref_count = np.diff(ends, prepend=0).astype(np.int32)
+        left -= int(piece.ref_count.sum(dtype=np.int64))
+    whole = np.concatenate(targets) if targets else np.empty(0, np.uint64)
+    return [whole[: len(whole) - left]]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingest.heap.graph import GarbageCollection, Part
 from ingest.readers.base import Selection
-from ingest.readers.dotnet.gc_events import MODES, REASONS, Gc, Mode, Reason
+from ingest.readers.dotnet.gc_events import MODES, REASONS, Chunk, Gc, Mode, Reason
 from ingest.readers.nettrace.survival_events import SurvivalEvents
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Told:
     """
 
     threads: set[int] = field(default_factory=set)
-    chunks: dict[Gc, list[Bulk]] = field(default_factory=dict)
+    chunks: dict[Gc, list[Chunk | Bulk]] = field(default_factory=dict)
     statics: list[Static] = field(default_factory=list)
     com_callable: list[Rows] = field(default_factory=list)
 
@@ -129,7 +129,7 @@ class Snapshots:
         Raises:
             MalformedDump: one contradicts its layout.
         """
-        for event in stream.events():
+        for event in stream.events(self._payloads.compact):
             kind = Gc(event.kind.number)
             if kind is Gc.TYPES:
                 known = self.types.setdefault(event.process, {})
@@ -227,12 +227,12 @@ class Snapshots:
             found = self._payloads.generation_range(event)
             collection.places.placed(event, found)
             return
-        bulk = None
-        if kind in _CHUNKS:
-            bulk = self._payloads.rows(event)
-        if kind is Gc.NODES and bulk is not None and len(bulk.rows):
+        chunk: Chunk | Bulk | None = event.decoded
+        if kind in _CHUNKS and chunk is None:
+            chunk = self._payloads.rows(event)
+        if kind is Gc.NODES and isinstance(chunk, Chunk) and chunk.row_count:
             collection.offset = collection.offset or event.offset
-            collection.node_count += len(bulk.rows)
+            collection.node_count += chunk.row_count
             collection.places.part()
             self._choose(collection)
         if not self._is_stored(collection):
@@ -241,8 +241,8 @@ class Snapshots:
             collection.told = Told()
         told = collection.told
         told.threads.add(event.thread)
-        if bulk is not None:
-            told.chunks.setdefault(kind, []).append(bulk)
+        if chunk is not None:
+            told.chunks.setdefault(kind, []).append(chunk)
         elif kind is Gc.STATICS:
             told.statics += self._payloads.statics(event)
         else:

@@ -1,4 +1,4 @@
-"""Where in the heap objects lie: the segment of an address, and its generation."""
+"""Which of a list of address ranges contains each address."""
 
 from __future__ import annotations
 
@@ -12,19 +12,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_BLOCK_ROWS = 1 << 16
+
+
 def within(
     address: NDArray[np.uint64], starts: Sequence[int], ends: Sequence[int]
 ) -> NDArray[np.int32]:
-    """int32 (N,): the range that has each address, -1 where none has.
+    """int32 (N,): the range that contains each address, -1 where none does.
 
     Args:
         address: uint64 (N,).
-        starts: First addresses of R ranges, rising.
-        ends: Behind their last ones. Where two have an address, the later counts.
+        starts: First address of each of R ranges, ascending.
+        ends: One past the last address of each. Where two ranges contain an address,
+            the later one counts.
     """
-    none = np.full(len(address), -1, np.int32)
+    found = np.full(len(address), -1, np.int32)
     if not len(starts):
-        return none
+        return found
     low, high = np.array(starts, np.uint64), np.array(ends, np.uint64)
-    found = (np.searchsorted(low, address, "right") - 1).astype(np.int32)
-    return np.where((found >= 0) & (address < high[found]), found, none)
+    # Block by block: positions have eight bytes each.
+    for begin in range(0, len(address), _BLOCK_ROWS):
+        block = address[begin : begin + _BLOCK_ROWS]
+        row = np.searchsorted(low, block, "right") - 1
+        inside = (row >= 0) & (block < high[row])
+        found[begin : begin + _BLOCK_ROWS] = np.where(inside, row, -1)
+    return found

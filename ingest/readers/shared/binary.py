@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from numpy.typing import NDArray
+
 LONGEST_ULEB_BYTES = 10
 
 U8, I16, I32, I64 = Struct("<B"), Struct("<h"), Struct("<i"), Struct("<q")
@@ -46,7 +48,7 @@ class Feed:
         self._chunks = iter(chunks)
         self._passed = 0
         self.name = name
-        self.data = b""
+        self.data: bytes | bytearray = b""
         self.position = 0
 
     @classmethod
@@ -56,7 +58,10 @@ class Feed:
         Or on all of a part of it, which begins at byte ``begin``.
         """
         feed = cls((), name)
-        feed.data, feed._passed = b"".join(chunks), begin
+        data = bytearray()
+        for chunk in chunks:  # not joined: that would hold them twice
+            data += chunk
+        feed.data, feed._passed = data, begin
         return feed
 
     @property
@@ -100,7 +105,7 @@ class Feed:
                 )
         begin = self.position
         self.position += size
-        return self.data[begin : self.position]
+        return bytes(self.data[begin : self.position])
 
     def up_to(self, size: int) -> bytes:
         """The next ``size`` bytes; fewer where the file ends before."""
@@ -116,6 +121,37 @@ class Feed:
             TruncatedDump: the file ends in them.
         """
         return layout.unpack(self.take(layout.size))
+
+    def array(self, dtype: str, count: int) -> NDArray[Any]:
+        """The next ``count`` numbers, read-only, in the memory of the window.
+
+        Raises:
+            TruncatedDump: the file ends in them.
+        """
+        import numpy as np
+
+        layout = np.dtype(dtype)
+        size = count * layout.itemsize
+        if size > len(self.data) - self.position:
+            return np.frombuffer(self.take(size), layout)
+        begin = self.position
+        self.position += size
+        return np.frombuffer(self.data, layout, count, begin)
+
+    def keep_only(self, begin: int, count: int) -> NDArray[Any]:
+        """uint64 (count,): the numbers at ``begin``; the rest of the window is freed.
+
+        Only of a `whole` dump, no array of which is in use.
+        """
+        import numpy as np
+
+        data, self.data = self.data, b""
+        assert isinstance(data, bytearray)
+        words = np.frombuffer(data, np.uint8)
+        words[: 8 * count] = words[begin : begin + 8 * count]
+        del words
+        del data[8 * count :]
+        return np.frombuffer(data, "<u8")
 
     def number(self, layout: Struct) -> int:
         """The next number, of a layout that has one.

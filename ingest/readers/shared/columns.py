@@ -1,7 +1,9 @@
-"""What all readers do to columns before they become a graph."""
+"""The columns that a reader hands to the resolver: objects, references and roots."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,20 +11,185 @@ import numpy as np
 from ingest.errors import MalformedDump
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from ingest.compiled import Bools, Bytes, Ints, Longs
+
+    Numbers = NDArray[Any]
 
 MAX_SIZE_BYTES = (1 << 47) - 1
 """More than any process can address; a larger size is a fault of the file."""
 
 _LARGEST_SUM = 2.0**62
-"""Leaves a sum of sizes room in 64 bits, however it is rounded."""
+"""Leaves a margin for sums of sizes in 64 bits, however they are rounded."""
+
+
+class InteriorRoots(Enum):
+    """Which roots may point into the middle of an object."""
+
+    NONE = 0
+    FLAGGED = 1
+    ANY = 2
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ObjectColumns:
+    """N objects as a dump records them, and their E references: all, or one piece.
+
+    Attributes:
+        id: uint64 or uint32 (N,). What references name them by. In dumps that name
+            objects by row number: their addresses, or ``None`` for that number.
+        type_id: integer (N,). Looked up in a `TypeTable`.
+        size_bytes: int64 (N,).
+        ref_count: int32 (N,).
+        ref_id: Arrays with E ids in all, in the order of the objects.
+        ref_field: int32 (E,), as in the graph; ``None`` where none is recorded.
+        ref_kind: uint8 (E,), as in the graph; ``None`` where all are strong.
+        scope: int32 (N,). The section of the file that the ids are unique in;
+            ``None`` in formats with one.
+        line: uint32 (N,). Line of each object; ``None`` in binary formats.
+        further: Other columns of the graph by name, each with its value for
+            placeholders: ``{"length": (length, -1)}``.
+    """
+
+    id: NDArray[Any] | None
+    type_id: NDArray[Any]
+    size_bytes: Longs
+    ref_count: Ints
+    ref_id: list[NDArray[Any]]
+    ref_field: Ints | None = None
+    ref_kind: Bytes | None = None
+    scope: Ints | None = None
+    line: NDArray[np.uint32] | None = None
+    further: dict[str, tuple[NDArray[Any], int]] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, pieces: list[ObjectColumns]) -> ObjectColumns:
+        """All pieces as one; ``pieces`` is emptied.
+
+        Each column is freed in the pieces before the next one is joined. Arrays of
+        references are not joined.
+        """
+        if len(pieces) == 1:
+            return pieces.pop()
+        further = pieces[0].further
+        found = cls(
+            id=taken(pieces, "id"),
+            type_id=taken(pieces, "type_id"),
+            size_bytes=taken(pieces, "size_bytes"),
+            ref_count=taken(pieces, "ref_count"),
+            ref_id=[ids for piece in pieces for ids in piece.ref_id],
+            ref_field=taken(pieces, "ref_field"),
+            ref_kind=taken(pieces, "ref_kind"),
+            scope=taken(pieces, "scope"),
+            line=taken(pieces, "line"),
+            further={
+                name: (
+                    np.concatenate([piece.further.pop(name)[0] for piece in pieces]),
+                    value,
+                )
+                for name, (_, value) in list(further.items())
+            },
+        )
+        pieces.clear()
+        return found
+
+    def keep(self, kept: Bools) -> None:
+        """Drop the other objects, with their references."""
+        references = np.repeat(kept, self.ref_count)
+        self.ref_id = [np.concatenate(self.ref_id)[references]]
+        for name in ("ref_field", "ref_kind"):
+            if (column := getattr(self, name)) is not None:
+                setattr(self, name, column[references])
+        for name in ("id", "type_id", "size_bytes", "ref_count", "scope", "line"):
+            if (column := getattr(self, name)) is not None:
+                setattr(self, name, column[kept])
+        for name, (column, value) in self.further.items():
+            self.further[name] = column[kept], value
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RootColumns:
+    """R roots as a dump records them; none is null.
+
+    Attributes:
+        id: integer (R,). Of the object that each holds.
+        kind: uint8 (R,). As in the graph.
+        flags: uint8 (R,). As in the graph.
+        type: int32 (R,), as in the graph; ``None`` where none is recorded.
+        field: int32 (R,). Likewise.
+        owner: int32 (R,). Likewise.
+        scope: int32 (R,). Section of the file; ``None`` in formats with one.
+        line: integer (R,). Line of each; ``None`` in binary formats.
+        is_location: bool (R,). Where true, the id may be the address of the root
+            itself: then a root without an object is dropped. ``None`` for nowhere.
+        interior: Which roots may point into the middle of an object.
+        counts_missing: Whether a root of an object that is not in the dump is an
+            irregularity.
+    """
+
+    id: NDArray[Any]
+    kind: Bytes
+    flags: Bytes
+    type: Ints | None = None
+    field: Ints | None = None
+    owner: Ints | None = None
+    scope: Ints | None = None
+    line: NDArray[Any] | None = None
+    is_location: Bools | None = None
+    interior: InteriorRoots = InteriorRoots.NONE
+    counts_missing: bool = True
+
+    def keep(self, kept: Bools) -> None:
+        """Drop the other roots."""
+        if kept.all():
+            return
+        for known in fields(self):
+            column = getattr(self, known.name)
+            if isinstance(column, np.ndarray):
+                setattr(self, known.name, column[kept])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folding:
+    """Which objects of a dump are left out of the graph, and how.
+
+    Attributes:
+        stays: bool (N,). False for objects that are folded.
+        placeholder: bool (N,). Objects that the dump itself records as missing;
+            ``None`` for none.
+        null_row: The object that stands for null, which is folded; -1 for none.
+        makes_roots: Whether each root was a reference of a folded object.
+    """
+
+    stays: Bools
+    placeholder: Bools | None = None
+    null_row: int = -1
+    makes_roots: bool = False
+
+
+def taken(pieces: Sequence[object], name: str) -> Any:  # noqa: ANN401
+    """A column of all pieces joined, and removed from them; ``None`` if it is not set.
+
+    Args:
+        pieces: Objects with an attribute ``name``, an array or ``None``.
+        name: Of the column.
+    """
+    arrays = [getattr(piece, name) for piece in pieces]
+    for piece in pieces:
+        setattr(piece, name, None)
+    if arrays[0] is None:
+        return None
+    return np.concatenate(arrays)
 
 
 def check_sum(size_bytes: NDArray[Any], path: str) -> None:
     """Make sure that no sum over objects of the dump at ``path`` overflows.
 
     Raises:
-        MalformedDump: only absurdly many absurd sizes do.
+        MalformedDump: the sizes add up to more than 2^62 bytes.
     """
     if float(size_bytes.sum(dtype=np.float64)) >= _LARGEST_SUM:
         raise MalformedDump(
@@ -31,7 +198,17 @@ def check_sum(size_bytes: NDArray[Any], path: str) -> None:
 
 
 def extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
-    """``column`` with ``more`` rows of ``value``, for missing objects."""
+    """``column`` with ``more`` rows of ``value``, for placeholders."""
     if not more:
         return column
     return np.concatenate([column, np.full(more, value, column.dtype)])
+
+
+def shortened(column: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The first ``rows`` of ``column``; the rest of its memory is freed."""
+    if rows == len(column):
+        return column
+    if column.base is not None or not column.flags.owndata:
+        return column[:rows].copy()
+    column.resize(rows, refcheck=False)
+    return column

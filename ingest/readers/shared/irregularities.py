@@ -1,4 +1,4 @@
-"""What a reader met and put up with, counted; or refused, if it shall be strict."""
+"""Faults of a dump: counted by kind, or with ``--strict`` refused."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 _NO_FAULTS = frozenset({"other_heap_dump"})
-"""What is worth a word, but wrong with no file."""
+"""Kinds worth a warning that are no fault of the file."""
 
 
-class Report:
-    """Irregularities by kind; with ``strict``, `finish` refuses the first.
+class IrregularityCounter:
+    """Counts irregularities by kind; with ``strict``, `finish` refuses the first.
 
     Kinds whose names begin with ``truncated_`` or ``unclosed_`` mean that the file
     ends too early.
 
     Attributes:
-        name: Of the dump, for messages.
+        name: Name of the dump, for messages.
     """
 
     def __init__(self, *, strict: bool, name: str) -> None:
@@ -36,13 +36,13 @@ class Report:
         self._found: dict[str, tuple[int, int, int | None]] = {}
 
     def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
-        """Count ``kind``; of several calls the earliest place is kept.
+        """Count ``kind``; of several calls the earliest place is reported.
 
         Args:
-            kind: Its name.
-            count: How many; 0 is nothing.
+            kind: Name of the irregularity, snake_case.
+            count: Occurrences; 0 does nothing.
             line: 1-based, or 0 in a binary file.
-            offset: Byte offset, where it is known.
+            offset: Byte offset, or ``None`` if unknown.
         """
         if not count:
             return
@@ -53,16 +53,31 @@ class Report:
         else:
             self._found[kind] = (count, line, offset)
 
-    def copy(self) -> Report:
+    def copy(self) -> IrregularityCounter:
         """The same so far, to be continued for one of several dumps."""
-        other = Report(strict=self._strict, name=self.name)
+        other = IrregularityCounter(strict=self._strict, name=self.name)
         other._found = dict(self._found)
         return other
 
     def add_lines(self, kind: str, lines: Lines) -> None:
-        """Count one for each of ``lines``."""
+        """Count one occurrence in each of ``lines``."""
         if len(lines):
             self.add(kind, len(lines), int(lines.min()), None)
+
+    def add_rows(
+        self, kind: str, lines: Lines | None, rows: NDArray[np.integer[Any]]
+    ) -> None:
+        """Count one occurrence for each of ``rows``.
+
+        Args:
+            kind: Name of the irregularity.
+            lines: Line of each row; ``None`` in binary formats.
+            rows: Indexes into ``lines``.
+        """
+        if lines is None:
+            self.add(kind, len(rows), 0, None)
+        else:
+            self.add_lines(kind, lines[rows])
 
     def finish(self) -> tuple[Irregularity, ...]:
         """All irregularities, the earliest first.
@@ -72,7 +87,7 @@ class Report:
         """
         found = sorted(
             self._found.items(),
-            # Those without a place follow from the others.
+            # Kinds without a place follow from the others.
             key=lambda item: (
                 not item[1][1] and item[1][2] is None,
                 item[1][1],

@@ -1,372 +1,461 @@
-"""From a heap told by addresses to a graph, whatever tells it.
+"""From a heap recorded by ids to a graph, for every format.
 
-A root may point into the middle of an object: it is a root of that object. Some
-writers tell where a root stands, not what it holds: what no object has is then of no
-use, and left out. Else it is a missing object, as what objects refer to is.
+A reader gives columns as its dump records them; references and roots name objects by
+id. Ids are addresses or other sparse numbers of 32 or 64 bits, or row numbers; they
+are unique in the file, or within sections of it. The resolver
+
+- drops objects that repeat an id, and counts them;
+- finds the object of each reference and root, a block of references a thread, and
+  frees the ids block by block;
+- makes placeholders for objects that are referenced but not in the dump;
+- finds objects that roots point into the middle of, and drops roots of which only
+  the location is recorded;
+- drops null references, folded objects and their references, and counts them.
+
+A reader in its shortest form::
+
+    counter = IrregularityCounter(strict=options.strict, name=source.name)
+    types = TypeTable(counter)  # types.declare(id, name), type by type
+    heap = HeapResolver([ObjectColumns(...)], types, counter)
+    return heap.graph(RootColumns(...), format_name=NAME)
+
+Memory: at the peak at most 50 bytes an object and 13 a reference, where a reader
+holds 36 and 8.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.heap.graph import (
-    GENERATIONS,
-    NO_FIELD,
-    NO_TYPE,
-    Domain,
-    HeapGraph,
-    RootFlag,
-    Segment,
-    SegmentKind,
+from ingest.heap.graph import NO_TYPE, Domain, Folded, HeapGraph, RootFlag
+from ingest.readers.shared.columns import (
+    InteriorRoots,
+    ObjectColumns,
+    check_sum,
+    extended,
 )
-from ingest.readers.shared.address_ranges import within
-from ingest.readers.shared.columns import MAX_SIZE_BYTES, check_sum, extended
-from ingest.readers.shared.id_table import IdTable
+from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
+from ingest.readers.shared.placeholders import Placeholders
+from ingest.readers.shared.references import AddedReferences, References
+from ingest.readers.shared.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Bytes, Ids, Ints, Longs
-    from ingest.heap.graph import GarbageCollection, Part
-    from ingest.heap.history import History
-    from ingest.readers.shared.irregularities import Lines, Report
+    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.readers.shared.columns import Folding, RootColumns
+    from ingest.readers.shared.irregularities import IrregularityCounter
+    from ingest.readers.shared.type_table import TypeTable
 
-FREE = "Free Space"
-"""What type 0 may be where nobody declares it: gaps between objects."""
+    Rows = NDArray[Any]
 
-_SEGMENT_KINDS = (
-    SegmentKind.EPHEMERAL,
-    SegmentKind.EPHEMERAL,
-    SegmentKind.GEN2,
-    SegmentKind.LOH,
-    SegmentKind.POH,
-)
+_NO_IDS = RowNumbers(0, first=0, folding=None)
+_BLOCK_REFERENCES = 1 << 16
+_BLOCK_OBJECTS = 1 << 16
 
 
-@dataclass(slots=True, eq=False)
-class Objects:
-    """N objects, as a dump tells them, and their E references; none is null.
-
-    Attributes:
-        address: uint64 (N,).
-        type_id: uint64 (N,).
-        size_bytes: int64 (N,).
-        ref_count: int32 (N,).
-        line: uint32 (N,). Where each stands; ``None`` in a dump without lines.
-        target: uint64 (E,). Addresses.
-        field: int32 (E,), or ``None``. As in the graph.
-    """
-
-    address: Ids
-    type_id: Ids
-    size_bytes: Longs
-    ref_count: Ints
-    line: NDArray[np.uint32] | None
-    target: Ids
-    field: Ints | None = None
-
-    def keep(self, kept: Bools) -> None:
-        """Drop the others, with their references."""
-        references = np.repeat(kept, self.ref_count)
-        self.target = self.target[references]
-        if self.field is not None:
-            self.field = self.field[references]
-        if self.line is not None:
-            self.line = self.line[kept]
-        for name in ("address", "type_id", "size_bytes", "ref_count"):
-            setattr(self, name, getattr(self, name)[kept])
-
-    def refer(self, rows: Ints, targets: Ids, field: int) -> None:
-        """Let the objects ``rows`` refer to ``targets`` too, behind all others."""
-        order = np.argsort(rows, kind="stable")
-        place = np.cumsum(self.ref_count, dtype=np.int64)[rows[order]]
-        if self.field is None:
-            self.field = np.full(len(self.target), NO_FIELD, np.int32)
-        self.target = np.insert(self.target, place, targets[order])
-        self.field = np.insert(self.field, place, field)
-        more = np.bincount(rows, minlength=len(self.ref_count))
-        self.ref_count = self.ref_count + more.astype(np.int32)
-
-
-@dataclass(slots=True, eq=False)
-class Roots:
-    """R roots, by the address of what they hold; none is null.
-
-    Attributes:
-        address: uint64 (R,).
-        kind, flags: uint8 (R,). As in the graph.
-        line: uint32 (R,). Where each stands; ``None`` in a dump without lines.
-        is_place: bool (R,). Whether the address may be where the root stands;
-            ``None`` for nowhere.
-        type, field, owner: int32 (R,). As in the graph; ``None`` for none.
-        tells_interior: Whether the flags tell of all that point into the middle of
-            an object.
-    """
-
-    address: Ids
-    kind: Bytes
-    flags: Bytes
-    line: NDArray[np.uint32] | None
-    is_place: Bools | None
-    type: Ints | None = None
-    field: Ints | None = None
-    owner: Ints | None = None
-    tells_interior: bool = False
-
-    def keep(self, kept: Bools) -> None:
-        """Drop the others."""
-        for name in self.__slots__:
-            column = getattr(self, name)
-            if isinstance(column, np.ndarray):
-                setattr(self, name, column[kept])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """What else is told of a dump; see `ingest.heap.graph.HeapGraph`.
-
-    Attributes:
-        domain: What the heap is of.
-        ranges: Rows of start, used and reserved bytes, generation.
-    """
-
-    format_name: str
-    producer: str
-    domain: str = "process"
-    ranges: Iterable[tuple[int, int, int, int]] = ()
-    field_names: tuple[str, ...] = ()
-    owners: tuple[str, ...] = ()
-    null_reference_count: int = 0
-    collections: tuple[GarbageCollection, ...] = ()
-    history: History | None = None
-    part: Part | None = None
-    other_parts: tuple[Part, ...] = ()
-
-
-class TypeRows:
-    """Rows of types, those that the dump does not declare made when they are needed.
+class HeapResolver:
+    """The objects of one heap, looked up by id.
 
     Args:
-        declared: Names by id.
-        nameless: How to name what is not declared.
-        free: What type 0 is; ``None`` for a type like all others.
-
-    Attributes:
-        names: Of each row.
-    """
-
-    def __init__(
-        self,
-        declared: Mapping[int, str],
-        *,
-        nameless: str = "<type {}>",
-        free: str | None = FREE,
-    ) -> None:
-        self.names = list(declared.values())
-        self._ids = list(declared)
-        self._rows: dict[str, int] = {}
-        self._nameless, self._free = nameless, free
-
-    def named(self, name: str) -> int:
-        """The row of the first type of that name; a new one if there is none."""
-        if not self._rows:
-            for row, known in enumerate(self.names):
-                self._rows.setdefault(known, row)
-        if name not in self._rows:
-            self._rows[name] = len(self.names)
-            self.names.append(name)
-        return self._rows[name]
-
-    def need(self, ids: Ids, lines: Lines | None, report: Report) -> int:
-        """Make what is missing of ``ids``; call it before `named`.
-
-        Returns how many of them are not declared, as the report is told.
-        """
-        rows, _ = self._table().find(ids)
-        absent = np.flatnonzero(rows < 0)
-        undeclared = absent if self._free is None else absent[ids[absent] != 0]
-        _count(report, "undeclared_type", lines, undeclared)
-        for number in np.unique(ids[absent]).tolist():
-            free = None if number else self._free
-            self._ids.append(number)
-            self.names.append(free or self._nameless.format(number))
-        return len(undeclared)
-
-    def of(self, ids: Ids) -> Ints:
-        """int32: the row of each id, all of which are there."""
-        return self._table().find(ids)[0]
-
-    def _table(self) -> IdTable:
-        return IdTable(np.array(self._ids, np.uint64))
-
-
-def rows_of(objects: Objects, report: Report) -> IdTable:
-    """The row of each address; drops objects whose address another has before.
+        pieces: The objects in order; the list is emptied, its arrays are freed.
+        types: Types by id; what the objects need is added.
+        counter: Counts what is irregular.
+        scoped: Whether ids are unique within sections of the file only.
+        by_row_number: Where references name objects by row number, the number of
+            the first one; smaller numbers are null. ``None`` where they name ids:
+            then an id 0 that no object has is null.
+        folding: Objects to leave out, in dumps that name objects by row number.
+        allow_identical_repeats: Count an object that repeats an id only if it
+            differs from the first one, as ``conflicting_object``; else all are
+            counted, as ``repeated_object``. All are dropped.
 
     Raises:
         MalformedDump: the sizes overflow any memory.
     """
-    check_sum(objects.size_bytes, report.name)
-    table = IdTable(objects.address)
-    if not len(table.twin):
-        return table
-    _count(report, "repeated_object", objects.line, np.flatnonzero(table.twin >= 0))
-    objects.keep(table.twin < 0)
-    return IdTable(objects.address)
 
+    def __init__(
+        self,
+        pieces: list[ObjectColumns],
+        types: TypeTable,
+        counter: IrregularityCounter,
+        *,
+        scoped: bool = False,
+        by_row_number: int | None = None,
+        folding: Folding | None = None,
+        allow_identical_repeats: bool = False,
+    ) -> None:
+        if not scoped:
+            for piece in pieces:
+                piece.scope = None
+        columns = self._columns = ObjectColumns.joined(pieces)
+        self._types = types
+        self._counter = counter
+        self._folding = folding
+        self._added: list[tuple[Rows, NDArray[Any], Ints, Bools]] = []
+        self._replaced = np.empty(0, np.intp)
+        self._first_number = by_row_number or 0
+        self._drops = False
+        self._recorded_missing = 0
+        check_sum(columns.size_bytes, counter.name)
+        columns.type_id = types.rows(columns.type_id, columns.scope, columns.line)
+        self._table: IdTable | RowNumbers
+        if by_row_number is None:
+            self._table = self._without_repeats(allow_identical_repeats)
+            self._object_count = len(columns.size_bytes)
+        else:
+            self._table = RowNumbers(
+                len(columns.size_bytes), first=by_row_number, folding=folding
+            )
+            self._object_count = self._table.object_count
+            self._recorded_missing = self._table.placeholder_count
 
-def graph_of(
-    objects: Objects,
-    table: IdTable,
-    roots: Roots,
-    types: TypeRows,
-    told: Told,
-    report: Report,
-) -> HeapGraph:
-    """Resolve all addresses and make the graph.
+    def find(self, ids: NDArray[Any]) -> Ints:
+        """int32: the row of each id, negative where no object has it."""
+        return self._table.find(ids)[0]
 
-    A missing object counts as often as it is referred to where lines tell of that,
-    else once.
+    @property
+    def new_row(self) -> Ints:
+        """int32 (N,): rows in the graph; negative for folded objects.
 
-    Args:
-        objects: What the dump has.
-        table: Of `rows_of` them.
-        roots: What holds them.
-        types: Has the types of all of them.
-        told: What else there is.
-        report: Told of what is irregular.
+        Only of dumps that name objects by row number.
+        """
+        assert isinstance(self._table, RowNumbers)
+        return self._table.new_row
 
-    Raises:
-        MalformedDump: with ``--strict``, anything irregular.
-    """
-    root_object = _held(objects, roots, table, report)
-    type_index = types.of(objects.type_id)
-    n = len(objects.address)
-    ref_target, _ = table.find(objects.target)
-    absent = np.flatnonzero(ref_target < 0)
-    ref_start = np.zeros(n + 1, np.int64)
-    np.cumsum(objects.ref_count, out=ref_start[1:])
-    rootless = np.flatnonzero(root_object < 0)
-    missing, rank = np.unique(
-        np.concatenate([objects.target[absent], roots.address[rootless]]),
-        return_inverse=True,
-    )
-    ref_target[absent] = n + rank[: len(absent)]
-    root_object[rootless] = n + rank[len(absent) :]
-    m = len(missing)
-    if objects.line is None or roots.line is None:
-        report.add("missing_object", m, 0, None)
-    else:
-        owner = np.searchsorted(ref_start, absent, "right") - 1
-        report.add_lines("missing_object", objects.line[owner])
-        report.add_lines("missing_object", roots.line[rootless])
-    object_id = np.concatenate([objects.address, missing]) if m else objects.address
-    segments, segment_index, generation = _places(told.ranges, object_id)
-    r = len(root_object)
-    named = tuple(types.names)
-    return HeapGraph(
-        format_name=told.format_name,
-        producer=told.producer,
-        object_count=n,
-        object_id=object_id,
-        type_index=extended(type_index, m, NO_TYPE),
-        shallow_bytes=extended(objects.size_bytes, m, 0),
-        ref_start=extended(ref_start, m, int(ref_start[n])),
-        ref_target=ref_target,
-        ref_field=objects.field,
-        root_object=root_object,
-        root_kind=roots.kind,
-        root_flags=roots.flags,
-        root_type=np.full(r, NO_TYPE, np.int32) if roots.type is None else roots.type,
-        root_field=roots.field,
-        root_owner=roots.owner,
-        owners=told.owners,
-        field_names=told.field_names,
-        type_names=named,
-        type_domain=np.zeros(len(named), np.int32),
-        domains=(Domain(told.domain),),
-        generation=generation,
-        segment_index=segment_index,
-        segments=segments,
-        null_reference_count=told.null_reference_count,
-        collections=told.collections,
-        history=told.history,
-        part=told.part,
-        other_parts=told.other_parts,
-        irregularities=report.finish(),
-    )
+    def add_references(
+        self,
+        owner: Rows,
+        ids: NDArray[Any],
+        field: Ints | int,
+        *,
+        is_first: Bools | None = None,
+        instead_of: Rows | None = None,
+    ) -> None:
+        """Let objects refer to more than is recorded of them.
 
+        Args:
+            owner: integer (A,). Rows of the objects as recorded.
+            ids: integer (A,). What they refer to.
+            field: Row of the field names, of each or of all.
+            is_first: bool (A,). Whether each stands in front of the owner's
+                recorded references; ``None`` for behind them.
+            instead_of: integer (A,). Positions of recorded references that these
+                replace; ``None`` for none.
+        """
+        if not len(owner):
+            return
+        first = np.zeros(len(owner), np.bool_) if is_first is None else is_first
+        fields = np.full(len(owner), field, np.int32)
+        if instead_of is not None:
+            self._replaced = np.concatenate([self._replaced, instead_of])
+            self._drops = True
+        self._added.append((owner, ids, fields, first))
 
-def _count(
-    report: Report, kind: str, lines: Lines | None, rows: NDArray[np.intp]
-) -> None:
-    """Count one for each of ``rows``, in their lines if there are any."""
-    if lines is None:
-        report.add(kind, len(rows), 0, None)
-    else:
-        report.add_lines(kind, lines[rows])
+    def graph(
+        self,
+        roots: RootColumns,
+        *,
+        by_id: Callable[[Ids], dict[str, Any]] | None = None,
+        **facts: Any,  # noqa: ANN401
+    ) -> HeapGraph:
+        """Resolve all ids and make the graph; once only.
 
+        Args:
+            roots: Of the dump; changed.
+            by_id: Gives further columns of the graph that follow from the ids of
+                its objects, placeholders included.
+            facts: Further attributes of the graph.
 
-def _held(objects: Objects, roots: Roots, table: IdTable, report: Report) -> Ints:
-    """int32: the object of each root, -1 for a missing one; drops those of none."""
-    rows, _ = table.find(roots.address)
-    absent = np.flatnonzero(rows < 0)
-    if not len(absent):
-        return rows
-    inner = absent
-    if roots.tells_interior:
-        inner = absent[roots.flags[absent] & RootFlag.INTERIOR > 0]
-    if len(inner) and len(objects.address):
-        order = np.argsort(objects.address, kind="stable")
-        starts = objects.address[order]
-        wanted = roots.address[inner]
-        before = np.maximum(np.searchsorted(starts, wanted, "right") - 1, 0)
-        held = order[before]
-        inside = (starts[before] <= wanted) & (
-            wanted - starts[before] < objects.size_bytes[held].astype(np.uint64)
+        Raises:
+            MalformedDump: with ``--strict``, anything irregular.
+        """
+        columns, folding = self._columns, self._folding
+        root_object = self._held(roots)
+        starts = np.zeros(len(columns.ref_count) + 1, np.int64)
+        np.cumsum(columns.ref_count, out=starts[1:])
+        columns.ref_count = np.empty(0, np.int32)
+        placeholders = Placeholders(self._object_count + self._recorded_missing)
+        self._want_roots(roots, root_object, placeholders)
+        targets = self._targets(starts, placeholders)
+        links = References(starts, targets, columns.ref_field, columns.ref_kind)
+        recorded_count = len(targets)
+        del starts, targets
+        columns.ref_field = columns.ref_kind = None
+        added = self._resolved_additions(placeholders)
+        ids, scopes = placeholders.settle()
+        if columns.line is None:
+            missing = len(ids) + self._recorded_missing
+            self._counter.add("missing_object", missing, 0, None)
+        if added is not None:
+            links.target[self._replaced] = FOLDED
+            links.insert(added)
+        kept = self._kept_objects()
+        self._table = _NO_IDS
+        drops = self._drops or kept is not None
+        null_count = links.drop(kept) if drops else 0
+        if links.kind is not None and not links.kind.any():
+            links.kind = None
+        if folding is not None:
+            lost = recorded_count - len(links.target) - null_count
+            lost -= len(root_object) if folding.makes_roots else 0
+            facts["folded"] = self._folded(kept, lost)
+        facts["null_reference_count"] = null_count + facts.get(
+            "null_reference_count", 0
         )
-        rows[inner[inside]] = held[inside]
-        roots.flags[inner[inside]] |= np.uint8(RootFlag.INTERIOR)
-    if roots.is_place is None:
-        return rows
-    useless = np.flatnonzero(roots.is_place & (rows < 0))
-    _count(report, "root_without_object", roots.line, useless)
-    kept = np.ones(len(rows), np.bool_)
-    kept[useless] = False
-    roots.keep(kept)
-    return rows[kept]
-
-
-def _places(
-    told: Iterable[tuple[int, int, int, int]], address: Ids
-) -> tuple[tuple[Segment, ...], Ints | None, NDArray[np.int8] | None]:
-    """The segments, and which of them and which generation has each address."""
-    ranges = sorted(
-        {
-            (start, used, reserved, generation)
-            for start, used, reserved, generation in told
-            if generation < GENERATIONS
-            and 0 < used <= MAX_SIZE_BYTES
-            and reserved <= MAX_SIZE_BYTES
-            and start < 1 << 63
-        }
-    )
-    if not ranges:
-        return (), None, None
-    segments = tuple(
-        Segment(
-            start,
-            start + used,
-            reserved_end=start + max(used, reserved),
-            kind=_SEGMENT_KINDS[generation],
+        return HeapGraph(
+            object_count=self._object_count,
+            **self._object_columns(kept, ids, scopes, links.start, by_id),
+            ref_target=links.target,
+            ref_field=links.field,
+            ref_kind=links.kind,
+            root_object=root_object,
+            root_kind=roots.kind,
+            root_flags=roots.flags,
+            root_type=np.full(len(root_object), NO_TYPE, np.int32)
+            if roots.type is None
+            else roots.type,
+            root_field=roots.field,
+            root_owner=roots.owner,
+            type_names=tuple(self._types.names),
+            type_domain=self._types.domains(),
+            irregularities=self._counter.finish(),
+            **({"domains": (Domain("process"),)} | facts),
         )
-        for start, used, reserved, generation in ranges
-    )
-    index = within(address, [s.start for s in segments], [s.end for s in segments])
-    numbers: NDArray[Any] = np.array([r[3] for r in ranges], np.int8)
-    return segments, index, np.where(index >= 0, numbers[index], np.int8(-1))
+
+    def _without_repeats(self, allow_identical: bool) -> IdTable:
+        """The table of all ids, once objects that repeat one are dropped."""
+        columns = self._columns
+        assert columns.id is not None
+        table = IdTable(columns.id, columns.scope)
+        if not len(table.duplicate_of):
+            return table
+        repeated = np.flatnonzero(table.duplicate_of >= 0)
+        if allow_identical:
+            repeated = self._conflicting(repeated, table.duplicate_of[repeated])
+            self._counter.add_rows("conflicting_object", columns.line, repeated)
+        else:
+            self._counter.add_rows("repeated_object", columns.line, repeated)
+        columns.keep(table.duplicate_of < 0)
+        return IdTable(columns.id, columns.scope)
+
+    def _conflicting(self, repeated: Rows, first: Rows) -> Rows:
+        """Those of ``repeated`` that differ from the first object with their id."""
+        columns = self._columns
+        columns.ref_id = [np.concatenate(columns.ref_id)]
+        ids, counts = columns.ref_id[0], columns.ref_count
+        starts = np.cumsum(counts, dtype=np.int64) - counts
+
+        def differs(row: int, other: int) -> bool:
+            known = (columns.type_id, columns.size_bytes, counts)
+            if any(column[row] != column[other] for column in known):
+                return True
+            one, two = (ids[starts[i] : starts[i] + counts[i]] for i in (row, other))
+            return not np.array_equal(one, two)
+
+        pairs = zip(repeated.tolist(), first.tolist(), strict=True)
+        return np.array([row for row, other in pairs if differs(row, other)], np.intp)
+
+    def _held(self, roots: RootColumns) -> Ints:
+        """int32: the object of each root, `ABSENT` for none; drops some of them."""
+        rows, crossed = self._table.find(roots.id, self._scopes_of(roots))
+        self._counter.add_rows("cross_domain_root", roots.line, crossed)
+        if roots.interior is not InteriorRoots.NONE:
+            self._find_interior(roots, rows)
+        kept = rows >= ABSENT
+        if roots.is_location is not None:
+            useless = roots.is_location & (rows == ABSENT)
+            self._counter.add_rows(
+                "root_without_object", roots.line, np.flatnonzero(useless)
+            )
+            kept &= ~useless
+        roots.keep(kept)
+        return rows[kept]
+
+    def _scopes_of(self, roots: RootColumns) -> Ints | None:
+        return None if self._columns.scope is None else roots.scope
+
+    def _find_interior(self, roots: RootColumns, rows: Ints) -> None:
+        """Find the objects that roots point into the middle of."""
+        absent = rows == ABSENT
+        if roots.interior is InteriorRoots.FLAGGED:
+            absent &= (roots.flags & RootFlag.INTERIOR) > 0
+        at = np.flatnonzero(absent)
+        if not len(at) or not len(self._columns.size_bytes):
+            return
+        wanted = roots.id[at].astype(np.uint64)
+        held = self._last_not_above(wanted)
+        assert self._columns.id is not None
+        start = self._columns.id[held].astype(np.uint64)
+        size = self._columns.size_bytes[held].astype(np.uint64)
+        inside = (held >= 0) & (start <= wanted) & (wanted - start < size)
+        rows[at[inside]] = held[inside]
+        roots.flags[at[inside]] |= np.uint8(RootFlag.INTERIOR)
+
+    def _last_not_above(self, wanted: Ids) -> Ints:
+        """int32: the object with the highest id up to each of ``wanted``, or -1."""
+        ids = self._columns.id
+        assert ids is not None
+        if self._table.ascends:
+            return (np.searchsorted(ids, wanted, "right") - 1).astype(np.int32)
+        found = np.full(len(wanted), -1, np.int32)
+        highest = np.zeros(len(wanted), np.uint64)
+        for begin in range(0, len(ids), _BLOCK_OBJECTS):
+            block = ids[begin : begin + _BLOCK_OBJECTS].astype(np.uint64)
+            order = np.argsort(block, kind="stable")
+            at = np.searchsorted(block, wanted, "right", sorter=order) - 1
+            row = order[np.maximum(at, 0)]
+            better = (at >= 0) & ((found < 0) | (block[row] > highest))
+            found[better] = begin + row[better]
+            highest[better] = block[row[better]]
+        return found
+
+    def _want_roots(
+        self, roots: RootColumns, rows: Ints, placeholders: Placeholders
+    ) -> None:
+        at = np.flatnonzero(rows == ABSENT)
+        scopes = None if roots.scope is None else roots.scope[at]
+        placeholders.want(rows, at, roots.id[at], scopes)
+        if roots.counts_missing and roots.line is not None:
+            self._counter.add_lines("missing_object", roots.line[at])
+
+    def _targets(self, starts: Longs, placeholders: Placeholders) -> Ints:
+        """int32 (E,): the row of each reference's target, or why it has none.
+
+        Blocks are looked up side by side, and freed one by one.
+        """
+        columns, table = self._columns, self._table
+        pieces, columns.ref_id = columns.ref_id, []
+        in_place = len(pieces) == 1 and pieces[0].dtype == np.int32
+        targets = pieces[0] if in_place else np.empty(int(starts[-1]), np.int32)
+        blocks = _blocks(pieces)
+        del pieces
+
+        def owners(at: Rows) -> Rows:
+            return np.searchsorted(starts, at, "right") - 1
+
+        def look_up(number: int) -> tuple[Rows, Rows, NDArray[Any], bool]:
+            """Positions found in another section only, and nowhere; their ids."""
+            begin, ids = blocks[number]
+            blocks[number] = begin, ids[:0].copy()
+            if in_place:
+                ids = ids.copy()
+            end = begin + len(ids)
+            scopes = columns.scope
+            if scopes is not None:
+                scopes = scopes[owners(np.arange(begin, end))]
+            rows, crossed = table.find(ids, scopes, targets[begin:end])
+            absent = np.flatnonzero(rows == ABSENT)
+            wanted = ids[absent]
+            if len(absent) and not wanted.all():
+                rows[absent[wanted == 0]] = NULL
+                absent, wanted = absent[wanted != 0], wanted[wanted != 0]
+            drops = bool(len(rows)) and bool(rows.min() < ABSENT)
+            return begin + crossed.astype(np.int64), begin + absent, wanted, drops
+
+        for crossed, absent, wanted, drops in in_threads(look_up, range(len(blocks))):
+            self._drops |= drops
+            owner = owners(absent)
+            if columns.line is not None:
+                lines = columns.line
+                self._counter.add_lines(
+                    "cross_domain_reference", lines[owners(crossed)]
+                )
+                self._counter.add_lines("missing_object", lines[owner])
+            scopes = None if columns.scope is None else columns.scope[owner]
+            placeholders.want(targets, absent, wanted, scopes)
+        return targets
+
+    def _resolved_additions(self, placeholders: Placeholders) -> AddedReferences | None:
+        """What `add_references` was given, its targets looked up."""
+        if not self._added:
+            return None
+        owner, ids, field, is_first = (
+            np.concatenate(column) for column in zip(*self._added, strict=True)
+        )
+        rows, _ = self._table.find(ids)
+        at = np.flatnonzero(rows == ABSENT)
+        placeholders.want(rows, at, ids[at], None)
+        return AddedReferences(owner, rows, field, is_first)
+
+    def _kept_objects(self) -> Bools | None:
+        """Bool (N,): objects that stay objects; ``None`` for all."""
+        if self._folding is None:
+            return None
+        rows = self.new_row
+        kept = (rows >= 0) & (rows < self._object_count)
+        return None if kept.all() else kept
+
+    def _folded(self, kept: Bools | None, reference_count: int) -> Folded:
+        """What was left out, placeholders not counted."""
+        if kept is None:
+            return Folded(0, 0, reference_count)
+        sizes = self._columns.size_bytes
+        objects = len(sizes) - self._object_count - self._recorded_missing
+        return Folded(objects, int(sizes[~kept].sum()), reference_count)
+
+    def _object_columns(
+        self,
+        kept: Bools | None,
+        missing: Ids,
+        missing_scopes: Ints,
+        starts: Longs,
+        by_id: Callable[[Ids], dict[str, Any]] | None,
+    ) -> dict[str, Any]:
+        """The columns of objects and placeholders, each freed as it was recorded."""
+        columns = self._columns
+        many = self._recorded_missing + len(missing)
+
+        def of_all(column: NDArray[Any], value: int) -> NDArray[Any]:
+            return extended(column if kept is None else column[kept], many, value)
+
+        found: dict[str, Any] = {"ref_start": extended(starts, many, int(starts[-1]))}
+        found["type_index"] = of_all(columns.type_id, NO_TYPE)
+        columns.type_id = missing[:0]
+        found["shallow_bytes"] = of_all(columns.size_bytes, 0)
+        columns.size_bytes = starts[:0]
+        for name in list(columns.further):
+            column, value = columns.further.pop(name)
+            found[name] = of_all(column, value)
+            del column
+        if columns.scope is not None:
+            found["domain_index"] = np.concatenate([columns.scope, missing_scopes])
+        ids = self._object_ids(kept)
+        found["object_id"] = np.concatenate([ids, missing]) if len(missing) else ids
+        if by_id is not None:
+            found |= by_id(found["object_id"])
+        return found
+
+    def _object_ids(self, kept: Bools | None) -> Ids:
+        """uint64: the ids of objects, then of those recorded as missing."""
+        ids = self._columns.id
+        if ids is None:
+            count = self._object_count
+            rows = np.arange(count) if kept is None else np.flatnonzero(kept)
+            rows += self._first_number
+            return rows.view(np.uint64)
+        if kept is None:
+            return ids.astype(np.uint64, copy=False)
+        if self._recorded_missing:
+            assert self._folding is not None
+            assert self._folding.placeholder is not None
+            last = np.flatnonzero(self._folding.placeholder & self._folding.stays)
+            return np.concatenate([ids[kept], ids[last]]).astype(np.uint64, copy=False)
+        return ids[kept].astype(np.uint64, copy=False)
+
+
+def _blocks(pieces: list[NDArray[Any]]) -> list[tuple[int, NDArray[Any]]]:
+    """Views of so many rows at most, each with the position of its first one."""
+    found: list[tuple[int, NDArray[Any]]] = []
+    begin = 0
+    for piece in pieces:
+        found += [
+            (begin + at, piece[at : at + _BLOCK_REFERENCES])
+            for at in range(0, len(piece), _BLOCK_REFERENCES)
+        ]
+        begin += len(piece)
+    return found

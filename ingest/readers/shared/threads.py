@@ -1,14 +1,34 @@
-"""How many threads are worth having: kernels hold no lock."""
+"""How many threads to use: kernels do not hold the interpreter's lock."""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
 
-MOST_THREADS = 8
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Item = TypeVar("Item")
+    Result = TypeVar("Result")
+
+MAX_THREADS = 8
 
 
-def cores() -> int:
-    """Cores that this process may use, but no more than there is work for."""
+def thread_count() -> int:
+    """Cores that this process may use, at most `MAX_THREADS`."""
     if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MOST_THREADS)
-    return min(os.cpu_count() or 1, MOST_THREADS)
+        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
+    return min(os.cpu_count() or 1, MAX_THREADS)
+
+
+def in_threads(
+    work: Callable[[Item], Result], items: Iterable[Item]
+) -> Iterator[Result]:
+    """What ``work`` makes of each item, in their order, on all cores."""
+    threads = thread_count()
+    if threads == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, items)

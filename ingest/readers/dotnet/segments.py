@@ -1,0 +1,67 @@
+"""Segments of a .NET heap, from the address ranges of its generations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.heap.graph import GENERATIONS, Segment, SegmentKind
+from ingest.readers.shared.address_ranges import within
+from ingest.readers.shared.columns import MAX_SIZE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ingest.compiled import Ids
+
+FREE_SPACE = {0: "Free Space"}
+"""Type 0 where nobody declares it: gaps between objects."""
+
+_KIND = (
+    SegmentKind.EPHEMERAL,
+    SegmentKind.EPHEMERAL,
+    SegmentKind.GEN2,
+    SegmentKind.LOH,
+    SegmentKind.POH,
+)
+
+
+def segment_columns(
+    ranges: Iterable[tuple[int, int, int, int]], address: Ids
+) -> dict[str, Any]:
+    """Columns of the graph: the segments, and segment and generation of each object.
+
+    Args:
+        ranges: Start, used and reserved bytes, and generation of each part of the
+            heap; those that cannot be are ignored.
+        address: uint64 (N,).
+    """
+    known = sorted(
+        {
+            (start, used, reserved, generation)
+            for start, used, reserved, generation in ranges
+            if generation < GENERATIONS
+            and 0 < used <= MAX_SIZE_BYTES
+            and reserved <= MAX_SIZE_BYTES
+            and start < 1 << 63
+        }
+    )
+    if not known:
+        return {}
+    segments = tuple(
+        Segment(
+            start,
+            start + used,
+            reserved_end=start + max(used, reserved),
+            kind=_KIND[generation],
+        )
+        for start, used, reserved, generation in known
+    )
+    index = within(address, [s.start for s in segments], [s.end for s in segments])
+    generations = np.array([-1, *(generation for *_, generation in known)], np.int8)
+    return {
+        "segments": segments,
+        "segment_index": index,
+        "generation": generations[index + np.int32(1)],
+    }
