@@ -19,7 +19,7 @@ from ingest.readers.shared.binary import Feed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.readers.dotnet.event_stream import Event, Kind
+    from ingest.readers.dotnet.event_stream import Event, EventKind
 
 _WANTED = frozenset({Gc.START, Gc.END, Gc.TYPES, Gc.NODES, Gc.EDGES, Gc.MOVED})
 _FULL = 2
@@ -150,7 +150,7 @@ class GcEvents:
         self.used_type_ids.update(np.unique(rows["type"]).tolist())
 
 
-def _wanted(kind: Kind) -> bool:
+def _wanted(kind: EventKind) -> bool:
     return kind.provider == PROVIDER and kind.number in _WANTED
 
 

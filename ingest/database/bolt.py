@@ -121,7 +121,7 @@ def write(
     Raises:
         StoreError: the server refused, was lost, or counted something else.
     """
-    writer = _Writer(database, tables, number, node, expected.total, progress)
+    writer = _BoltWriter(database, tables, number, node, expected.total, progress)
     writer.write(properties)
     if writer.done != expected.total:
         raise StoreError(
@@ -130,7 +130,7 @@ def write(
         )
 
 
-class _Writer:
+class _BoltWriter:
     """One dump on its way, counted."""
 
     def __init__(

@@ -61,7 +61,7 @@ def write_import_files(
     Returns:
         The importer's arguments; the paths in them start in ``folder``.
     """
-    writer = _Writer(folder, dumps, progress)
+    writer = _FolderWriter(folder, dumps, progress)
     for entry in LABELS:
         writer.add_label(entry)
     for relation in RELATIONSHIPS:
@@ -79,7 +79,7 @@ def write_import_files(
     ]
 
 
-class _Writer:
+class _FolderWriter:
     def __init__(
         self, folder: Path, dumps: Sequence[DumpToImport], progress: Progress
     ) -> None:

@@ -31,8 +31,8 @@ from ingest.readers.clrprofiler.scan import (
     OFFSET,
     STATES,
     STATIC,
-    Room,
-    room_for,
+    LogBuffers,
+    buffers_for,
     scan,
 )
 from ingest.readers.shared.columns import ObjectColumns
@@ -133,8 +133,8 @@ class LogScanner:
     _state: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(STATES, np.int64)
     )
-    _room: Room | None = None
-    _room_bytes: int = 0
+    _buffers: LogBuffers | None = None
+    _buffer_bytes: int = 0
     _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     _bound_count: int = 0
     _event_count: int = 0
@@ -168,7 +168,7 @@ class LogScanner:
     def column(self, name: str) -> NDArray[Any]:
         """A column of the log; once only, unless all dumps are read."""
         if name not in self._parts:
-            return getattr(room_for(0), name)[:0].copy()  # type: ignore[no-any-return]
+            return getattr(buffers_for(0), name)[:0].copy()  # type: ignore[no-any-return]
         joined = np.concatenate(self._parts.pop(name))
         if self.selection is Selection.ALL:
             self._parts[name] = [joined]
@@ -186,16 +186,16 @@ class LogScanner:
             at = cut
 
     def _take(self, text: bytes, counter: IrregularityCounter) -> None:
-        room = self._room_for(len(text))
+        buffers = self._buffers_for(len(text))
         used = np.zeros(13, np.int64)
-        scan(np.frombuffer(text, np.uint8), self._state, room, self.book, used)
+        scan(np.frombuffer(text, np.uint8), self._state, buffers, self.book, used)
         n, e, r, q, v, a, k, f, g, b, t, d, nulls = used.tolist()
-        self._split(room, room.dump[:d].tolist(), RowCounts(n, e, r, q, nulls))
-        room.event[:g, 6] += self._bound_count
+        self._split(buffers, buffers.dump[:d].tolist(), RowCounts(n, e, r, q, nulls))
+        buffers.event[:g, 6] += self._bound_count
         self._bound_count += b
         if self._event_count + g > MOST_EVENTS:
             over = max(self._event_count, MOST_EVENTS) - self._event_count
-            line = int(room.event[over, 1])
+            line = int(buffers.event[over, 1])
             counter.add("too_many_collections", g - over, line, None)
             self._event_count += g - over
             g, b = over, b if over else 0
@@ -214,9 +214,9 @@ class LogScanner:
         ):
             if rows:
                 self._parts.setdefault(name, []).append(
-                    getattr(room, name)[:rows].copy()
+                    getattr(buffers, name)[:rows].copy()
                 )
-        for kind, start, end, line, dumps in room.text[:t].tolist():
+        for kind, start, end, line, dumps in buffers.text[:t].tolist():
             if not self._name(kind, text[start:end], line, max(dumps - 1, 0), counter):
                 counter.add("malformed_record", 1, line, None)
 
@@ -243,28 +243,30 @@ class LogScanner:
             counter.add("conflicting_type", 1, line, None)
         return True
 
-    def _room_for(self, size_bytes: int) -> Room:
-        """Room that is kept: pages that are touched once need not be again."""
+    def _buffers_for(self, size_bytes: int) -> LogBuffers:
+        """LogBuffers that is kept: pages that are touched once need not be again."""
         if size_bytes > _STEP_BYTES:
-            return room_for(size_bytes)
-        if self._room is None or size_bytes > self._room_bytes:
+            return buffers_for(size_bytes)
+        if self._buffers is None or size_bytes > self._buffer_bytes:
             small = size_bytes <= _SMALL_BYTES
-            self._room_bytes = _SMALL_BYTES if small else _STEP_BYTES
-            self._room = None
-            self._room = room_for(self._room_bytes)
-        return self._room
+            self._buffer_bytes = _SMALL_BYTES if small else _STEP_BYTES
+            self._buffers = None
+            self._buffers = buffers_for(self._buffer_bytes)
+        return self._buffers
 
-    def _split(self, room: Room, begun: list[list[int]], upto: RowCounts) -> None:
+    def _split(
+        self, buffers: LogBuffers, begun: list[list[int]], upto: RowCounts
+    ) -> None:
         """Put the rows of a piece to the dumps they belong to."""
         before = RowCounts()
         for line, offset, epoch, n, e, r, q, a, nulls, last_epoch in begun:
             here = RowCounts(n, e, r, q, nulls)
-            self._put(room, before, here)
+            self._put(buffers, before, here)
             if self.dumps:
                 self.dumps[-1].last_epoch = last_epoch
             self._begin(line, offset, epoch, self._allocation_count + a)
             before = here
-        self._put(room, before, upto)
+        self._put(buffers, before, upto)
         if self.dumps:
             self.dumps[-1].last_epoch = int(self._state[LAST_EPOCH])
         assert len(self.dumps) == self._state[DUMPS]
@@ -284,7 +286,7 @@ class LogScanner:
             begun.pieces = []
         self.dumps.append(begun)
 
-    def _put(self, room: Room, begin: RowCounts, end: RowCounts) -> None:
+    def _put(self, buffers: LogBuffers, begin: RowCounts, end: RowCounts) -> None:
         """Put rows to the last dump; before the first one there are none."""
         if not self.dumps:
             return
@@ -294,14 +296,14 @@ class LogScanner:
         if dump.pieces is None:
             return
         if end.objects > begin.objects or not dump.pieces:
-            dump.pieces.append(_objects(room, begin, end))
+            dump.pieces.append(_objects(buffers, begin, end))
         for names, first, last in (
             (_ROOT, begin.roots, end.roots),
             (("plain_root_id",), begin.plain, end.plain),
         ):
             for name in names:
                 if last > first or name not in dump.roots:
-                    column = getattr(room, name)[first:last].copy()
+                    column = getattr(buffers, name)[first:last].copy()
                     dump.roots.setdefault(name, []).append(column)
 
     def chosen(self, *, cut: bool) -> LoggedDump | None:
@@ -349,15 +351,15 @@ class LogScanner:
         return f"heap dump {self.wanted} {what}; --part takes one of: {listed}"
 
 
-def _objects(room: Room, begin: RowCounts, end: RowCounts) -> ObjectColumns:
+def _objects(buffers: LogBuffers, begin: RowCounts, end: RowCounts) -> ObjectColumns:
     """The objects of a scan from ``begin`` to ``end``."""
     rows = slice(begin.objects, end.objects)
     references = slice(begin.references, end.references)
     return ObjectColumns(
-        id=room.object_id[rows].copy(),
-        type_id=room.object_type_id[rows].copy(),
-        size_bytes=room.object_size_bytes[rows].copy(),
-        ref_count=room.object_ref_count[rows].copy(),
-        ref_id=[room.reference_id[references].copy()],
-        line=room.object_line[rows].copy(),
+        id=buffers.object_id[rows].copy(),
+        type_id=buffers.object_type_id[rows].copy(),
+        size_bytes=buffers.object_size_bytes[rows].copy(),
+        ref_count=buffers.object_ref_count[rows].copy(),
+        ref_id=[buffers.reference_id[references].copy()],
+        line=buffers.object_line[rows].copy(),
     )

@@ -88,7 +88,7 @@ STACK = 1
 LONGEST_CLOCK_MS = 1 << 40
 
 
-class Room(NamedTuple):
+class LogBuffers(NamedTuple):
     """Where a scan writes its columns; the shortest records bound their rows.
 
     Attributes:
@@ -145,11 +145,11 @@ class Room(NamedTuple):
     dump: Longs
 
 
-def room_for(size_bytes: int) -> Room:
-    """Room for any text of ``size_bytes``; pages that are not used cost nothing."""
+def buffers_for(size_bytes: int) -> LogBuffers:
+    """Buffers for any text of ``size_bytes``; pages that are not used cost nothing."""
     halves, quarters = size_bytes // 2 + 2, size_bytes // 4 + 2
     sixths, eighths = size_bytes // 6 + 2, size_bytes // 8 + 2
-    return Room(
+    return LogBuffers(
         object_id=np.empty(eighths, np.uint64),  # "o 1 1 1"
         object_type_id=np.empty(eighths, np.uint64),
         object_size_bytes=np.empty(eighths, np.int64),
@@ -178,13 +178,15 @@ def room_for(size_bytes: int) -> Room:
 
 
 @kernel
-def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> None:
+def scan(
+    data: Bytes, state: Longs, buffers: LogBuffers, book: Longs, used: Longs
+) -> None:
     """Scan whole lines.
 
     Args:
         data: uint8 (B,), ends at a line end.
         state: int64 (9,): see above.
-        room: Where to.
+        buffers: Where to.
         book: int64 (kinds, 3): count, first line, first byte offset.
         used: int64 (13,). Filled with the rows used: objects, references, roots,
             plain roots, ranges, allocations, stacks, frames, events, bounds, texts,
@@ -215,7 +217,7 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                 or state[IS_OVER]
                 or (not is_object and state[HAS_OBJECT])
             ):
-                dumps = room.dump
+                dumps = buffers.dump
                 dumps[d, 0] = line
                 dumps[d, 1] = base + start
                 dumps[d, 2] = state[EPOCH]
@@ -252,10 +254,10 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                         size = np.uint64(1 << 32) - size
                     else:
                         size = np.uint64(0)
-                room.object_id[n] = first
-                room.object_type_id[n] = kind
-                room.object_size_bytes[n] = np.int64(size)
-                room.object_line[n] = line
+                buffers.object_id[n] = first
+                buffers.object_type_id[n] = kind
+                buffers.object_size_bytes[n] = np.int64(size)
+                buffers.object_line[n] = line
                 before = e
                 while True:
                     target, how, p = number(data, p, end)
@@ -266,9 +268,9 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                     elif target == 0:
                         nulls += 1
                     else:
-                        room.reference_id[e] = target
+                        buffers.reference_id[e] = target
                         e += 1
-                room.object_ref_count[n] = e - before
+                buffers.object_ref_count[n] = e - before
                 n += 1
         elif letter == 0x65:  # e: a root
             first, how, p = number(data, p, end)
@@ -286,12 +288,12 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                     kind = np.uint64(0)
                 if flags > np.uint64(KNOWN_FLAGS):
                     note(book, UNKNOWN_ROOT_FLAGS, line, base + start)
-                room.root_id[r] = first
-                room.root_kind[r] = kind
-                room.root_flags[r] = flags & np.uint64(KNOWN_FLAGS)
-                room.root_place[r] = place
-                room.root_named[r] = kind == np.uint64(STACK) and how == DECIMAL
-                room.root_line[r] = line
+                buffers.root_id[r] = first
+                buffers.root_kind[r] = kind
+                buffers.root_flags[r] = flags & np.uint64(KNOWN_FLAGS)
+                buffers.root_place[r] = place
+                buffers.root_named[r] = kind == np.uint64(STACK) and how == DECIMAL
+                buffers.root_line[r] = line
                 r += 1
         elif letter == 0x72:  # r: roots without kinds
             while True:
@@ -301,7 +303,7 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                 if how == BAD:
                     note(book, MALFORMED_REFERENCE, line, base + p)
                 elif first != 0:
-                    room.plain_root_id[q] = first
+                    buffers.plain_root_id[q] = first
                     q += 1
         elif letter == 0x75 or letter == 0x76:  # u, v: what outlives
             old, how, p = number(data, p, end)
@@ -318,10 +320,10 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
             ):
                 note(book, MALFORMED_RANGE, line, base + start)
             elif length > 0:
-                room.range[v, 0] = old
-                room.range[v, 1] = new
-                room.range[v, 2] = length
-                room.range_epoch[v] = state[EPOCH]
+                buffers.range[v, 0] = old
+                buffers.range[v, 1] = new
+                buffers.range[v, 2] = length
+                buffers.range_epoch[v] = state[EPOCH]
                 v += 1
         elif letter == 0x21 or letter == 0x61:  # !, a: an allocation
             if state[HAS_FUNCTION]:
@@ -335,10 +337,10 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                 if not good or not is_number(how):
                     note(book, MALFORMED_RECORD, line, base + start)
                 else:
-                    room.allocation[a, 0] = first
-                    room.allocation[a, 1] = site
-                    room.allocation_at[a, 0] = state[EPOCH]
-                    room.allocation_at[a, 1] = state[CLOCK]
+                    buffers.allocation[a, 0] = first
+                    buffers.allocation[a, 1] = site
+                    buffers.allocation_at[a, 0] = state[EPOCH]
+                    buffers.allocation_at[a, 1] = state[CLOCK]
                     a += 1
         elif letter == 0x6E or (
             letter == 0x73 and not is_hexadecimal(data, p, end)
@@ -370,12 +372,12 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                         if how == BAD:
                             note(book, MALFORMED_REFERENCE, line, base + p)
                         else:
-                            room.frame[f] = frame
+                            buffers.frame[f] = frame
                             f += 1
-                    room.stack[k, 0] = ident
-                    room.stack[k, 1] = other
-                    room.stack_count[k, 0] = flags >> np.uint64(2)
-                    room.stack_count[k, 1] = f - before
+                    buffers.stack[k, 0] = ident
+                    buffers.stack[k, 1] = other
+                    buffers.stack_count[k, 0] = flags >> np.uint64(2)
+                    buffers.stack_count[k, 1] = f - before
                     k += 1
         elif letter == 0x69:  # i: the clock
             value, how, p = number(data, p, end)
@@ -384,7 +386,7 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
             else:
                 state[CLOCK] = np.int64(value)
         elif letter == 0x62 or letter == 0x67:  # b, g: a collection
-            events = room.event
+            events = buffers.event
             events[g, 0] = BOUNDS if letter == 0x62 else COUNTS
             events[g, 1] = line
             events[g, 2] = state[CLOCK]
@@ -406,10 +408,10 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
                     if not good or not is_number(how):
                         note(book, MALFORMED_RANGE, line, base + start)
                         break
-                    room.bound[b, 0] = first
-                    room.bound[b, 1] = length
-                    room.bound[b, 2] = reserved
-                    room.bound[b, 3] = generation
+                    buffers.bound[b, 0] = first
+                    buffers.bound[b, 1] = length
+                    buffers.bound[b, 2] = reserved
+                    buffers.bound[b, 3] = generation
                     b += 1
             events[g, 7] = b - events[g, 6]
             if events[g, 3] == UNTOLD:
@@ -438,7 +440,7 @@ def scan(data: Bytes, state: Longs, room: Room, book: Longs, used: Longs) -> Non
             if p >= end or CLASS[data[p]] == END:
                 note(book, MALFORMED_RECORD, line, base + start)
             else:
-                texts = room.text
+                texts = buffers.text
                 texts[t, 0] = kind_of
                 texts[t, 1] = p
                 while p < end and CLASS[data[p]] != END:

@@ -19,8 +19,8 @@ from ingest.readers.dart.scan import (
     OBJECTS,
     REFERENCES,
     VALUES,
-    Room,
-    room_for,
+    RecordBuffers,
+    buffers_for,
     scan,
     ulebs,
 )
@@ -106,7 +106,7 @@ def _classes(feed: Feed) -> SnapshotClasses:
 
 @dataclass(slots=True)
 class _Piece:
-    """What one scan has found, copied out of its room."""
+    """What one scan has found, copied out of its buffers."""
 
     class_index: NDArray[np.int32]
     size_bytes: NDArray[np.int64]
@@ -140,19 +140,19 @@ def _objects(
     signed = classes.signed_integers()
     pieces: list[_Piece] = []
     counts = np.zeros(5, np.int64)
-    room = room_for(_SMALLEST_WINDOW_BYTES)
+    buffers = buffers_for(_SMALLEST_WINDOW_BYTES)
     done = 0
     while done < highest:
         data = np.frombuffer(feed.data, np.uint8)
-        if 4 * len(room.class_index) < len(data) + 4:
-            room = room_for(len(data))
+        if 4 * len(buffers.class_index) < len(data) + 4:
+            buffers = buffers_for(len(data))
         feed.position = scan(
-            data, feed.position, signed, highest - done, highest, room, counts
+            data, feed.position, signed, highest - done, highest, buffers, counts
         )
         if counts[FAULT]:
             raise feed.malformed(FAULTS[counts[FAULT]])
         if counts[OBJECTS]:
-            piece = _piece(room, counts)
+            piece = _piece(buffers, counts)
             piece.value_object += np.int32(done)
             pieces.append(piece)
             done += int(counts[OBJECTS])
@@ -164,11 +164,11 @@ def _objects(
     return _together(pieces, claimed)
 
 
-def _piece(room: Room, counts: NDArray[np.int64]) -> _Piece:
+def _piece(buffers: RecordBuffers, counts: NDArray[np.int64]) -> _Piece:
     return _Piece(
         **{
             name: column[: counts[_ROWS.get(name, OBJECTS)]].copy()
-            for name, column in room._asdict().items()
+            for name, column in buffers._asdict().items()
         }
     )
 

@@ -49,7 +49,7 @@ _K_INTEGER, _K_DOUBLE = ValueKind.INTEGER, ValueKind.DOUBLE
 _K_BOOLEAN = ValueKind.BOOLEAN
 
 
-class Room(NamedTuple):
+class RecordBuffers(NamedTuple):
     """Where a scan writes its columns; the shortest records bound their rows.
 
     Attributes:
@@ -75,10 +75,10 @@ class Room(NamedTuple):
     content: Bytes
 
 
-def room_for(size: int) -> Room:
-    """Room for all that ``size`` bytes can hold."""
+def buffers_for(size: int) -> RecordBuffers:
+    """RecordBuffers for all that ``size`` bytes can hold."""
     rows = size // _LEAST_RECORD_BYTES + 1
-    return Room(
+    return RecordBuffers(
         np.empty(rows, np.int32),
         np.empty(rows, np.int64),
         np.empty(rows, np.int32),
@@ -134,16 +134,102 @@ def _skip_value(data: Bytes, p: int, end: int, tag: int, kept: Longs) -> int:
 
 
 @kernel
+def _fixed_value(
+    data: Bytes, position: int, end: int, tag: int, is_signed: bool
+) -> tuple[Number, int, int, int]:
+    """A number or a boolean: (its bits, `ValueKind`, bytes, where it ends)."""
+    bits = np.uint64(0)
+    if tag == BOOL:
+        bits, position = uleb(data, position, end)
+        return bits, _K_BOOLEAN, 1, position
+    if tag == INT:
+        if is_signed:
+            bits, position = _sleb(data, position, end)
+        else:
+            bits, position = uleb(data, position, end)
+        return bits, _K_INTEGER, 8, position
+    if position + 8 > end:
+        return bits, _K_DOUBLE, 8, CUT
+    for i in range(8):
+        bits |= np.uint64(data[position + i]) << np.uint64(8 * i)
+    return bits, _K_DOUBLE, 8, position + 8
+
+
+@kernel
+def _references(
+    data: Bytes,
+    position: int,
+    end: int,
+    highest_id: int,
+    ref_id: Ints,
+    stored: int,
+) -> tuple[Number, int, int]:
+    """Read an object's references: (how many, a fault, where they end)."""
+    count, position = uleb(data, position, end)
+    if position < 0:
+        return 0, 0, position
+    if count > np.uint64(_MAX_COUNT):
+        return 0, _COUNT, position
+    if count > np.uint64(end - position):
+        return 0, 0, CUT
+    for i in range(np.int64(count)):
+        target, position = uleb(data, position, end)
+        if position < 0:
+            return 0, 0, position
+        if target > np.uint64(highest_id):
+            return 0, _TARGET, position
+        ref_id[stored + i] = np.int32(target)
+    return np.int64(count), 0, position
+
+
+@kernel
+def _store_value(
+    data: Bytes, bits: Number, width: int, kept: Longs, content: Bytes, stored: int
+) -> int:
+    """Store a value of ``width`` bytes, or a text if that is 0; returns its end."""
+    for i in range(width):
+        content[stored + i] = np.uint8((bits >> np.uint64(8 * i)) & np.uint64(0xFF))
+    if width:
+        return stored + width
+    for i in range(kept[1], kept[2]):
+        content[stored] = data[i]
+        stored += 1
+    return stored
+
+
+@kernel
+def _head(
+    data: Bytes, position: int, end: int, class_count: int
+) -> tuple[Number, Number, Number, int, int]:
+    """Begin of a record: (class, size, tag of the data, a fault, where it ends)."""
+    none = np.uint64(0)
+    kind, position = uleb(data, position, end)
+    if position < 0:
+        return none, none, none, 0, position
+    if kind == 0 or kind > np.uint64(class_count):
+        return none, none, none, _CLASS, position
+    size, position = uleb(data, position, end)
+    if position < 0:
+        return none, none, none, 0, position
+    if size > np.uint64(MAX_SIZE_BYTES):
+        return none, none, none, _SIZE, position
+    tag, position = uleb(data, position, end)
+    if position >= 0 and tag > np.uint64(NAME):
+        return none, none, none, _TAG, position
+    return kind, size, tag, 0, position
+
+
+@kernel
 def scan(
     data: Bytes,
     begin: int,
     signed_class: Bools,
     objects_left: int,
     highest_id: int,
-    room: Room,
+    buffers: RecordBuffers,
     counts: Longs,
 ) -> int:
-    """Read whole records from ``begin`` on, as many as there are.
+    """Read complete records from ``begin`` on, as many as there are.
 
     Args:
         data: The window.
@@ -151,118 +237,60 @@ def scan(
         signed_class: Bool (C,). Classes whose integers are signed LEB128.
         objects_left: How many records there may still be.
         highest_id: The highest id that a reference may have.
-        room: `room_for` this window.
+        buffers: `buffers_for` this window.
         counts: int64 (5,): rows of each kind written, and the fault met, an index
             of `FAULTS`; all zero when called.
 
     Returns:
-        Where the first record stands that is not whole, or is at fault.
+        Where the first record starts that is incomplete, or at fault.
     """
     end = len(data)
-    at = p = begin
-    n = e = v = b = 0
+    at = position = begin
+    objects = references = values = stored = fault = 0
     kept = np.zeros(3, np.int64)
-    fault = 0
-    while n < objects_left:
-        kind, p = uleb(data, at, end)
-        if p < 0:
+    while objects < objects_left:
+        kind, size, tag, fault, position = _head(data, at, end, len(signed_class))
+        if position < 0 or fault:
             break
-        if kind == 0 or kind > np.uint64(len(signed_class)):
-            fault = _CLASS
-            break
-        size, p = uleb(data, p, end)
-        if p < 0:
-            break
-        if size > np.uint64(MAX_SIZE_BYTES):
-            fault = _SIZE
-            break
-        tag, p = uleb(data, p, end)
-        if p < 0:
-            break
-        if tag > np.uint64(NAME):
-            fault = _TAG
-            break
-        length = -1
-        value_kind = -1
+        length, value_kind, width = -1, -1, 0
         bits = np.uint64(0)
-        width = 0
-        if tag in (LENGTH, BOOL):
-            bits, p = uleb(data, p, end)
-            if p < 0:
-                break
-            if tag == BOOL:
-                value_kind, width = _K_BOOLEAN, 1
-            else:
-                length = int(min(bits, np.uint64(MAX_SIZE_BYTES)))
-        elif tag == INT:
-            if signed_class[kind - np.uint64(1)]:
-                bits, p = _sleb(data, p, end)
-            else:
-                bits, p = uleb(data, p, end)
-            if p < 0:
-                break
-            value_kind, width = _K_INTEGER, 8
-        elif tag == DOUBLE:
-            if p + 8 > end:
-                p = CUT
-                break
-            for i in range(8):
-                bits |= np.uint64(data[p + i]) << np.uint64(8 * i)
-            p += 8
-            value_kind, width = _K_DOUBLE, 8
+        if tag == LENGTH:
+            bits, position = uleb(data, position, end)
+            length = int(min(bits, np.uint64(MAX_SIZE_BYTES)))
+        elif tag in (BOOL, INT, DOUBLE):
+            bits, value_kind, width, position = _fixed_value(
+                data, position, end, int(tag), signed_class[kind - np.uint64(1)]
+            )
         elif tag >= LATIN1:
-            p = _skip_value(data, p, end, int(tag), kept)
-            if p < 0:
-                break
+            position = _skip_value(data, position, end, int(tag), kept)
             value_kind = _K_NAME
             if tag != NAME:
                 value_kind = _K_LATIN1 if tag == LATIN1 else _K_UTF16
                 length = kept[0]
-        many, p = uleb(data, p, end)
-        if p < 0:
+        if position < 0:
             break
-        if many > np.uint64(_MAX_COUNT):
-            fault = _COUNT
-            break
-        if many > np.uint64(end - p):
-            p = CUT
-            break
-        for i in range(np.int64(many)):
-            target, p = uleb(data, p, end)
-            if p < 0:
-                break
-            if target > np.uint64(highest_id):
-                fault = _TARGET
-                break
-            room.ref_id[e + i] = np.int32(target)
-        if p < 0 or fault:
+        many, fault, position = _references(
+            data, position, end, highest_id, buffers.ref_id, references
+        )
+        if position < 0 or fault:
             break
         if value_kind >= 0:
-            if width:
-                for i in range(width):
-                    room.content[b + i] = np.uint8(
-                        (bits >> np.uint64(8 * i)) & np.uint64(0xFF)
-                    )
-                b += width
-            else:
-                for i in range(kept[1], kept[2]):
-                    room.content[b] = data[i]
-                    b += 1
-            room.value_object[v] = n
-            room.value_kind[v] = value_kind
-            room.value_end[v] = b
-            v += 1
-        room.class_index[n] = np.int32(kind) - 1
-        room.size_bytes[n] = np.int64(size)
-        room.length[n] = length
-        room.ref_count[n] = np.int32(many)
-        e += int(many)
-        n += 1
-        at = p
-    if n < objects_left and fault == 0 and p < CUT:
-        fault = _LONG if p == LONG else _TEXT
-    counts[OBJECTS], counts[REFERENCES] = n, e
-    counts[VALUES], counts[BYTES], counts[FAULT] = v, b, fault
+            stored = _store_value(data, bits, width, kept, buffers.content, stored)
+            buffers.value_object[values] = objects
+            buffers.value_kind[values] = value_kind
+            buffers.value_end[values] = stored
+            values += 1
+        buffers.class_index[objects] = np.int32(kind) - 1
+        buffers.size_bytes[objects] = np.int64(size)
+        buffers.length[objects] = length
+        buffers.ref_count[objects] = np.int32(many)
+        references += many
+        objects += 1
+        at = position
+    if objects < objects_left and fault == 0 and position < CUT:
+        fault = _LONG if position == LONG else _TEXT
+    counts[OBJECTS], counts[REFERENCES] = objects, references
+    counts[VALUES], counts[BYTES], counts[FAULT] = values, stored, fault
     return at
 
 

@@ -34,7 +34,7 @@ _WHOLE_BYTES = 44
 """Of a header that is not compressed, up to the ids of activities."""
 
 
-class Room(NamedTuple):
+class EventBuffers(NamedTuple):
     """Where a scan writes its columns.
 
     Attributes:
@@ -54,9 +54,9 @@ class Room(NamedTuple):
     size: Longs
 
 
-def room() -> Room:
-    """Room for `MOST_ROWS` events."""
-    return Room(
+def event_buffers() -> EventBuffers:
+    """Buffers for `MOST_ROWS` events."""
+    return EventBuffers(
         np.empty(MOST_ROWS, np.uint64),
         np.empty(MOST_ROWS, np.uint64),
         np.empty(MOST_ROWS, np.uint64),
@@ -76,9 +76,9 @@ def _fixed(data: Bytes, p: int, size: int) -> Number:
 
 @kernel
 def scan_compressed(
-    data: Bytes, begin: int, labels: bool, state: Ids, rows: Room
+    data: Bytes, begin: int, labels: bool, state: Ids, rows: EventBuffers
 ) -> tuple[int, int, int]:
-    """Read whole events from ``begin`` on, as many as there is room for.
+    """Read whole events from ``begin`` on, as many as fit into the buffers.
 
     Args:
         data: The block.
@@ -158,7 +158,7 @@ def scan_compressed(
 
 @kernel
 def scan_whole(
-    data: Bytes, begin: int, labels: bool, shift: int, rows: Room
+    data: Bytes, begin: int, labels: bool, shift: int, rows: EventBuffers
 ) -> tuple[int, int, int]:
     """The same where headers are not compressed.
 

@@ -22,8 +22,8 @@ from ingest.readers.dotnet.event_blocks import BlockKind, Blocks, cut_inside, in
 from ingest.readers.dotnet.event_scan import (
     FAULTS,
     STATE_ROWS,
-    Room,
-    room,
+    EventBuffers,
+    event_buffers,
     scan_compressed,
     scan_whole,
 )
@@ -49,14 +49,14 @@ _SEQUENCE_POINT, _SEQUENCE_POINT_6 = Struct("<Qi"), Struct("<QII")
 _SEQUENCE_OF = Struct("<QI")
 
 
-class Kind(NamedTuple):
+class EventKind(NamedTuple):
     """What kind of event one is: who writes it, and its number there."""
 
     provider: str
     number: int
 
 
-_UNKNOWN = Kind("", 0)
+_UNKNOWN = EventKind("", 0)
 
 
 class Event(NamedTuple):
@@ -72,7 +72,7 @@ class Event(NamedTuple):
         decoded: What a caller of `EventStream.events` has made of the payload.
     """
 
-    kind: Kind
+    kind: EventKind
     ticks: int
     thread: int
     process: int
@@ -108,16 +108,16 @@ class EventStream:
         trace: What the stream tells of itself.
     """
 
-    def __init__(self, feed: Feed, wanted: Callable[[Kind], bool]) -> None:
+    def __init__(self, feed: Feed, wanted: Callable[[EventKind], bool]) -> None:
         self._blocks = Blocks(feed)
         self._name = feed.name
         self._wanted = wanted
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: dict[int, EventKind] = {}
         self._wanted_ids: set[int] = set()
         self._processes: dict[int, int] = {}
         self._last: dict[int, tuple[int, int]] = {}
         self._gaps: list[Gaps] = []
-        self._room = room()
+        self._buffers = event_buffers()
         self.trace: Trace = self._blocks.trace
 
     @property
@@ -194,10 +194,12 @@ class EventStream:
         at, fault = header, 0
         while at < len(data) and not fault:
             if flags & _COMPRESSED:
-                many, at, fault = scan_compressed(data, at, is_6, state, self._room)
+                many, at, fault = scan_compressed(data, at, is_6, state, self._buffers)
             else:
-                many, at, fault = scan_whole(data, at, is_6, block.offset, self._room)
-            rows = Room._make(column[:many] for column in self._room)
+                many, at, fault = scan_whole(
+                    data, at, is_6, block.offset, self._buffers
+                )
+            rows = EventBuffers._make(column[:many] for column in self._buffers)
             if not every:
                 self._number(rows)
             yield from self._picked(block, rows, every=every)
@@ -208,7 +210,9 @@ class EventStream:
                 offset=block.offset + at,
             )
 
-    def _picked(self, block: Block, rows: Room, *, every: bool) -> Iterator[Event]:
+    def _picked(
+        self, block: Block, rows: EventBuffers, *, every: bool
+    ) -> Iterator[Event]:
         if every:
             picked = np.arange(len(rows.begin))
         else:
@@ -235,7 +239,7 @@ class EventStream:
                 block.offset + begin,
             )
 
-    def _number(self, rows: Room) -> None:
+    def _number(self, rows: EventBuffers) -> None:
         """Look for gaps in the numbers that threads give to their events."""
         at = np.flatnonzero(rows.metadata) if self.trace.version < 6 else slice(None)
         thread, sequence, ticks = rows.thread[at], rows.sequence[at], rows.ticks[at]
@@ -269,7 +273,7 @@ class EventStream:
             self._gaps.append(Gaps(*(np.array([v], d) for v, d in columns)))
             self._last[thread] = sequence, ticks
 
-    def _know(self, number: int, kind: Kind) -> None:
+    def _know(self, number: int, kind: EventKind) -> None:
         self._kinds[number] = kind
         self._wanted_ids.discard(number)
         if self._wanted(kind):
@@ -285,7 +289,7 @@ class EventStream:
         try:
             number = I32.unpack_from(data, 0)[0]
             provider, at = utf16z(data, I32.size)
-            kind = Kind(provider, I32.unpack_from(data, at)[0])
+            kind = EventKind(provider, I32.unpack_from(data, at)[0])
         except (ValueError, struct.error) as error:
             raise MalformedDump(
                 "a kind of event is not told; get the file again",
@@ -300,7 +304,7 @@ class EventStream:
         while feed.position < len(feed.data):
             end = feed.number(U16) + feed.position
             number, provider = feed.uleb(), feed.text(_LONGEST_TEXT_BYTES)
-            self._know(number, Kind(provider, feed.uleb()))
+            self._know(number, EventKind(provider, feed.uleb()))
             feed.position = max(end, feed.position)
 
     def _threads(self, feed: Feed) -> None:

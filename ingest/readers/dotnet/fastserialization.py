@@ -51,7 +51,7 @@ class Tag(IntEnum):
     BLOB = 14
 
 
-class Kind(NamedTuple):
+class StoredType(NamedTuple):
     """The type of an object."""
 
     name: str
@@ -69,7 +69,7 @@ class Archive:
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: dict[int, StoredType] = {}
         self._objects: dict[int, object] = {}
         self._open: set[int] = set()
         self._forward = self._forward_table()
@@ -129,7 +129,7 @@ class Archive:
             wide += unit.to_bytes(2, "little")
         return wide.decode("utf-16-le", "replace")
 
-    def read(self, name: str, fields: Callable[[Kind], T]) -> T | None:
+    def read(self, name: str, fields: Callable[[StoredType], T]) -> T | None:
         """The next object, which is of type ``name``, or null.
 
         Args:
@@ -158,7 +158,7 @@ class Archive:
         self._objects[at] = read
         return read
 
-    def begin(self, name: str) -> Kind:
+    def begin(self, name: str) -> StoredType:
         """The type of the object that begins here, which is called ``name``.
 
         Raises:
@@ -175,7 +175,7 @@ class Archive:
         return kind
 
     def _referred(
-        self, target: int, name: str, fields: Callable[[Kind], T]
+        self, target: int, name: str, fields: Callable[[StoredType], T]
     ) -> T | None:
         """The object at ``target``, read only once."""
         feed = self.feed
@@ -218,7 +218,7 @@ class Archive:
             raise feed.malformed(f"a region that begins here ends at byte {end:,}")
         return end
 
-    def _kind(self) -> Kind:
+    def _kind(self) -> StoredType:
         """The next type, or the one that is referred to."""
         feed = self.feed
         at, tag = feed.position, self.tag()
@@ -233,7 +233,7 @@ class Archive:
         name = self.text()
         if self.tag() != Tag.END:
             raise feed.malformed("a type does not end where it should")
-        self._kinds[at] = kind = Kind(name or "", version, least_reader)
+        self._kinds[at] = kind = StoredType(name or "", version, least_reader)
         return kind
 
     def tagged(self, tag: Tag) -> bool:

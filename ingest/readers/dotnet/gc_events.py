@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.errors import MalformedDump
-from ingest.readers.dotnet.event_stream import Kind
+from ingest.readers.dotnet.event_stream import EventKind
 from ingest.readers.shared.binary import U32, utf16z
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ _OF_THREAD = 1
 _CCW_BYTES = (44, 48)
 
 
-def wanted(kind: Kind) -> bool:
+def wanted(kind: EventKind) -> bool:
     """Whether an event is one of those that `Payloads` reads."""
     return kind.provider == PROVIDER and kind.number in _NUMBERS
 

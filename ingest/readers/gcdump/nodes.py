@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Bytes, Ints, Longs, Number
-    from ingest.readers.dotnet.fastserialization import Archive, Kind
+    from ingest.readers.dotnet.fastserialization import Archive, StoredType
     from ingest.readers.shared.binary import Feed
 
 FAULTS = (
@@ -180,7 +180,7 @@ def _children(
     return 0
 
 
-def read_nodes(archive: Archive, kind: Kind) -> Nodes:
+def read_nodes(archive: Archive, kind: StoredType) -> Nodes:
     """The fields of a ``Graphs.MemoryGraph``.
 
     Raises:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
-    from ingest.readers.dotnet.fastserialization import Kind
+    from ingest.readers.dotnet.fastserialization import StoredType
     from ingest.readers.source import Source
 
 
@@ -52,7 +52,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     return assemble(nodes, about, fold=options.fold, counter=counter)
 
 
-def _check_version(feed: Feed, kind: Kind) -> None:
+def _check_version(feed: Feed, kind: StoredType) -> None:
     """Refuse what no reader of ours can read.
 
     Raises:
@@ -139,7 +139,7 @@ def _segments(archive: Archive, about: About) -> None:
             about.segments.append(segment)
 
 
-def _bounds(archive: Archive, kind: Kind) -> tuple[int, ...]:
+def _bounds(archive: Archive, kind: StoredType) -> tuple[int, ...]:
     """Start and end of a segment, and where its generations end; 0 for none."""
     layout = _SEGMENT if kind.version else _OLD_SEGMENT
     bounds = archive.feed.fixed(layout)

@@ -18,7 +18,7 @@ _PINNED, _WEAK = 1, 2
 
 
 @dataclass
-class _Writer:
+class _LineWriter:
     """Lines of a gclog, with ids handed out as the device's allocator would."""
 
     lines: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class _Writer:
 def example_gclog() -> str:
     """The dump's text, the same every time, with bare line feeds."""
     chance = random.Random(2007)
-    out = _Writer()
+    out = _LineWriter()
     out.lines.append("a 2 StarMiner.exe 763f9d2")
     game = out.reserve()
     font = out.object("Microsoft.Xna.Framework.Graphics.SpriteFont", 0x2C, 0)
@@ -70,7 +70,7 @@ def example_gclog() -> str:
     return "\n".join(out.lines) + "\n"
 
 
-def _level(out: _Writer, chance: random.Random, game: int, font: int) -> int:
+def _level(out: _LineWriter, chance: random.Random, game: int, font: int) -> int:
     """A level's screen with its texture, sprites and particles."""
     screen = out.reserve()
     pixels = out.object("System.Byte[]", chance.randrange(24, 40) * 1024)
@@ -94,7 +94,7 @@ def _level(out: _Writer, chance: random.Random, game: int, font: int) -> int:
     )
 
 
-def _event(out: _Writer, screens: list[int]) -> None:
+def _event(out: _LineWriter, screens: list[int]) -> None:
     """The static event that nobody unsubscribes from."""
     handler = "StarMiner.ScoreChangedEventHandler"
     delegates = [out.object(handler, 0x20, screen) for screen in screens]
@@ -103,7 +103,7 @@ def _event(out: _Writer, screens: list[int]) -> None:
     out.root(event, _STATIC, 0, "StarMiner.GameEvents")
 
 
-def _sound_cache(out: _Writer, chance: random.Random) -> None:
+def _sound_cache(out: _LineWriter, chance: random.Random) -> None:
     """A dictionary that is never emptied."""
     entries = []
     for _ in range(90):
@@ -121,7 +121,7 @@ def _sound_cache(out: _Writer, chance: random.Random) -> None:
     out.root(cache, _STATIC, 0, "StarMiner.Assets")
 
 
-def _game(out: _Writer, game: int, current: int, font: int) -> None:
+def _game(out: _LineWriter, game: int, current: int, font: int) -> None:
     """The running game: what the stack and the runtime hold."""
     services = out.object("Microsoft.Xna.Framework.GameServiceContainer", 0x14)
     screens = out.object("System.Object[]", 0x14, current)
@@ -138,7 +138,7 @@ def _game(out: _Writer, game: int, current: int, font: int) -> None:
     out.root(out.object("System.RuntimeType", 0x64, assembly), _RUNTIME)
 
 
-def _loose_ends(out: _Writer, chance: random.Random, screens: list[int]) -> None:
+def _loose_ends(out: _LineWriter, chance: random.Random, screens: list[int]) -> None:
     """Handles, finalizers, garbage, and what a real dump gets wrong."""
     for _ in range(8):
         buffer = out.object("System.Byte[]", 0x2000)
@@ -164,7 +164,7 @@ def _loose_ends(out: _Writer, chance: random.Random, screens: list[int]) -> None
     out.root(odd, _HANDLE)
 
 
-def _script_domain(out: _Writer) -> None:
+def _script_domain(out: _LineWriter) -> None:
     """A second application domain, with types of its own numbering."""
     out.types = {}
     out.lines.append("a 2 ScriptHost.dll 763fbf0")

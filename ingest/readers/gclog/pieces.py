@@ -23,8 +23,8 @@ from ingest.readers.gclog.scan import (
     OFFSET,
     SECTION,
     STATE,
-    Room,
-    room_for,
+    GclogBuffers,
+    buffers_for,
     scan,
 )
 from ingest.readers.shared.columns import ObjectColumns
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Longs
 
-_KEPT_ROOM_BYTES = 4 << 20
+_REUSED_BUFFER_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -142,45 +142,47 @@ class GclogScanner:
 
     def _scan(self, text: bytes, offset: int, before: tuple[int, int]) -> _Scan:
         """Scan one piece on a thread of its own."""
-        room = self._room(len(text))
+        buffers = self._buffers(len(text))
         state = np.array([0, *before, 0, offset], np.int64)
         book = np.zeros((len(KINDS), 3), np.int64)
-        n, e, t, r, v = scan(np.frombuffer(text, np.uint8), state, room, book)
+        used = np.zeros(5, np.int64)
+        scan(np.frombuffer(text, np.uint8), state, buffers, book, used)
+        objects, references, types, roots, events = used.tolist()
         return _Scan(
             GclogPiece(
                 ObjectColumns(
-                    id=room.object_id[:n].copy(),
-                    type_id=room.object_type_id[:n].copy(),
-                    size_bytes=room.object_size_bytes[:n].copy(),
-                    ref_count=room.object_ref_count[:n].copy(),
-                    ref_id=[room.reference_id[:e].copy()],
-                    scope=room.object_section[:n].copy(),
-                    line=room.object_line[:n].copy(),
+                    id=buffers.object_id[:objects].copy(),
+                    type_id=buffers.object_type_id[:objects].copy(),
+                    size_bytes=buffers.object_size_bytes[:objects].copy(),
+                    ref_count=buffers.object_ref_count[:objects].copy(),
+                    ref_id=[buffers.reference_id[:references].copy()],
+                    scope=buffers.object_section[:objects].copy(),
+                    line=buffers.object_line[:objects].copy(),
                 ),
-                room.root[:r].copy(),
-                room.root_line[:r].copy(),
+                buffers.root[:roots].copy(),
+                buffers.root_line[:roots].copy(),
             ),
             [
                 (id_bits % 2**64, section, text[start:end], line)
-                for id_bits, section, start, end, line in room.type[:t].tolist()
+                for id_bits, section, start, end, line in buffers.type[:types].tolist()
             ],
             [
                 (kind, section, text[start:end], line)
-                for kind, start, end, line, section in room.event[:v].tolist()
+                for kind, start, end, line, section in buffers.event[:events].tolist()
             ],
             before,
             state,
             book,
         )
 
-    def _room(self, size_bytes: int) -> Room:
-        """This thread's room: pages that are touched once need not be again."""
-        if size_bytes > _KEPT_ROOM_BYTES:
-            return room_for(size_bytes)
-        kept: Room | None = getattr(self._own, "room", None)
-        if kept is None:
-            kept = self._own.room = room_for(_KEPT_ROOM_BYTES)
-        return kept
+    def _buffers(self, size_bytes: int) -> GclogBuffers:
+        """This thread's buffers: pages that are touched once are reused."""
+        if size_bytes > _REUSED_BUFFER_BYTES:
+            return buffers_for(size_bytes)
+        reused: GclogBuffers | None = getattr(self._own, "buffers", None)
+        if reused is None:
+            reused = self._own.buffers = buffers_for(_REUSED_BUFFER_BYTES)
+        return reused
 
     def _take(self, text: bytes, offset: int, future: Future[_Scan]) -> GclogPiece:
         """Put the next piece behind those before it."""

@@ -1,7 +1,6 @@
 """The compiled scanner of gclog text: one pass over bytes, columns out.
 
-It knows records and tokens. What ids mean (sections, types, missing objects) is
-settled in `ingest.readers.gclog.assembly` once all lines are read.
+It parses records and tokens. Ids are resolved once all lines are read.
 """
 
 from __future__ import annotations
@@ -53,52 +52,40 @@ KINDS = (
 ) = range(len(KINDS))
 
 OPENED, CLOSED, IMPLIED = 0, 1, 2
-"""Kinds of section events: an ``a`` record, a ``c`` record, neither."""
+"""Kinds of section events: an ``a`` record, a ``c`` record, a record outside both."""
 
 STATIC = 4
 LAST_KIND = 5
 ALL_FLAGS = 7
 
 _ENDED, _GOOD, _BAD = 0, 1, 2
+"""Outcomes of reading a token: the line has no more, a number, no number."""
+
 LINE, SECTION, STATE, NULLS, OFFSET = range(5)
+"""Rows of the scanner's state."""
+
 OUTSIDE, INSIDE, IMPLICIT = 0, 1, 2
+"""States: outside any domain, in one, in records that no domain encloses."""
+
+OBJECTS, REFERENCES, TYPES, ROOTS, EVENTS = range(5)
+"""Rows of the counts of used rows."""
+
+_A, _C, _O, _R, _T = 0x61, 0x63, 0x6F, 0x72, 0x74
 
 
-@kernel
-def _hex(data: Bytes, p: int, end: int) -> tuple[Number, int, int]:
-    """The next token as a number: (value, how it went, where it ended)."""
-    while p < end and CLASS[data[p]] == BLANK:
-        p += 1
-    if p >= end or CLASS[data[p]] == END:
-        return np.uint64(0), _ENDED, p
-    while p < end and data[p] == 0x30:
-        p += 1
-    value = np.uint64(0)
-    first = p
-    while p < end:
-        digit = CLASS[data[p]]
-        if digit >= BLANK:
-            break
-        value = (value << np.uint64(4)) | np.uint64(digit)
-        p += 1
-    good = _GOOD if p - first <= 16 else _BAD
-    while p < end and CLASS[data[p]] not in (BLANK, END):
-        good = _BAD
-        p += 1
-    return value, good, p
-
-
-class Room(NamedTuple):
+class GclogBuffers(NamedTuple):
     """Where a scan writes its columns; the shortest records bound their rows.
 
     Attributes:
-        object_id, object_type_id: uint64 (rows,).
+        object_id: uint64 (rows,).
+        object_type_id: uint64 (rows,).
         object_size_bytes: int64 (rows,).
-        object_section, object_ref_count: int32 (rows,).
+        object_section: int32 (rows,).
+        object_ref_count: int32 (rows,).
         object_line: uint32 (rows,). 1-based from the piece's first line.
         reference_id: uint64 (rows,).
         type: int64 (rows, 5): id (bits), section, name's start and end, line.
-        root: int64 (rows, 6): see `ingest.readers.gclog.pieces.Piece`.
+        root: int64 (rows, 6): see `ingest.readers.gclog.pieces.GclogPiece`.
         root_line: int64 (rows,).
         event: int64 (rows, 5): kind, rest's start and end, line, section.
     """
@@ -116,12 +103,12 @@ class Room(NamedTuple):
     event: Longs
 
 
-def room_for(size_bytes: int) -> Room:
-    """Room for any text of ``size_bytes``; pages that are not used cost nothing."""
+def buffers_for(size_bytes: int) -> GclogBuffers:
+    """Buffers for any text of ``size_bytes``; pages that are not used cost nothing."""
     # "o 1 1 1", "r 1 1 1", "t 1" and "a", each with a line end but the last.
     objects = roots = size_bytes // 8 + 1
     types = size_bytes // 4 + 1
-    return Room(
+    return GclogBuffers(
         object_id=np.empty(objects, np.uint64),
         object_type_id=np.empty(objects, np.uint64),
         object_size_bytes=np.empty(objects, np.int64),
@@ -137,165 +124,293 @@ def room_for(size_bytes: int) -> Room:
 
 
 @kernel
+def _hex(data: Bytes, position: int, end: int) -> tuple[Number, int, int]:
+    """The next token as a number: (value, outcome, where it ends)."""
+    while position < end and CLASS[data[position]] == BLANK:
+        position += 1
+    if position >= end or CLASS[data[position]] == END:
+        return np.uint64(0), _ENDED, position
+    while position < end and data[position] == 0x30:
+        position += 1
+    value = np.uint64(0)
+    first = position
+    while position < end:
+        digit = CLASS[data[position]]
+        if digit >= BLANK:
+            break
+        value = (value << np.uint64(4)) | np.uint64(digit)
+        position += 1
+    outcome = _GOOD if position - first <= 16 else _BAD
+    while position < end and CLASS[data[position]] not in (BLANK, END):
+        outcome = _BAD
+        position += 1
+    return value, outcome, position
+
+
+@kernel
+def _line_end(data: Bytes, position: int, end: int) -> int:
+    """Where the line ends."""
+    while position < end and CLASS[data[position]] != END:
+        position += 1
+    return position
+
+
+@kernel
+def _event(
+    kind: int, begin: int, end: int, line: int, section: Number, event: Longs, row: int
+) -> None:
+    event[row, 0] = kind
+    event[row, 1] = begin
+    event[row, 2] = end
+    event[row, 3] = line
+    event[row, 4] = section
+
+
+@kernel
+def _object_head(data: Bytes, position: int, end: int) -> tuple[Number, Number, int]:
+    """Type and size of an ``o`` record, and where they end; -1 if one is missing."""
+    type_id, outcome, position = _hex(data, position, end)
+    if outcome != _GOOD:
+        return type_id, type_id, -1
+    size, outcome, position = _hex(data, position, end)
+    return type_id, size, position if outcome == _GOOD else -1
+
+
+@kernel
+def _references(
+    data: Bytes,
+    position: int,
+    end: int,
+    line: int,
+    state: Longs,
+    reference_id: Ids,
+    stored: int,
+    book: Longs,
+) -> tuple[int, int]:
+    """Read the references of an ``o`` record: (how many are stored, where it ends)."""
+    while True:
+        target, outcome, position = _hex(data, position, end)
+        if outcome == _ENDED:
+            return stored, position
+        if outcome == _BAD:
+            note(book, MALFORMED_REFERENCE, line, state[OFFSET] + position)
+        elif target == 0:
+            state[NULLS] += 1
+        else:
+            reference_id[stored] = target
+            stored += 1
+
+
+@kernel
+def _checked_size(
+    number: Number, size: Number, line: int, start: int, book: Longs
+) -> Number:
+    """The size of an object, or 0 if it cannot be; counts odd ids and sizes."""
+    if number == 0:
+        note(book, ZERO_OBJECT_ID, line, start)
+    if size > np.uint64(MAX_SIZE_BYTES):
+        note(book, SIZE_OUT_OF_RANGE, line, start)
+        return np.int64(0)
+    return np.int64(size)
+
+
+@kernel
+def _root(
+    data: Bytes,
+    position: int,
+    end: int,
+    number: Number,
+    line: int,
+    start: int,
+    section: Number,
+    root: Longs,
+    root_line: Longs,
+    book: Longs,
+    used: Longs,
+) -> int:
+    """Read an ``r`` record behind its first number; returns where it ends."""
+    kind, outcome, position = _hex(data, position, end)
+    flags = np.uint64(0)
+    if outcome == _GOOD:
+        flags, outcome, position = _hex(data, position, end)
+    container = np.uint64(0)
+    contained = _ENDED
+    if outcome == _GOOD:
+        container, contained, position = _hex(data, position, end)
+    if outcome != _GOOD or contained == _BAD:
+        note(book, MALFORMED_RECORD, line, start)
+        return position
+    if number == 0:
+        note(book, NULL_ROOT, line, start)
+        return position
+    if kind > np.uint64(LAST_KIND):
+        note(book, UNKNOWN_ROOT_KIND, line, start)
+        kind = np.uint64(LAST_KIND + 1)
+    if flags > np.uint64(ALL_FLAGS):
+        note(book, UNKNOWN_ROOT_FLAGS, line, start)
+    if kind == np.uint64(STATIC) and contained == _ENDED:
+        note(book, STATIC_WITHOUT_CONTAINER, line, start)
+    if kind != np.uint64(STATIC) and contained == _GOOD:
+        note(book, CONTAINER_WITHOUT_STATIC, line, start)
+    row = used[ROOTS]
+    root[row, 0] = np.int64(number)
+    root[row, 1] = np.int64(kind)
+    root[row, 2] = np.int64(flags & np.uint64(ALL_FLAGS))
+    root[row, 3] = contained == _GOOD
+    root[row, 4] = np.int64(container)
+    root[row, 5] = section
+    root_line[row] = line
+    used[ROOTS] = row + 1
+    if contained == _GOOD:
+        _, more, position = _hex(data, position, end)
+        if more != _ENDED:
+            note(book, EXTRA_ELEMENTS, line, start)
+    return position
+
+
+@kernel
+def _type(
+    data: Bytes,
+    position: int,
+    end: int,
+    number: Number,
+    line: int,
+    section: Number,
+    types: Longs,
+    used: Longs,
+) -> int:
+    """Read a ``t`` record behind its number; the name is the rest of the line."""
+    while position < end and CLASS[data[position]] == BLANK:
+        position += 1
+    row = used[TYPES]
+    types[row, 0] = np.int64(number)
+    types[row, 1] = section
+    types[row, 2] = position
+    position = _line_end(data, position, end)
+    types[row, 3] = position
+    types[row, 4] = line
+    used[TYPES] = row + 1
+    return position
+
+
+@kernel
+def _domain(
+    opens: bool,
+    data: Bytes,
+    position: int,
+    end: int,
+    line: int,
+    start: int,
+    state: Longs,
+    event: Longs,
+    book: Longs,
+    used: Longs,
+) -> int:
+    """Read an ``a`` or a ``c`` record behind its letter."""
+    if opens:
+        if state[STATE] == INSIDE:
+            note(book, UNCLOSED_DOMAIN, line, start)
+        state[SECTION] += 1
+    elif state[STATE] != INSIDE:
+        note(book, STRAY_CLOSE, line, start)
+        state[STATE] = OUTSIDE
+        return position
+    state[STATE] = INSIDE if opens else OUTSIDE
+    after = _line_end(data, position, end)
+    kind = OPENED if opens else CLOSED
+    _event(kind, position, after, line, state[SECTION], event, used[EVENTS])
+    used[EVENTS] += 1
+    return after
+
+
+@kernel
+def _imply_domain(
+    position: int, line: int, state: Longs, event: Longs, used: Longs
+) -> None:
+    """Begin a section for records that no domain encloses."""
+    state[SECTION] += 1
+    state[STATE] = IMPLICIT
+    row = used[EVENTS]
+    _event(IMPLIED, position, position, line, state[SECTION], event, row)
+    used[EVENTS] = row + 1
+
+
+@kernel
 def scan(
-    data: Bytes, state: Longs, room: Room, book: Longs
-) -> tuple[int, int, int, int, int]:
-    """Scan whole lines; returns the rows used of each column.
+    data: Bytes, state: Longs, buffers: GclogBuffers, book: Longs, used: Longs
+) -> None:
+    """Scan whole lines.
 
     Args:
         data: uint8 (B,), ends at a line end or at the end of the file.
         state: int64 (5,): line, section, state, null references, offset.
-        room: Where to.
+        buffers: Filled.
         book: int64 (kinds, 3): count, first line, first byte offset.
+        used: int64 (5,), 0. Filled with the rows used: objects, references, types,
+            roots, events.
     """
-    object_id, object_type_id = room.object_id, room.object_type_id
-    object_size_bytes, object_section = room.object_size_bytes, room.object_section
-    object_ref_count, object_line = room.object_ref_count, room.object_line
-    reference_id, types, events = room.reference_id, room.type, room.event
-    roots, root_lines = room.root, room.root_line
-    n = e = t = r = v = 0
     end = len(data)
-    p = 0
+    position = 0
     line = state[LINE]
-    base = state[OFFSET]
-    while p < end:
+    objects = references = 0
+    while position < end:
         line += 1
-        start = p
-        while p < end and CLASS[data[p]] == BLANK:
-            p += 1
-        if p < end and CLASS[data[p]] != END:
-            letter = data[p] | 0x20
-            p += 1
-            alone = p >= end or CLASS[data[p]] == END or CLASS[data[p]] == BLANK
-            record = alone and (
-                letter == 0x61
-                or letter == 0x63
-                or letter == 0x6F
-                or letter == 0x72
-                or letter == 0x74
-            )
-            if not record:
-                note(book, UNKNOWN_RECORD, line, base + start)
-            elif letter == 0x61:  # a: a domain opens
-                if state[STATE] == INSIDE:
-                    note(book, UNCLOSED_DOMAIN, line, base + start)
-                state[SECTION] += 1
-                state[STATE] = INSIDE
-                events[v, 0] = OPENED
-                events[v, 1] = p
-                while p < end and CLASS[data[p]] != END:
-                    p += 1
-                events[v, 2] = p
-                events[v, 3] = line
-                events[v, 4] = state[SECTION]
-                v += 1
-            elif letter == 0x63:  # c: it closes
-                if state[STATE] != INSIDE:
-                    note(book, STRAY_CLOSE, line, base + start)
+        start = state[OFFSET] + position
+        while position < end and CLASS[data[position]] == BLANK:
+            position += 1
+        if position >= end or CLASS[data[position]] == END:
+            position = skip_line(data, position, end)
+            continue
+        letter = data[position] | 0x20
+        position += 1
+        if position < end and CLASS[data[position]] not in (BLANK, END):
+            letter = 0
+        if letter in (_A, _C):
+            position = _domain(
+                letter == _A, data, position, end, line, start, state,
+                buffers.event, book, used,
+            )  # fmt: skip
+        elif letter in (_O, _R, _T):
+            if state[STATE] == OUTSIDE:
+                _imply_domain(position, line, state, buffers.event, used)
+            if state[STATE] == IMPLICIT:
+                note(book, OUTSIDE_DOMAIN, line, start)
+            number, outcome, position = _hex(data, position, end)
+            if outcome != _GOOD:
+                note(book, MALFORMED_RECORD, line, start)
+            elif letter == _O:
+                type_id, size, after = _object_head(data, position, end)
+                if after < 0:
+                    note(book, MALFORMED_RECORD, line, start)
                 else:
-                    events[v, 0] = CLOSED
-                    events[v, 1] = p
-                    while p < end and CLASS[data[p]] != END:
-                        p += 1
-                    events[v, 2] = p
-                    events[v, 3] = line
-                    events[v, 4] = state[SECTION]
-                    v += 1
-                state[STATE] = OUTSIDE
+                    buffers.object_id[objects] = number
+                    buffers.object_type_id[objects] = type_id
+                    buffers.object_size_bytes[objects] = _checked_size(
+                        number, size, line, start, book
+                    )
+                    buffers.object_section[objects] = state[SECTION]
+                    buffers.object_line[objects] = line
+                    first = references
+                    references, position = _references(
+                        data, after, end, line, state, buffers.reference_id,
+                        references, book,
+                    )  # fmt: skip
+                    buffers.object_ref_count[objects] = references - first
+                    objects += 1
+            elif letter == _T:
+                position = _type(
+                    data, position, end, number, line, state[SECTION], buffers.type,
+                    used,
+                )  # fmt: skip
             else:
-                if state[STATE] == OUTSIDE:
-                    state[SECTION] += 1
-                    state[STATE] = IMPLICIT
-                    events[v, 0] = IMPLIED
-                    events[v, 1] = p
-                    events[v, 2] = p
-                    events[v, 3] = line
-                    events[v, 4] = state[SECTION]
-                    v += 1
-                if state[STATE] == IMPLICIT:
-                    note(book, OUTSIDE_DOMAIN, line, base + start)
-                first, good, p = _hex(data, p, end)
-                if good != _GOOD:
-                    note(book, MALFORMED_RECORD, line, base + start)
-                elif letter == 0x74:  # t: a type; its name is the rest of the line
-                    while p < end and CLASS[data[p]] == BLANK:
-                        p += 1
-                    types[t, 0] = np.int64(first)
-                    types[t, 1] = state[SECTION]
-                    types[t, 2] = p
-                    while p < end and CLASS[data[p]] != END:
-                        p += 1
-                    types[t, 3] = p
-                    types[t, 4] = line
-                    t += 1
-                elif letter == 0x6F:  # o: an object
-                    kind, good, p = _hex(data, p, end)
-                    size = np.uint64(0)
-                    if good == _GOOD:
-                        size, good, p = _hex(data, p, end)
-                    if good != _GOOD:
-                        note(book, MALFORMED_RECORD, line, base + start)
-                    else:
-                        if first == 0:
-                            note(book, ZERO_OBJECT_ID, line, base + start)
-                        if size > np.uint64(MAX_SIZE_BYTES):
-                            note(book, SIZE_OUT_OF_RANGE, line, base + start)
-                            size = np.uint64(0)
-                        object_id[n] = first
-                        object_type_id[n] = kind
-                        object_size_bytes[n] = np.int64(size)
-                        object_section[n] = state[SECTION]
-                        object_line[n] = line
-                        before = e
-                        while True:
-                            target, good, p = _hex(data, p, end)
-                            if good == _ENDED:
-                                break
-                            if good == _BAD:
-                                note(book, MALFORMED_REFERENCE, line, base + p)
-                            elif target == 0:
-                                state[NULLS] += 1
-                            else:
-                                reference_id[e] = target
-                                e += 1
-                        object_ref_count[n] = e - before
-                        n += 1
-                else:  # r: a root
-                    kind, good, p = _hex(data, p, end)
-                    flags = np.uint64(0)
-                    if good == _GOOD:
-                        flags, good, p = _hex(data, p, end)
-                    container = np.uint64(0)
-                    contained = _ENDED
-                    if good == _GOOD:
-                        container, contained, p = _hex(data, p, end)
-                    if good != _GOOD or contained == _BAD:
-                        note(book, MALFORMED_RECORD, line, base + start)
-                    elif first == 0:
-                        note(book, NULL_ROOT, line, base + start)
-                    else:
-                        if kind > np.uint64(LAST_KIND):
-                            note(book, UNKNOWN_ROOT_KIND, line, base + start)
-                            kind = np.uint64(LAST_KIND + 1)
-                        if flags > np.uint64(ALL_FLAGS):
-                            note(book, UNKNOWN_ROOT_FLAGS, line, base + start)
-                        if kind == np.uint64(STATIC) and contained == _ENDED:
-                            note(book, STATIC_WITHOUT_CONTAINER, line, base + start)
-                        if kind != np.uint64(STATIC) and contained == _GOOD:
-                            note(book, CONTAINER_WITHOUT_STATIC, line, base + start)
-                        roots[r, 0] = np.int64(first)
-                        roots[r, 1] = np.int64(kind)
-                        roots[r, 2] = np.int64(flags & np.uint64(ALL_FLAGS))
-                        roots[r, 3] = contained == _GOOD
-                        roots[r, 4] = np.int64(container)
-                        roots[r, 5] = state[SECTION]
-                        root_lines[r] = line
-                        r += 1
-                        if contained == _GOOD:
-                            _, more, p = _hex(data, p, end)
-                            if more != _ENDED:
-                                note(book, EXTRA_ELEMENTS, line, base + start)
-        p = skip_line(data, p, end)
+                position = _root(
+                    data, position, end, number, line, start, state[SECTION],
+                    buffers.root, buffers.root_line, book, used,
+                )  # fmt: skip
+        else:
+            note(book, UNKNOWN_RECORD, line, start)
+        position = skip_line(data, position, end)
     state[LINE] = line
     state[OFFSET] += end
-    return n, e, t, r, v
+    used[OBJECTS] = objects
+    used[REFERENCES] = references

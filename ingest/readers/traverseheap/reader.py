@@ -21,7 +21,7 @@ from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.shared.lines import decode, to_utf8
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
-from ingest.readers.traverseheap.scan import room_for, skim
+from ingest.readers.traverseheap.scan import buffers_for, skim
 from ingest.readers.traverseheap.signature import NAME
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
-    from ingest.readers.traverseheap.scan import Room
+    from ingest.readers.traverseheap.scan import ElementBuffers
 
 PRODUCER = "SOS"
 
@@ -166,7 +166,7 @@ class _Elements:
         self._is_plain = True
         self._line_ends = 0
         self._taken_out = 0
-        self._room, self._room_bytes = room_for(0), 0
+        self._buffers, self._buffer_bytes = buffers_for(0), 0
         self._counter = counter
         self._types: dict[int, str] = {}
         self._roots: list[tuple[int, RootKind, int]] = []
@@ -210,35 +210,35 @@ class _Elements:
             self._parser.Parse(piece, False)
             return
         data = np.frombuffer(piece, np.uint8)
-        if len(piece) > self._room_bytes:
-            self._room_bytes = len(piece)
-            self._room = room_for(len(piece))
-        room = self._room
+        if len(piece) > self._buffer_bytes:
+            self._buffer_bytes = len(piece)
+            self._buffers = buffers_for(len(piece))
+        buffers = self._buffers
         used = np.zeros(6, np.int64)
         at = 0
         while at < len(piece):
-            skim(data, at, room, used)
+            skim(data, at, buffers, used)
             begin, end, n, e, nulls, line_ends = used.tolist()
             self._parser.Parse(piece[at:begin], False)
             self._line_ends += piece.count(b"\n", at, begin)
             at = begin
             if n:
-                self._put(room, n, e, nulls)
+                self._put(buffers, n, e, nulls)
                 self._parser.Parse(b"\n" * line_ends, False)
                 self._line_ends += line_ends
                 self._taken_out += end - begin - line_ends
                 at = end
 
-    def _put(self, room: Room, n: int, e: int, nulls: int) -> None:
+    def _put(self, buffers: ElementBuffers, n: int, e: int, nulls: int) -> None:
         self._flush()
-        line = (room.line[:n] + self._line_ends + 1) % 2**32
+        line = (buffers.line[:n] + self._line_ends + 1) % 2**32
         self._pieces.append(
             ObjectColumns(
-                id=room.address[:n].copy(),
-                type_id=room.type_id[:n].copy(),
-                size_bytes=room.size_bytes[:n].copy(),
-                ref_count=np.diff(room.first[:n], append=e).astype(np.int32),
-                ref_id=[room.target[:e].copy()],
+                id=buffers.address[:n].copy(),
+                type_id=buffers.type_id[:n].copy(),
+                size_bytes=buffers.size_bytes[:n].copy(),
+                ref_count=np.diff(buffers.first[:n], append=e).astype(np.int32),
+                ref_id=[buffers.target[:e].copy()],
                 line=line.astype(np.uint32),
             )
         )

@@ -30,7 +30,7 @@ _QUOTE, _CLOSE, _CLOSE_EMPTY = _text(b'"'), _text(b">"), _text(b"/>")
 _SHORTEST_OBJECT_BYTES, _SHORTEST_MEMBER_BYTES = 42, 22
 
 
-class Room(NamedTuple):
+class ElementBuffers(NamedTuple):
     """Where objects go; see `ingest.readers.shared.resolver.Objects`.
 
     Attributes:
@@ -49,10 +49,10 @@ class Room(NamedTuple):
     target: Ids
 
 
-def room_for(size_bytes: int) -> Room:
-    """Room for any text of ``size_bytes``."""
+def buffers_for(size_bytes: int) -> ElementBuffers:
+    """Buffers for any text of ``size_bytes``."""
     rows = size_bytes // _SHORTEST_OBJECT_BYTES + 1
-    return Room(
+    return ElementBuffers(
         np.empty(rows, np.uint64),
         np.empty(rows, np.uint64),
         np.empty(rows, np.int64),
@@ -110,13 +110,13 @@ def _address(data: Bytes, p: int) -> tuple[Number, int]:
 
 
 @kernel
-def skim(data: Bytes, start: int, room: Room, used: Longs) -> None:
+def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
     """Take objects that follow one another, from the first that can be taken on.
 
     Args:
         data: uint8 (B,). Well-formed as far as it goes.
         start: Where to begin to look for them.
-        room: Where to.
+        buffers: Where to.
         used: int64 (6,). Filled with where they begin and end, how many objects and
             references there are, references to nothing, and line ends in them.
     """
@@ -149,7 +149,7 @@ def skim(data: Bytes, start: int, room: Room, used: Longs) -> None:
                 target, p = _address(data, _after(data, p, _MEMBER))
                 p = _after(data, _space(data, p), _CLOSE_EMPTY)
                 if p >= 0 and target:
-                    room.target[e] = target
+                    buffers.target[e] = target
                     e += 1
                 elif p >= 0:
                     nulls += 1
@@ -158,11 +158,11 @@ def skim(data: Bytes, start: int, room: Room, used: Longs) -> None:
                 break
             for i in range(end, at):
                 lines += data[i] == 0x0A
-            room.address[n] = address
-            room.type_id[n] = kind
-            room.size_bytes[n] = np.int64(size)
-            room.first[n] = before
-            room.line[n] = lines
+            buffers.address[n] = address
+            buffers.type_id[n] = kind
+            buffers.size_bytes[n] = np.int64(size)
+            buffers.first[n] = before
+            buffers.line[n] = lines
             n += 1
             for i in range(at, p):
                 lines += data[i] == 0x0A

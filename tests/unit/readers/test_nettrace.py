@@ -16,7 +16,7 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import EPHEMERON, SegmentKind
 from ingest.progress import silent
 from ingest.readers.base import ReadOptions
-from ingest.readers.dotnet.event_stream import Event, EventStream, Kind
+from ingest.readers.dotnet.event_stream import Event, EventKind, EventStream
 from ingest.readers.dotnet.gc_events import (
     Gc,
     GenerationRange,
@@ -510,7 +510,7 @@ def test_wrappers_have_two_lengths(reading: Reading, width: int) -> None:
 
 
 def event(number: int, payload: bytes) -> Event:
-    return Event(Kind(RUNTIME, number), 0, 1, 1, payload, 0)
+    return Event(EventKind(RUNTIME, number), 0, 1, 1, payload, 0)
 
 
 def test_beginnings_of_collections_of_all_runtimes() -> None:

@@ -1,0 +1,77 @@
+"""Names: one class of a name, no function too long to read, no cryptic module."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(__file__).parents[2] / "ingest"
+MOST_LINES = 80
+
+LONG = {"readers/clrprofiler/scan.py:scan"}
+"""Kernels that are still to be split."""
+
+CRYPTIC = {"ways", "kept", "whole", "cores", "told", "room", "utils", "misc"}
+"""Names that say nothing of what a module has."""
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    """Each module's path and syntax tree."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(text)
+
+
+def repeated_classes(modules: list[tuple[str, ast.Module]]) -> set[str]:
+    """Classes of which there are several."""
+    names = Counter(
+        node.name
+        for _, tree in modules
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    return {name for name, count in names.items() if count > 1}
+
+
+def long_functions(modules: list[tuple[str, ast.Module]]) -> set[str]:
+    """Functions of more than `MOST_LINES` lines."""
+    return {
+        f"{path}:{node.name}"
+        for path, tree in modules
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MOST_LINES
+    }
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert repeated_classes(list(trees())) == set()
+
+
+def test_no_function_of_a_reader_is_too_long() -> None:
+    found = long_functions([one for one in trees() if one[0].startswith("readers/")])
+
+    assert found == LONG
+
+
+def test_no_module_has_a_cryptic_name() -> None:
+    assert not {path for path, _ in trees() if Path(path).stem in CRYPTIC}
+
+
+@pytest.mark.parametrize("lines", [MOST_LINES, MOST_LINES + 1])
+def test_a_long_function_and_a_second_class_are_found(lines: int) -> None:
+    body = "    pass\n" * (lines - 1)
+    modules = [
+        ("a.py", ast.parse(f"class Room:\n  pass\ndef f():\n{body}")),
+        ("b.py", ast.parse("class Room:\n  pass")),
+    ]
+
+    assert repeated_classes(modules) == {"Room"}
+    assert long_functions(modules) == ({"a.py:f"} if lines > MOST_LINES else set())
