@@ -18,7 +18,7 @@ ROOT = -1
 """In a column of objects: the super-root above all strong roots."""
 
 UNREACHABLE = -2
-"""In a column of objects: no strong root reaches this one."""
+"""In a column of objects: this object is not strongly reachable."""
 
 
 def strong_roots(graph: HeapGraph) -> NDArray[np.int32]:
@@ -44,6 +44,7 @@ def _search(
     parent: NDArray[np.int32],
     queue: NDArray[np.int32],
 ) -> None:
+    """Breadth-first search; fills ``distance``, initially -1, and ``parent``."""
     head = tail = 0
     for root in roots:
         if distance[root] < 0:
@@ -53,14 +54,14 @@ def _search(
             tail += 1
     some_weak = len(weak) > 0
     while head < tail:
-        i = queue[head]
+        source = queue[head]
         head += 1
-        for at in range(ref_start[i], ref_start[i + 1]):
-            j = ref_target[at]
-            if distance[j] < 0 and not (some_weak and weak[at]):
-                distance[j] = distance[i] + 1
-                parent[j] = i
-                queue[tail] = j
+        for ref in range(ref_start[source], ref_start[source + 1]):
+            target = ref_target[ref]
+            if distance[target] < 0 and not (some_weak and weak[ref]):
+                distance[target] = distance[source] + 1
+                parent[target] = source
+                queue[tail] = target
                 tail += 1
 
 
@@ -90,7 +91,7 @@ def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
 def weak_only(
     graph: HeapGraph, distance: NDArray[np.int32]
 ) -> NDArray[np.bool_] | None:
-    """Objects that are reachable only through weak roots or references.
+    """Objects that are reachable, but not strongly.
 
     Args:
         graph: The heap.

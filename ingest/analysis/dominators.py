@@ -1,13 +1,13 @@
-"""The dominator tree.
+"""The dominator tree and retained sizes.
 
-An object dominates another if every path from the roots to it passes through the
-former; the nearest such object is the immediate dominator. Freeing an object frees
-exactly the objects that it dominates.
+An object dominates another if every path from the roots to the other passes through
+it; the nearest such object is the immediate dominator. When an object is freed, exactly
+the objects that it dominates are freed with it.
 
 Source: semi-NCA of L. Georgiadis, Linear-Time Algorithms for Dominators and
-Related Problems (2005), section 2.3, with path compression and without balance;
-E. W. Myers, An applicative random-access stack (1983), for finding a dominator of a
-given number in logarithmic time.
+Related Problems (2005), section 2.3, with path compression and without balancing;
+E. W. Myers, An applicative random-access stack (1983), for finding the nearest
+dominator that is not below a given number in logarithmic time.
 """
 
 from __future__ import annotations
@@ -28,190 +28,195 @@ if TYPE_CHECKING:
 
 
 @kernel
-def _walk(
+def _search(
     ref_start: Longs,
     ref_target: Ints,
     weak: Bools,
     roots: Ints,
-    seen: Ints,
-    vertex: Ints,
+    visits: Ints,
+    object_index: Ints,
     parent: Ints,
     finished: Ints,
     cursor: Longs,
 ) -> int:
-    """Depth-first search; fills the arrays, returns the vertices seen + 1.
+    """Depth-first search; fills the arrays, returns the objects reached + 1.
 
-    ``seen`` is (N + M, 2): the number of each object, and how many refer to it, side
-    by side because every reference asks for both.
+    ``visits`` is (N + M, 2): the number of each object, and how many references lead
+    to it, side by side because every reference needs both.
     """
     some_weak = len(weak) > 0
-    # What is left and what is still open are never more than there are objects, so
-    # the stack grows from the other end.
+    # Finished and open objects are never more than N + M together, so the stack grows
+    # from the other end of the same array.
     stack = finished[::-1]
     count = 1
     done = 0
     for root in roots:
-        seen[root, 1] += 1
-        if seen[root, 0] > 0:
+        visits[root, 1] += 1
+        if visits[root, 0] > 0:
             continue
-        seen[root, 0] = count
-        vertex[count] = root
+        visits[root, 0] = count
+        object_index[count] = root
         parent[count] = 0
         count += 1
         depth = 0
         stack[0] = root
         cursor[0] = ref_start[root]
         while depth >= 0:
-            i = stack[depth]
-            at = cursor[depth]
-            end = ref_start[i + 1]
-            while at < end:
-                if not (some_weak and weak[at]):
-                    j = ref_target[at]
-                    seen[j, 1] += 1
-                    if seen[j, 0] == 0:
+            source = stack[depth]
+            ref = cursor[depth]
+            end = ref_start[source + 1]
+            while ref < end:
+                if not (some_weak and weak[ref]):
+                    target = ref_target[ref]
+                    visits[target, 1] += 1
+                    if visits[target, 0] == 0:
                         break
-                at += 1
-            if at == end:
-                finished[done] = seen[i, 0]
+                ref += 1
+            if ref == end:
+                finished[done] = visits[source, 0]
                 done += 1
                 depth -= 1
                 continue
-            cursor[depth] = at + 1
-            seen[j, 0] = count
-            vertex[count] = j
-            parent[count] = seen[i, 0]
+            cursor[depth] = ref + 1
+            visits[target, 0] = count
+            object_index[count] = target
+            parent[count] = visits[source, 0]
             count += 1
             depth += 1
-            stack[depth] = j
-            cursor[depth] = ref_start[j]
+            stack[depth] = target
+            cursor[depth] = ref_start[target]
     return count
 
 
 @kernel
-def _predecessors(
+def _invert(
     ref_start: Longs,
     ref_target: Ints,
     weak: Bools,
     roots: Ints,
     number: Ints,
-    vertex: Ints,
-    start: Longs,
-    source: Ints,
+    object_index: Ints,
+    pred_start: Longs,
+    pred_source: Ints,
 ) -> None:
-    """The reached part turned round, in DFS numbers, sources ascending.
+    """List the predecessors of each vertex, ascending.
 
-    ``start`` comes with how many refer to vertex w in ``start[w + 1]``.
+    ``pred_start[v + 1]`` initially holds the number of predecessors of vertex v.
     """
     some_weak = len(weak) > 0
-    count = len(vertex)
-    for w in range(count):
-        start[w + 1] += start[w]
+    count = len(object_index)
+    for vertex in range(count):
+        pred_start[vertex + 1] += pred_start[vertex]
     for root in roots:
-        w = number[root]
-        source[start[w]] = 0
-        start[w] += 1
-    for v in range(1, count):
-        i = vertex[v]
-        for at in range(ref_start[i], ref_start[i + 1]):
-            if not (some_weak and weak[at]):
-                w = number[ref_target[at]]
-                source[start[w]] = v
-                start[w] += 1
-    for w in range(count, 0, -1):
-        start[w] = start[w - 1]
-    start[0] = 0
+        vertex = number[root]
+        pred_source[pred_start[vertex]] = 0
+        pred_start[vertex] += 1
+    for source in range(1, count):
+        referrer = object_index[source]
+        for ref in range(ref_start[referrer], ref_start[referrer + 1]):
+            if not (some_weak and weak[ref]):
+                vertex = number[ref_target[ref]]
+                pred_source[pred_start[vertex]] = source
+                pred_start[vertex] += 1
+    for vertex in range(count, 0, -1):
+        pred_start[vertex] = pred_start[vertex - 1]
+    pred_start[0] = 0
 
 
 @kernel
-def _immediate(
-    parent: Ints, start: Longs, source: Ints, link: Ints, semi: Ints, idom: Ints
+def _immediate_dominators(
+    parent: Ints,
+    pred_start: Longs,
+    pred_source: Ints,
+    link: Ints,
+    semi: Ints,
+    idom: Ints,
 ) -> None:
-    """Fill ``idom`` with immediate dominators in DFS numbers; entry 0 is 0.
+    """Fill ``idom`` with immediate dominators; entry 0 is 0.
 
-    ``link`` is (V, 2): ancestor and label, side by side because every step of a
-    search asks for both.
+    ``link`` is (V, 2): ancestor and label, side by side because every step up the
+    search tree needs both.
     """
     path = idom
-    for w in range(len(parent)):
-        link[w, 0] = parent[w]
-        link[w, 1] = w
+    for vertex in range(len(parent)):
+        link[vertex, 0] = parent[vertex]
+        link[vertex, 1] = vertex
     semi[0] = 0
-    for w in range(len(parent) - 1, 0, -1):
-        best = parent[w]
-        for at in range(start[w], start[w + 1]):
-            v = source[at]
-            if v > w:
+    for vertex in range(len(parent) - 1, 0, -1):
+        lowest = parent[vertex]
+        for entry in range(pred_start[vertex], pred_start[vertex + 1]):
+            label = pred_source[entry]
+            if label > vertex:
                 depth = 0
-                u = v
-                while link[u, 0] > w:
-                    path[depth] = u
+                node = label
+                while link[node, 0] > vertex:
+                    path[depth] = node
                     depth += 1
-                    u = link[u, 0]
+                    node = link[node, 0]
                 while depth:
                     depth -= 1
-                    u = path[depth]
-                    above = link[u, 0]
-                    if link[above, 1] < link[u, 1]:
-                        link[u, 1] = link[above, 1]
-                    link[u, 0] = link[above, 0]
-                v = link[v, 1]
-            if v < best:
-                best = v
-        semi[w] = best
-        link[w, 1] = best
-    # From here on ``link`` is a dominator further up and the depth: step by step a
-    # long list whose members something else holds too would take quadratic time.
+                    node = path[depth]
+                    ancestor = link[node, 0]
+                    if link[ancestor, 1] < link[node, 1]:
+                        link[node, 1] = link[ancestor, 1]
+                    link[node, 0] = link[ancestor, 0]
+                label = link[label, 1]
+            if label < lowest:
+                lowest = label
+        semi[vertex] = lowest
+        link[vertex, 1] = lowest
+    # From here on ``link`` holds a dominator further up and the depth. Going up step
+    # by step would take quadratic time on a long list with other referrers.
     idom[0] = link[0, 0] = link[0, 1] = 0
-    for w in range(1, len(parent)):
-        d = parent[w]
-        while d > semi[w]:
-            far = link[d, 0]
-            d = far if far > semi[w] else idom[d]
-        idom[w] = d
-        far = link[d, 0]
-        further = link[far, 0]
-        even = link[d, 1] - link[far, 1] == link[far, 1] - link[further, 1]
-        link[w, 0] = further if even else d
-        link[w, 1] = link[d, 1] + 1
+    for vertex in range(1, len(parent)):
+        dominator = parent[vertex]
+        while dominator > semi[vertex]:
+            jump = link[dominator, 0]
+            dominator = jump if jump > semi[vertex] else idom[dominator]
+        idom[vertex] = dominator
+        jump = link[dominator, 0]
+        next_jump = link[jump, 0]
+        equal = link[dominator, 1] - link[jump, 1] == link[jump, 1] - link[next_jump, 1]
+        link[vertex, 0] = next_jump if equal else dominator
+        link[vertex, 1] = link[dominator, 1] + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DominatorTree:
-    """Dominators of the reached objects, in the numbers of a depth-first search.
+    """Dominators of the reachable objects, numbered by a depth-first search.
 
-    V vertices: 0 is the super-root, 1 to V - 1 the reached objects, each after its
-    immediate dominator.
+    There are V vertices: 0 is the super-root, 1 to V - 1 are the reachable objects.
+    Each has a higher number than its immediate dominator.
 
     Attributes:
-        vertex: int32 (V,). Object of each number; entry 0 means nothing.
-        number: int32 (N + M,). Number of each object, 0 where unreachable.
-        idom: int32 (V,). Number of the immediate dominator; 0 for entry 0.
+        object_index: int32 (V,). Object of each vertex; entry 0 is unused.
+        number: int32 (N + M,). Vertex of each object, 0 where unreachable.
+        idom: int32 (V,). Vertex of the immediate dominator; 0 for entry 0.
     """
 
-    vertex: NDArray[np.int32]
+    object_index: NDArray[np.int32]
     number: NDArray[np.int32]
     idom: NDArray[np.int32]
 
     def by_object(self) -> NDArray[np.int32]:
-        """int32 (N + M,): immediate dominator as object, `ROOT`, `UNREACHABLE`."""
-        above = self.vertex[self.idom]
-        above[self.idom == 0] = ROOT
+        """int32 (N + M,): immediate dominator as object, `ROOT` or `UNREACHABLE`."""
+        dominator = self.object_index[self.idom]
+        dominator[self.idom == 0] = ROOT
         column = np.full(len(self.number), UNREACHABLE, np.int32)
-        column[self.vertex[1:]] = above[1:]
+        column[self.object_index[1:]] = dominator[1:]
         return column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
-    """What else the depth-first search knows; as large as all references.
+class DepthFirstSearch:
+    """Further results of the search: E' strong references from reachable objects.
 
     Attributes:
-        pred_start: int64 (V + 1,). Vertex w is referred to by
-            ``pred_source[pred_start[w]:pred_start[w + 1]]``.
-        pred_source: int32. Numbers, ascending within one vertex; 0 is a root.
-        finished: int32 (V - 1,). Numbers in the order in which the search left
-            them for good.
+        pred_start: int64 (V + 1,). The predecessors of vertex v are
+            ``pred_source[pred_start[v]:pred_start[v + 1]]``.
+        pred_source: int32 (E' + strong roots,). Vertices, ascending for each v; 0 is
+            a root.
+        finished: int32 (V - 1,). Vertices in postorder.
     """
 
     pred_start: NDArray[np.int64]
@@ -219,82 +224,92 @@ class Search:
     finished: NDArray[np.int32]
 
 
-def dominate(graph: HeapGraph) -> tuple[DominatorTree, Search]:
-    """Dominators along strong references from the strong roots, and their search.
+def dominator_tree(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
+    """Dominators along strong references from the strong roots, and the search.
 
     Memory: 40 bytes an object and 4 a reference at the peak.
     """
     n = len(graph.object_id)
     roots, weak = strong_roots(graph), weak_mask(graph)
-    seen = np.zeros((n, 2), np.int32)
-    vertex = np.zeros(n + 1, np.int32)
+    visits = np.zeros((n, 2), np.int32)
+    object_index = np.zeros(n + 1, np.int32)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
-    count = _walk(
+    count = _search(
         graph.ref_start,
         graph.ref_target,
         weak,
         roots,
-        seen,
-        vertex,
+        visits,
+        object_index,
         parent,
         finished,
         np.empty(n, np.int64),
     )
-    vertex, parent, finished = vertex[:count], parent[:count], finished[: count - 1]
-    number = np.ascontiguousarray(seen[:, 0])
-    start = np.zeros(count + 1, np.int64)
-    start[2:] = seen[vertex[1:], 1]
-    del seen
-    source = np.empty(int(start.sum()), np.int32)
-    _predecessors(
-        graph.ref_start, graph.ref_target, weak, roots, number, vertex, start, source
+    object_index, parent = object_index[:count], parent[:count]
+    finished = finished[: count - 1]
+    number = np.ascontiguousarray(visits[:, 0])
+    pred_start = np.zeros(count + 1, np.int64)
+    pred_start[2:] = visits[object_index[1:], 1]
+    del visits
+    pred_source = np.empty(int(pred_start.sum()), np.int32)
+    _invert(
+        graph.ref_start,
+        graph.ref_target,
+        weak,
+        roots,
+        number,
+        object_index,
+        pred_start,
+        pred_source,
     )
     idom = np.empty(count, np.int32)
     link, semi = np.empty((count, 2), np.int32), np.empty(count, np.int32)
-    _immediate(parent, start, source, link, semi, idom)
-    return DominatorTree(vertex, number, idom), Search(start, source, finished)
+    _immediate_dominators(parent, pred_start, pred_source, link, semi, idom)
+    search = DepthFirstSearch(pred_start, pred_source, finished)
+    return DominatorTree(object_index, number, idom), search
 
 
 @kernel
-def _accumulate(
-    vertex: NDArray[np.int32],
-    idom: NDArray[np.int32],
-    shallow_bytes: NDArray[np.int64],
-    retained_bytes: NDArray[np.int64],
-    retained_count: NDArray[np.int64],
-    largest_child: NDArray[np.int32],
+def _sum_subtrees(
+    object_index: Ints,
+    idom: Ints,
+    shallow_bytes: Longs,
+    retained_bytes: Longs,
+    retained_count: Longs,
+    largest_child: Ints,
 ) -> None:
-    for w in range(1, len(vertex)):
-        retained_bytes[vertex[w]] = shallow_bytes[vertex[w]]
-        retained_count[vertex[w]] = 1
+    for vertex in range(1, len(object_index)):
+        retained_bytes[object_index[vertex]] = shallow_bytes[object_index[vertex]]
+        retained_count[object_index[vertex]] = 1
     # A vertex has a higher number than its dominator: one pass, children first.
-    for w in range(len(vertex) - 1, 0, -1):
-        if idom[w]:
-            i, above = vertex[w], vertex[idom[w]]
-            retained_bytes[above] += retained_bytes[i]
-            retained_count[above] += retained_count[i]
-            best = largest_child[above]
-            if best < 0 or retained_bytes[i] >= retained_bytes[best]:
-                largest_child[above] = i
+    for vertex in range(len(object_index) - 1, 0, -1):
+        if idom[vertex]:
+            child, parent = object_index[vertex], object_index[idom[vertex]]
+            retained_bytes[parent] += retained_bytes[child]
+            retained_count[parent] += retained_count[child]
+            largest = largest_child[parent]
+            if largest < 0 or retained_bytes[child] >= retained_bytes[largest]:
+                largest_child[parent] = child
 
 
-def retained(
+def retained_sizes(
     graph: HeapGraph, tree: DominatorTree
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
     """The retained size of each object.
 
     Returns:
-        int64 (N + M,) bytes and int64 (N + M,) objects, the object itself
-        included, 0 where it is unreachable; and int32 (N + M,) the dominated child
-        that retains most (of equals the first found), -1 where there is none.
+        int64 (N + M,) retained bytes and int64 (N + M,) retained objects, including
+        the object itself, 0 where it is unreachable; and int32 (N + M,) the
+        immediately dominated object that retains most (of equals the first found), -1
+        where there is none.
     """
     n = len(graph.object_id)
     retained_bytes = np.zeros(n, np.int64)
     retained_count = np.zeros(n, np.int64)
     largest_child = np.full(n, -1, np.int32)
-    _accumulate(
-        tree.vertex,
+    _sum_subtrees(
+        tree.object_index,
         tree.idom,
         graph.shallow_bytes,
         retained_bytes,

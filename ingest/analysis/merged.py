@@ -1,15 +1,16 @@
-"""Trees of objects merged by type: what stands alike below what stands alike is one.
+"""Trees of objects merged by type: dominator trees and shortest root paths.
 
-A *group* is a chain of types from the top of a tree; objects are in one group whose
-parents are in one group and which are of one type. An object of its parent's own type
-is in its parent's group, so that a linked list of any length is one. The groups with
-the most bytes below them are kept; of each of those it is known what else is in it.
+A *group* is a chain of types from the top of a tree. Two objects are in one group if
+they have the same type and their parents are in one group. An object of the same type
+as its parent is in the group of its parent, so a linked list of any length is one
+group. Only the groups with most bytes, their descendants included, are returned; for
+each the rest of its descendants is summed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,39 +23,39 @@ if TYPE_CHECKING:
     from ingest.compiled import Bytes, Ints, Longs
     from ingest.heap.graph import HeapGraph
 
-DEEPEST = 64
-"""Groups in a chain; what is deeper is in the last one."""
+MAX_DEPTH = 64
+"""Types in a chain; deeper objects are in its last group."""
 
-KEPT = 2000
+MAX_GROUPS = 2000
 """Groups of one tree that are returned."""
 
-NOTHING = -2
-"""In a column of kinds: the top of a tree, or a kind of root."""
+NOT_A_TYPE = -2
+"""In a column of types: the group is the top of a tree, or a kind of root."""
 
-_FIRST_ROOM = 1 << 12
+_FIRST_CAPACITY = 1 << 12
 _STACK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedTree:
-    """G groups of one tree, those with most bytes first; row 0 is all of it.
+    """The G largest groups of a tree; row 0 is its top, which has all objects below.
 
-    Parents are in front of their children.
+    Sorted by descending ``total_bytes``; a parent precedes its children.
 
     Attributes:
-        parent: int32 (G,). Row of the group above; -1 for row 0.
-        kind: int32 (G,). Row of the graph's ``type_names``; -1 where its objects are
-            placeholders, `NOTHING` where it is no type.
-        root_kind: int32 (G,). `RootKind` of a group of roots; -1 elsewhere.
-        depth: int32 (G,). Groups above it.
-        object_count, shallow_bytes: int64 (G,). Objects in the group itself.
-        total_count, total_bytes: int64 (G,). The same, and all below it.
-        rest_count, rest_bytes: int64 (G,). Of those, what is in groups right below
-            that were not kept, and further down from there.
+        parent: int32 (G,). Row of the parent; -1 for row 0.
+        type_index: int32 (G,). Row of the graph's ``type_names``; -1 for placeholders,
+            `NOT_A_TYPE` for the top and for kinds of roots.
+        root_kind: int32 (G,). `RootKind` of a group that is a kind of root, else -1.
+        depth: int32 (G,). Number of ancestors.
+        object_count, shallow_bytes: int64 (G,). Objects in the group, and their bytes.
+        total_count, total_bytes: int64 (G,). The same including all descendants.
+        rest_count, rest_bytes: int64 (G,). The same for its children that are not
+            among the G groups, including their descendants.
     """
 
     parent: Ints
-    kind: Ints
+    type_index: Ints
     root_kind: Ints
     depth: Ints
     object_count: Longs
@@ -65,238 +66,248 @@ class MergedTree:
     rest_bytes: Longs
 
 
+class GroupTable(NamedTuple):
+    """Groups found so far; a parent precedes its children.
+
+    Attributes:
+        parent: int32. Row of the parent; -1 for row 0.
+        type_index: int32. Type of the group; `NOT_A_TYPE` or less for none.
+        depth: uint8. Number of ancestors.
+        slots: int32. Hash table of the rows by parent and type; -1 where empty.
+    """
+
+    parent: Ints
+    type_index: Ints
+    depth: Bytes
+    slots: Ints
+
+
 @kernel
-def _slot(above: int, kind: int, over: Ints, kinds: Ints, slots: Ints) -> int:
-    """Where the group of ``kind`` below ``above`` stands in the table, or would."""
+def _slot(table: GroupTable, parent: int, kind: int) -> int:
+    """The slot of the group of type ``kind`` below ``parent``, or an empty one."""
+    slots = table.slots
     mask = len(slots) - 1
-    mixed = (above * 0x9E3779B1 + (kind + 2) * 0x85EBCA6B) & 0x7FFFFFFFFFFF
+    mixed = (parent * 0x9E3779B1 + (kind + 2) * 0x85EBCA6B) & 0x7FFFFFFFFFFF
     slot = (mixed ^ (mixed >> 15)) & mask
     while slots[slot] >= 0 and not (
-        over[slots[slot]] == above and kinds[slots[slot]] == kind
+        table.parent[slots[slot]] == parent and table.type_index[slots[slot]] == kind
     ):
         slot = (slot + 1) & mask
     return slot
 
 
 @kernel
-def _find(
-    above: int, kind: int, over: Ints, kinds: Ints, depth: Bytes, slots: Ints, used: int
-) -> int:
-    """The group of ``kind`` below ``above``; it is ``used`` where it is a new one."""
-    if kinds[above] == kind or depth[above] == DEEPEST:
-        return above
-    slot = _slot(above, kind, over, kinds, slots)
-    found: int = slots[slot]
+def _find(table: GroupTable, used: int, parent: int, kind: int) -> int:
+    """The group of type ``kind`` below ``parent``; row ``used`` if it is a new one."""
+    if table.type_index[parent] == kind or table.depth[parent] == MAX_DEPTH:
+        return parent
+    slot = _slot(table, parent, kind)
+    found: int = table.slots[slot]
     if found >= 0:
         return found
-    slots[slot] = used
-    over[used] = above
-    kinds[used] = kind
-    depth[used] = depth[above] + 1
+    table.slots[slot] = used
+    table.parent[used] = parent
+    table.type_index[used] = kind
+    table.depth[used] = table.depth[parent] + 1
     return used
 
 
 @kernel
-def _fill(over: Ints, kinds: Ints, slots: Ints, used: int) -> None:
-    """Put all groups but the top into an empty table."""
-    for group in range(1, used):
-        slots[_slot(over[group], kinds[group], over, kinds, slots)] = group
+def _fill(table: GroupTable, used: int) -> None:
+    """Insert all groups except the top into empty slots."""
+    for row in range(1, used):
+        slot = _slot(table, table.parent[row], table.type_index[row])
+        table.slots[slot] = row
 
 
 @kernel
-def _seed(
-    held: Ints,
+def _group_roots(
+    root_object: Ints,
     root_kind: Bytes,
-    kind: Ints,
+    type_index: Ints,
     group: Ints,
-    over: Ints,
-    kinds: Ints,
-    depth: Bytes,
-    slots: Ints,
+    table: GroupTable,
     used: int,
 ) -> int:
-    """Put what roots refer to below the group of the first root's kind."""
-    for at in range(len(held)):
-        i = held[at]
-        if group[i] < 0:
-            above = 1 + root_kind[at]
-            group[i] = _find(above, kind[i], over, kinds, depth, slots, used)
-            if group[i] == used:
+    """Group the objects of roots below the kind of their first root."""
+    for root in range(len(root_object)):
+        index = root_object[root]
+        if group[index] < 0:
+            group[index] = _find(table, used, 1 + root_kind[root], type_index[index])
+            if group[index] == used:
                 used += 1
     return used
 
 
 @kernel
-def _merge(
+def _group_objects(
     parent: Ints,
-    kind: Ints,
-    begin: int,
+    type_index: Ints,
+    first: int,
     group: Ints,
-    over: Ints,
-    kinds: Ints,
-    depth: Bytes,
-    slots: Ints,
+    table: GroupTable,
     used: int,
     stack: Ints,
 ) -> tuple[int, int]:
-    """Give every object its group, from ``begin`` on, until there is no more room.
+    """Group the objects from ``first`` on, until the table is full.
 
-    Parents come in any order: from an object up until one is known, then down again.
+    The order of objects is arbitrary: go up from an object to an ancestor that is in a
+    group, then down again.
 
     Returns:
-        The object to continue with, and how many groups there are.
+        The object to continue with, and the number of groups.
     """
-    room = len(over)
-    i = begin
-    while i < len(parent):
-        if parent[i] == UNREACHABLE or group[i] >= 0:
-            i += 1
+    capacity = len(table.parent)
+    index = first
+    while index < len(parent):
+        if parent[index] == UNREACHABLE or group[index] >= 0:
+            index += 1
             continue
-        high = 0
-        j = i
-        while j != ROOT and group[j] < 0:
-            # Of a very long path the upper end remains, and ``i`` comes again.
-            stack[high & (_STACK - 1)] = j
-            high += 1
-            j = parent[j]
-        above = 0 if j == ROOT else group[j]
-        for _ in range(min(high, _STACK)):
-            if used == room:
-                return i, used
-            high -= 1
-            j = stack[high & (_STACK - 1)]
-            above = _find(above, kind[j], over, kinds, depth, slots, used)
-            group[j] = above
+        height = 0
+        ancestor = index
+        while ancestor != ROOT and group[ancestor] < 0:
+            # Of a path longer than the stack the upper end is stored, and the rest is
+            # found when ``index`` is visited again.
+            stack[height & (_STACK - 1)] = ancestor
+            height += 1
+            ancestor = parent[ancestor]
+        above = 0 if ancestor == ROOT else group[ancestor]
+        for _ in range(min(height, _STACK)):
+            if used == capacity:
+                return index, used
+            height -= 1
+            current = stack[height & (_STACK - 1)]
+            above = _find(table, used, above, type_index[current])
+            group[current] = above
             if above == used:
                 used += 1
-    return i, used
+    return index, used
 
 
 @kernel
-def _below(over: Ints, total: Longs) -> None:
-    for group in range(len(over) - 1, 0, -1):
-        total[over[group]] += total[group]
+def _add_to_parents(parent: Ints, total: Longs) -> None:
+    """Add the total of each row to its ancestors."""
+    for row in range(len(parent) - 1, 0, -1):
+        total[parent[row]] += total[row]
 
 
 class _Groups:
-    """Groups while they are found, with room for some more."""
+    """A `GroupTable` that grows."""
 
-    def __init__(self, room: int, *, by_root: bool) -> None:
-        self.over = np.empty(room, np.int32)
-        self.kinds = np.empty(room, np.int32)
-        self.depth = np.empty(room, np.uint8)
-        self.over[0], self.kinds[0], self.depth[0] = -1, NOTHING, 0
+    def __init__(self, capacity: int, *, by_root: bool) -> None:
+        self.parent = np.empty(capacity, np.int32)
+        self.type_index = np.empty(capacity, np.int32)
+        self.depth = np.empty(capacity, np.uint8)
+        self.parent[0], self.type_index[0], self.depth[0] = -1, NOT_A_TYPE, 0
         self.used = 1
         if by_root:
             self.used += len(RootKind)
             kinds = slice(1, self.used)
-            self.over[kinds], self.depth[kinds] = 0, 1
-            # Below every type, so that no object's type is the same.
-            self.kinds[kinds] = NOTHING - 1 - np.arange(len(RootKind))
+            self.parent[kinds], self.depth[kinds] = 0, 1
+            # Lower than every type, so that no object has the same.
+            self.type_index[kinds] = NOT_A_TYPE - 1 - np.arange(len(RootKind))
         self._index()
+
+    def table(self) -> GroupTable:
+        """The arrays."""
+        return GroupTable(self.parent, self.type_index, self.depth, self.slots)
 
     def _index(self) -> None:
-        self.slots = np.full(2 * len(self.over), -1, np.int32)
-        _fill(self.over, self.kinds, self.slots, self.used)
+        self.slots = np.full(2 * len(self.parent), -1, np.int32)
+        _fill(self.table(), self.used)
 
-    def widen(self) -> None:
-        """Make room for as many groups again."""
-        room = len(self.over)
+    def grow(self) -> None:
+        """Double the capacity."""
+        capacity = len(self.parent)
         self.slots = np.empty(0, np.int32)
-        self.over = np.concatenate([self.over, np.empty(room, np.int32)])
-        self.kinds = np.concatenate([self.kinds, np.empty(room, np.int32)])
-        self.depth = np.concatenate([self.depth, np.empty(room, np.uint8)])
+        self.parent = np.concatenate([self.parent, np.empty(capacity, np.int32)])
+        self.type_index = np.concatenate(
+            [self.type_index, np.empty(capacity, np.int32)]
+        )
+        self.depth = np.concatenate([self.depth, np.empty(capacity, np.uint8)])
         self._index()
 
-    def cut(self) -> None:
-        """Keep what is used only, and nothing to find it by."""
+    def trim(self) -> None:
+        """Free unused capacity and the slots; no group can be found any more."""
         self.slots = np.empty(0, np.int32)
-        self.over = self.over[: self.used].copy()
-        self.kinds = self.kinds[: self.used].copy()
+        self.parent = self.parent[: self.used].copy()
+        self.type_index = self.type_index[: self.used].copy()
         self.depth = self.depth[: self.used].copy()
 
 
-def merged(
-    graph: HeapGraph, parent: Ints, *, by_root: bool = False, kept: int = KEPT
+def merged_tree(
+    graph: HeapGraph, parent: Ints, *, by_root: bool = False, limit: int = MAX_GROUPS
 ) -> MergedTree:
-    """Merge a tree of objects.
+    """Merge a tree of objects by type.
+
+    Time: one lookup in a hash table for each object. Memory: 4 bytes an object; 17 to
+    34 bytes a group while groups are found, then 25.
 
     Args:
-        graph: Whose objects.
-        parent: int32 (N + M,). The object above; `ROOT` or `UNREACHABLE`.
-        by_root: Whether the first level is the kind of the root that holds the
-            object at the top: of several, the first strong one in the dump's order.
-        kept: Groups to keep, the top among them.
-
-    Time: one look into a hash table for each object. Memory: 4 bytes an object; 17 to
-    34 bytes a group while groups are found, then 25.
+        graph: The heap.
+        parent: int32 (N + M,). Parent of each object; `ROOT` or `UNREACHABLE`.
+        by_root: Whether the first level is the kind of the root that refers to the
+            object at the top: of several, the first strong root in the dump's order.
+        limit: Groups to return, including the top.
     """
     group = np.full(len(parent), -1, np.int32)
     least = 1 << (len(RootKind) * (len(graph.type_names) + 2)).bit_length()
-    groups = _Groups(max(_FIRST_ROOM, least), by_root=by_root)
+    groups = _Groups(max(_FIRST_CAPACITY, least), by_root=by_root)
     if by_root:
         strong = (graph.root_flags & RootFlag.WEAK) == 0
-        groups.used = _seed(
+        groups.used = _group_roots(
             graph.root_object[strong],
             graph.root_kind[strong],
             graph.type_index,
             group,
-            groups.over,
-            groups.kinds,
-            groups.depth,
-            groups.slots,
+            groups.table(),
             groups.used,
         )
     stack = np.empty(_STACK, np.int32)
-    at = 0
+    index = 0
     while True:
-        at, groups.used = _merge(
+        index, groups.used = _group_objects(
             parent,
             graph.type_index,
-            at,
+            index,
             group,
-            groups.over,
-            groups.kinds,
-            groups.depth,
-            groups.slots,
+            groups.table(),
             groups.used,
             stack,
         )
-        if at == len(parent):
+        if index == len(parent):
             break
-        groups.widen()
-    groups.cut()
-    return _largest(graph, group, groups, by_root=by_root, kept=kept)
+        groups.grow()
+    groups.trim()
+    return _largest(graph, group, groups, limit)
 
 
-def _largest(
-    graph: HeapGraph, group: Ints, groups: _Groups, *, by_root: bool, kept: int
-) -> MergedTree:
-    """The groups with most bytes below them; a group's parent has at least as many."""
-    over = groups.over
+def _largest(graph: HeapGraph, group: Ints, groups: _Groups, limit: int) -> MergedTree:
+    """The groups with most total bytes; no parent has less than its children."""
     shallow_bytes = sum_by(group, graph.shallow_bytes, groups.used)
     total_bytes = shallow_bytes.copy()
-    _below(over, total_bytes)
+    _add_to_parents(groups.parent, total_bytes)
     # Of equals the first that was found: parents are found before their children.
-    chosen = np.argsort(-total_bytes, kind="stable")[:kept]
+    chosen = np.argsort(-total_bytes, kind="stable")[:limit]
     own_bytes, all_bytes = shallow_bytes[chosen], total_bytes[chosen]
     del shallow_bytes, total_bytes
     object_count = count_by(group, groups.used)
     total_count = object_count.copy()
-    _below(over, total_count)
-    # Kinds of roots that hold nothing; nothing else is empty.
+    _add_to_parents(groups.parent, total_count)
+    # Only kinds of roots without strong roots are empty.
     some = (total_count[chosen] > 0) | (chosen == 0)
     chosen, own_bytes, all_bytes = chosen[some], own_bytes[some], all_bytes[some]
     own_count, all_count = object_count[chosen], total_count[chosen]
     row = np.full(groups.used, -1, np.int32)
     row[chosen] = np.arange(len(chosen), dtype=np.int32)
-    parent = row[over[chosen]]
+    parent = row[groups.parent[chosen]]
     parent[0] = -1
-    kinds = groups.kinds[chosen]
+    types = groups.type_index[chosen]
+    roots = np.where(types < NOT_A_TYPE, NOT_A_TYPE - 1 - types, -1)
     return MergedTree(
         parent=parent,
-        kind=np.maximum(kinds, NOTHING),
-        root_kind=np.where(kinds < NOTHING, NOTHING - 1 - kinds, -1).astype(np.int32),
+        type_index=np.maximum(types, NOT_A_TYPE),
+        root_kind=roots.astype(np.int32),
         depth=groups.depth[chosen].astype(np.int32),
         object_count=own_count,
         shallow_bytes=own_bytes,
@@ -308,5 +319,5 @@ def _largest(
 
 
 def _rest(parent: Ints, total: Longs, own: Longs) -> Longs:
-    """Of each total what is neither its own nor in a row below."""
+    """int64 (G,): the part of each total in neither its own row nor its children's."""
     return total - own - sum_by(parent, total, len(parent))

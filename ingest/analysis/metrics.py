@@ -1,4 +1,4 @@
-"""All that the analysis knows of one heap."""
+"""The analysis of one heap: distances, dominators, retained sizes, origins."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import root_distances, weak_only
-from ingest.analysis.dominators import dominate, retained
-from ingest.analysis.nesting import nest_of
+from ingest.analysis.dominators import dominator_tree, retained_sizes
+from ingest.analysis.preorder import preorder_of
 from ingest.analysis.tracking import allocation_of, trace_back
-from ingest.analysis.types import tally, type_references
-from ingest.analysis.typesets import type_retained_bytes
+from ingest.analysis.type_dominators import type_retained_bytes
+from ingest.analysis.types import sum_by_type, type_references
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -26,34 +26,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeapMetrics:
-    """Columns beside those of a `HeapGraph`: N objects, M placeholders, T types.
+    """Measures of a `HeapGraph` of N objects, M placeholders and T types.
 
     Attributes:
         root_distance: int32 (N + M,). References from the nearest strong root, 1
             for an object that a root refers to; -1 if unreachable.
         path_parent: int32 (N + M,). The previous object on a shortest path;
             `ROOT` or `UNREACHABLE` of `ingest.analysis.distances`.
-        dominator: int32 (N + M,). Immediate dominator; the same two marks.
-        retained_bytes: int64 (N + M,), bytes that are freed with the object; 0 if
-            it is unreachable.
+        dominator: int32 (N + M,). Immediate dominator, `ROOT` or `UNREACHABLE`.
+        retained_bytes: int64 (N + M,), bytes that are freed with the object,
+            including its own; 0 if it is unreachable.
         retained_count: int64 (N + M,). Objects freed with it, including itself.
         largest_child: int32 (N + M,). Of the objects that it immediately
             dominates, the one that retains most; -1 where there is none.
-        reachable_count: Objects of the dump (no placeholders) that are reached.
-        reachable_bytes: Their bytes.
-        weak_only_count: Objects of the dump that only weak roots or references, and
-            what those lead to, still see.
-        weak_only_bytes: Their bytes.
-        instance_count, type_reachable_count: int64 (T,).
-        type_shallow_bytes, type_reachable_bytes: int64 (T,), bytes.
+        reachable_count: Strongly reachable objects, without placeholders.
+        reachable_bytes: Their shallow size, bytes.
+        weak_only_count: Objects that are reachable, but only through weak roots or
+            references; without placeholders.
+        weak_only_bytes: Their shallow size, bytes.
+        instance_count: int64 (T,). Instances of each type.
+        type_reachable_count: int64 (T,). Strongly reachable instances.
+        type_shallow_bytes: int64 (T,), bytes. Shallow size of all instances.
+        type_reachable_bytes: int64 (T,), bytes. That of the reachable ones.
         type_retained_bytes: int64 (T,), bytes that are freed with all instances.
-        type_retained_exact: Whether those are exact, see `typesets`.
-        type_top_count: int64 (T,). Instances that only the roots dominate.
-        type_top_retained_bytes: int64 (T,). Retained bytes of those, summed.
-        pair_source, pair_target: int32 (P,). Types that refer to one another.
-        pair_count: int64 (P,). How many references.
-        origins: Of the N objects; ``None`` if no history is recorded.
-        allocation: int32 (N,). Row of the history's allocations, or -1; ``None`` where
+        type_retained_exact: Whether those are exact or lower bounds; see
+            `ingest.analysis.type_dominators`.
+        type_top_count: int64 (T,). Instances that no other object dominates.
+        type_top_retained_bytes: int64 (T,), bytes. Retained size of these, summed.
+        pair_source, pair_target: int32 (P,). Pairs of types whose instances refer
+            to one another.
+        pair_count: int64 (P,). Number of references of each pair.
+        origins: Origins of the N objects; ``None`` if no history is recorded.
+        allocation: int32 (N,). Row of the history's allocations, or -1; ``None`` if
             none are recorded.
     """
 
@@ -87,39 +91,49 @@ def analyse(
 ) -> HeapMetrics:
     """Measure ``graph``.
 
+    Kernels release the GIL, so the breadth-first search and the count of references
+    between types run on a second thread.
+
     Args:
         graph: The heap.
-        progress: Told of steps.
-        origins: Whether to follow objects back; costs objects times collections.
-
-    The searches run beside the dominators, on a thread of
-    their own: kernels release the GIL.
+        progress: Called after each step.
+        origins: Whether to trace objects back through the history; takes time in
+            proportion to objects times collections.
     """
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
-    kinds = graph.type_index
-    with ThreadPoolExecutor(1) as beside:
-        searched = beside.submit(root_distances, graph)
-        paired = beside.submit(type_references, graph)
-        tree, search = dominate(graph)
+    with ThreadPoolExecutor(1) as second_thread:
+        distances = second_thread.submit(root_distances, graph)
+        pairs = second_thread.submit(type_references, graph)
+        tree, search = dominator_tree(graph)
         progress(stage, 1, steps)
-        retained_bytes, retained_count, largest_child = retained(graph, tree)
+        retained_bytes, retained_count, largest_child = retained_sizes(graph, tree)
         progress(stage, 2, steps)
-        nest = nest_of(graph, tree, search)
+        preorder = preorder_of(graph, tree, search)
         dominator = tree.by_object()
         del tree, search
-        of_types, exact = type_retained_bytes(graph, nest, retained_bytes)
-        del nest
+        type_bytes, exact = type_retained_bytes(graph, preorder, retained_bytes)
+        del preorder
         progress(stage, 3, steps)
-        distance, path_parent = searched.result()
-        pair_source, pair_target, pair_count = paired.result()
+        distance, path_parent = distances.result()
+        pair_source, pair_target, pair_count = pairs.result()
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
-    found = weak_only(graph, distance)
-    seen = np.empty(0, np.int64) if found is None else np.flatnonzero(found)
+    is_weak_only = weak_only(graph, distance)
+    weak = (
+        np.empty(0, np.int64) if is_weak_only is None else np.flatnonzero(is_weak_only)
+    )
     sums = np.zeros((6, types), np.int64)
-    tally(kinds, graph.shallow_bytes, distance, dominator, retained_bytes, sums)
-    # Placeholders have no type, and every object of the dump has one.
+    sum_by_type(
+        graph.type_index,
+        graph.shallow_bytes,
+        distance,
+        dominator,
+        retained_bytes,
+        sums,
+    )
+    # Every object has a type and no placeholder has one: sums over types are those of
+    # the objects.
     metrics = HeapMetrics(
         root_distance=distance,
         path_parent=path_parent,
@@ -129,13 +143,13 @@ def analyse(
         largest_child=largest_child,
         reachable_count=int(sums[1].sum()),
         reachable_bytes=int(sums[3].sum()),
-        weak_only_count=int(np.count_nonzero(seen < graph.object_count)),
-        weak_only_bytes=int(graph.shallow_bytes[seen].sum()),
+        weak_only_count=int(np.count_nonzero(weak < graph.object_count)),
+        weak_only_bytes=int(graph.shallow_bytes[weak].sum()),
         instance_count=sums[0],
         type_reachable_count=sums[1],
         type_shallow_bytes=sums[2],
         type_reachable_bytes=sums[3],
-        type_retained_bytes=of_types,
+        type_retained_bytes=type_bytes,
         type_retained_exact=exact,
         type_top_count=sums[4],
         type_top_retained_bytes=sums[5],

@@ -1,4 +1,4 @@
-"""Sums by type: instances, bytes, the top of the dominator tree, who refers to whom."""
+"""Sums by type, and references between types."""
 
 from __future__ import annotations
 
@@ -20,71 +20,72 @@ if TYPE_CHECKING:
 def _sum(
     group: NDArray[np.int32], values: NDArray[np.int64], sums: NDArray[np.int64]
 ) -> None:
-    for i in range(len(group)):
-        if group[i] >= 0:
-            sums[group[i]] += values[i]
+    for row in range(len(group)):
+        if group[row] >= 0:
+            sums[group[row]] += values[row]
 
 
 def sum_by(
     group: NDArray[np.int32], values: NDArray[np.int64], groups: int
 ) -> NDArray[np.int64]:
-    """int64 (groups,): sums of ``values`` by ``group``; a negative group is none."""
+    """int64 (groups,): sums of ``values`` by ``group``, without negative groups."""
     sums = np.zeros(groups, np.int64)
     _sum(group, values, sums)
     return sums
 
 
 def count_by(group: NDArray[np.int32], groups: int) -> NDArray[np.int64]:
-    """int64 (groups,): rows of each group; a negative group is none."""
+    """int64 (groups,): number of rows of each group, without negative groups."""
     return sum_by(group, np.ones(len(group), np.int64), groups)
 
 
 @kernel
-def tally(
-    kind: Ints,
+def sum_by_type(
+    type_index: Ints,
     shallow_bytes: Longs,
     distance: Ints,
     dominator: Ints,
     retained_bytes: Longs,
     sums: Longs,
 ) -> None:
-    """Add up columns of objects by type, those without one left out.
+    """Sum columns of objects by type; objects without a type are left out.
 
-    ``sums`` is int64 (6, T), all 0: instances, reached instances, bytes, reached
-    bytes, instances that only the roots dominate, what those retain.
+    ``sums`` is int64 (6, T), initially 0: instances, reachable instances, shallow
+    bytes, reachable bytes, instances that no other object dominates, their retained
+    bytes.
     """
-    for i in range(len(kind)):
-        t = kind[i]
-        if t < 0:
+    for row in range(len(type_index)):
+        kind = type_index[row]
+        if kind < 0:
             continue
-        sums[0, t] += 1
-        sums[2, t] += shallow_bytes[i]
-        if distance[i] >= 0:
-            sums[1, t] += 1
-            sums[3, t] += shallow_bytes[i]
-        if dominator[i] == ROOT:
-            sums[4, t] += 1
-            sums[5, t] += retained_bytes[i]
+        sums[0, kind] += 1
+        sums[2, kind] += shallow_bytes[row]
+        if distance[row] >= 0:
+            sums[1, kind] += 1
+            sums[3, kind] += shallow_bytes[row]
+        if dominator[row] == ROOT:
+            sums[4, kind] += 1
+            sums[5, kind] += retained_bytes[row]
 
 
 @kernel
 def _count_pairs(
     ref_start: Longs,
     ref_target: Ints,
-    kind: Ints,
-    first: int,
-    begin: int,
+    type_index: Ints,
+    first_object: int,
+    first_reference: int,
     old: Longs,
     table: Longs,
 ) -> tuple[int, int]:
-    """Count (source type, target type) in an open hash table.
+    """Count pairs of source and target type in a hash table with linear probing.
 
-    The tables are int64 (size, 2): key, or -1, and count; ``size`` a power of two.
-    What ``old`` holds is taken over; from object ``first`` and reference ``begin`` on
-    all are counted, until the table is half full.
+    The tables are int64 (size, 2): key, or -1, and count; ``size`` is a power of two.
+    The counts of ``old`` are copied, then references are counted until ``table`` is
+    half full.
 
     Returns:
-        Object and reference to continue with.
+        The object and the reference to continue with.
     """
     mask = len(table) - 1
     used = 0
@@ -98,18 +99,19 @@ def _count_pairs(
             table[slot, 1] = old[row, 1]
             used += 1
     n = len(ref_start) - 1
-    for i in range(first, n):
-        for at in range(max(begin, ref_start[i]), ref_start[i + 1]):
-            t = kind[ref_target[at]]
-            if t < 0:
+    for source in range(first_object, n):
+        begin = max(first_reference, ref_start[source])
+        for ref in range(begin, ref_start[source + 1]):
+            kind = type_index[ref_target[ref]]
+            if kind < 0:
                 continue
-            key = (np.int64(kind[i]) << 32) | np.int64(t)
+            key = (np.int64(type_index[source]) << 32) | np.int64(kind)
             slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
             while table[slot, 0] >= 0 and table[slot, 0] != key:
                 slot = (slot + 1) & mask
             if table[slot, 0] < 0:
                 if 2 * used >= len(table):
-                    return i, at
+                    return source, ref
                 table[slot, 0] = key
                 table[slot, 1] = 0
                 used += 1
@@ -120,25 +122,26 @@ def _count_pairs(
 def type_references(
     graph: HeapGraph,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """References between the instances of each pair of types, weak ones too.
+    """References between the instances of each pair of types, including weak ones.
 
     References to missing objects have no target type and are left out.
 
     Returns:
-        int32 source types, int32 target types, int64 counts; by source, then target.
+        int32 (P,) source types, int32 (P,) target types and int64 (P,) counts, sorted
+        by source, then target.
     """
-    first = begin = 0
+    source = reference = 0
     size = 1 << 14
     table = np.empty((0, 2), np.int64)
-    while first < len(graph.object_id):
+    while source < len(graph.object_id):
         larger = np.empty((size, 2), np.int64)
         larger[:, 0] = -1
-        first, begin = _count_pairs(
+        source, reference = _count_pairs(
             graph.ref_start,
             graph.ref_target,
             graph.type_index,
-            first,
-            begin,
+            source,
+            reference,
             table,
             larger,
         )
@@ -155,14 +158,14 @@ def type_references(
     )
 
 
-ALONE = 32
-"""Types, those with most instances, that are a class by themselves."""
+SINGLE_TYPE_CLASSES = 32
+"""The types with most instances have a class of their own."""
 
 
 def class_bits(instances: Longs) -> Ids:
-    """uint64 (T,): one bit a type; those with most instances have theirs alone."""
+    """uint64 (T,): the class of each type, a bit; the other types share bits."""
     rank = np.empty(len(instances), np.uint64)
     rank[np.argsort(-instances, kind="stable")] = np.arange(len(instances))
-    shared = rank >= ALONE
-    rank[shared] = ALONE + rank[shared] % (64 - ALONE)
+    shared = rank >= SINGLE_TYPE_CLASSES
+    rank[shared] = SINGLE_TYPE_CLASSES + rank[shared] % (64 - SINGLE_TYPE_CLASSES)
     return np.uint64(1) << rank

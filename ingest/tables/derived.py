@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.merged import NOTHING, merged
+from ingest.analysis.merged import NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import leak_suspects
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.values import ValueKind
@@ -310,8 +310,8 @@ class HeapColumns:
         """Merged trees by the name that they have in the graph."""
         graph, metrics = self.graph, self.metrics
         return {
-            "dominators": merged(graph, metrics.dominator),
-            "root_paths": merged(graph, metrics.path_parent, by_root=True),
+            "dominators": merged_tree(graph, metrics.dominator),
+            "root_paths": merged_tree(graph, metrics.path_parent, by_root=True),
         }
 
     @cached_property
@@ -328,7 +328,7 @@ class HeapColumns:
                 pl.DataFrame(
                     {
                         "parent": np.where(tree.parent < 0, -1, tree.parent + first),
-                        "type": tree.kind,
+                        "type": tree.type_index,
                         "name": pl.Series(self._group_names(tree), dtype=pl.String),
                         "depth": tree.depth,
                         "object_count": tree.object_count,
@@ -350,10 +350,10 @@ class HeapColumns:
 
     def _group_names(self, tree: MergedTree) -> list[str]:
         names = self.captions.to_list()
-        pairs = zip(tree.kind.tolist(), tree.root_kind.tolist(), strict=True)
+        pairs = zip(tree.type_index.tolist(), tree.root_kind.tolist(), strict=True)
         return [
             RootKind(root).label
             if root >= 0
-            else ("" if kind == NOTHING else names[kind])
+            else ("" if kind == NOT_A_TYPE else names[kind])
             for kind, root in pairs
         ]

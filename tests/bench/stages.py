@@ -139,7 +139,7 @@ def igraph_dominators(folder: str) -> Found:
 
 def our_dominators(folder: str) -> Found:
     """Ours from as little; and whether both agree on every object."""
-    from ingest.analysis.dominators import dominate
+    from ingest.analysis.dominators import dominator_tree
 
     columns = {
         name: np.load(f"{folder}/{name}.npy")
@@ -147,9 +147,9 @@ def our_dominators(folder: str) -> Found:
     }
     rows = range(len(columns["ref_start"]) - 1)
     graph: Any = SimpleNamespace(object_id=rows, ref_kind=None, **columns)
-    seconds, _ = timed(2, lambda: dominate(graph)[0])
+    seconds, _ = timed(2, lambda: dominator_tree(graph)[0])
     reset_peak()
-    last_s, tree = timed(1, lambda: dominate(graph)[0])
+    last_s, tree = timed(1, lambda: dominator_tree(graph)[0])
     peak = peak_mib()
     ours = tree.by_object().astype(np.int64)
     other = np.load(f"{folder}/igraph.npy")

@@ -16,12 +16,12 @@ from unittest import mock
 import numpy as np
 
 from ingest.analysis.distances import root_distances
-from ingest.analysis.dominators import dominate, retained
-from ingest.analysis.merged import merged
+from ingest.analysis.dominators import dominator_tree, retained_sizes
+from ingest.analysis.merged import merged_tree
 from ingest.analysis.metrics import analyse
-from ingest.analysis.nesting import nest_of
+from ingest.analysis.preorder import preorder_of
+from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
-from ingest.analysis.typesets import type_retained_bytes
 from ingest.progress import silent
 from ingest.readers.base import ReadOptions
 from tests.dumps.clrprofiler import large_log, large_xml
@@ -195,17 +195,17 @@ def peaks(objects: int, references: int) -> dict[str, int]:
         with _peak(found, "type references"):
             type_references(graph)
         with _peak(found, "dominators"):
-            tree, search = dominate(graph)
+            tree, search = dominator_tree(graph)
         with _peak(found, "retained"):
-            held, _, _ = retained(graph, tree)
-        with _peak(found, "places"):
-            nest = nest_of(graph, tree, search)
-        with _peak(found, "sets of types"):
-            type_retained_bytes(graph, nest, held)
+            held, _, _ = retained_sizes(graph, tree)
+        with _peak(found, "preorder"):
+            preorder = preorder_of(graph, tree, search)
+        with _peak(found, "type dominators"):
+            type_retained_bytes(graph, preorder, held)
         dominator = tree.by_object()
         with _peak(found, "merged trees"):
-            merged(graph, dominator)
-        del tree, search, held, nest, dominator
+            merged_tree(graph, dominator)
+        del tree, search, held, preorder, dominator
         with _peak(found, "analysis"):
             analyse(graph)
     finally:

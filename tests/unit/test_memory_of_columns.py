@@ -24,8 +24,8 @@ FROZEN = {
     "type references": Cost(0.0, 0.0),
     "dominators": Cost(40.0, 4.0),
     "retained": Cost(20.0, 0.0),
-    "places": Cost(36.0, 4.0),
-    "sets of types": Cost(38.0, 0.0),
+    "preorder": Cost(36.0, 4.0),
+    "type dominators": Cost(38.0, 0.0),
     "merged trees": Cost(15.2, 0.0),
     "analysis": Cost(98.0, 8.0),
 }

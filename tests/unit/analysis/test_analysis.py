@@ -1,4 +1,4 @@
-"""The analysis against its definition: delete objects, see what is lost."""
+"""The analysis against its definition: delete objects, see what is unreachable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.dominators import dominate, retained
+from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.metrics import analyse
-from ingest.analysis.nesting import nest_of
+from ingest.analysis.preorder import preorder_of
 from ingest.analysis.suspects import (
     accumulation_point,
     leak_suspects,
     shortest_path,
 )
+from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
-from ingest.analysis.typesets import type_retained_bytes
 from ingest.heap.graph import HeapGraph
 from tests.unit.graphs import alive, bytes_of, graph_of, small_graphs
 
@@ -29,7 +29,7 @@ def test_a_diamond_is_dominated_by_its_top() -> None:
     #   `-> 2 --^
     graph = graph_of([1, 2], [3], [3], [], roots=[0])
 
-    assert dominate(graph)[0].by_object().tolist() == [ROOT, 0, 0, 0]
+    assert dominator_tree(graph)[0].by_object().tolist() == [ROOT, 0, 0, 0]
 
 
 def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:
@@ -43,7 +43,7 @@ def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:
     assert (metrics.reachable_count, metrics.reachable_bytes) == (1, 1)
 
 
-def test_a_weak_root_keeps_nothing_alive() -> None:
+def test_a_weak_root_retains_nothing() -> None:
     metrics = analyse(graph_of([1], [], roots=[], weak_roots=[0]))
 
     assert metrics.root_distance.tolist() == [-1, -1]
@@ -62,7 +62,7 @@ def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
     live = alive(graph)
     above = {v: {d for d in live if v not in alive(graph, {d})} for v in live}
 
-    for v, idom in enumerate(dominate(graph)[0].by_object().tolist()):
+    for v, idom in enumerate(dominator_tree(graph)[0].by_object().tolist()):
         if v not in live:
             assert idom == UNREACHABLE
         else:
@@ -95,8 +95,8 @@ def test_a_type_retains_what_is_lost_without_its_instances(graph: HeapGraph) -> 
     assert_that_types_are_exact(graph)
 
 
-def test_two_holders_of_one_type_retain_together_what_neither_does_alone() -> None:
-    #  0 -> 1 (A) -> 3 <-> 4      1 and 2 are of type 1, and 3 and 4 hold each other
+def test_two_instances_together_retain_what_neither_does_alone() -> None:
+    #  0 -> 1 (A) -> 3 <-> 4      1 and 2 are of type 1, 3 and 4 form a cycle
     #   `-> 2 (A) -> 4
     graph = graph_of(
         [1, 2], [3], [4], [4], [3], roots=[0], types=[0, 1, 1, 2, 3], sizes=[1] * 5
@@ -109,13 +109,15 @@ def test_two_holders_of_one_type_retain_together_what_neither_does_alone() -> No
 
 
 @given(small_graphs(most=12))
-def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
-    tree, search = dominate(graph)
-    nest = nest_of(graph, tree, search)
-    held, _, _ = retained(graph, tree)
+def test_with_too_little_capacity_the_bytes_of_a_type_are_a_lower_bound(
+    graph: HeapGraph,
+) -> None:
+    tree, search = dominator_tree(graph)
+    preorder = preorder_of(graph, tree, search)
+    held, _, _ = retained_sizes(graph, tree)
 
-    exact, _ = type_retained_bytes(graph, nest, held)
-    bound, is_exact = type_retained_bytes(graph, nest, held, room=4)
+    exact, _ = type_retained_bytes(graph, preorder, held)
+    bound, is_exact = type_retained_bytes(graph, preorder, held, capacity=4)
 
     assert (bound <= exact).all()
     if is_exact:
@@ -124,8 +126,8 @@ def test_without_room_a_types_bytes_are_a_lower_bound(graph: HeapGraph) -> None:
 
 @pytest.mark.parametrize("types", [1, 2, 5, 30])
 @pytest.mark.parametrize("both_ends", [False, True])
-def test_a_list_linked_both_ways(types: int, both_ends: bool) -> None:
-    """What is true of one end reaches the other one object at a time."""
+def test_a_doubly_linked_list(types: int, both_ends: bool) -> None:
+    """A change at one end reaches the other end one object at a time."""
     count = 60
     links = [
         [j for j in (i - 1, i + 1) if 0 <= j < count] + [count + 2 + i]
@@ -146,8 +148,8 @@ def test_a_list_linked_both_ways(types: int, both_ends: bool) -> None:
     assert_that_types_are_exact(graph)
 
 
-def test_long_chains_with_common_members_take_no_quadratic_time() -> None:
-    #  0 -> 1 -> 2 -> ...    each of the upper and its fellow below hold one leaf
+def test_long_chains_with_shared_leaves_take_no_quadratic_time() -> None:
+    #  0 -> 1 -> 2 -> ...    one object of each chain refers to each leaf
     #   `-> n+1 -> n+2 ...
     n = 50_000
     upper, lower = np.arange(1, n + 1), np.arange(n + 1, 2 * n + 1)
@@ -158,13 +160,13 @@ def test_long_chains_with_common_members_take_no_quadratic_time() -> None:
         rows[-1] = [int(leaves[-1])]
     graph = graph_of(*rows, *([[]] * n), roots=[0], sizes=[1] * (3 * n + 1))
 
-    dominator = dominate(graph)[0].by_object()
+    dominator = dominator_tree(graph)[0].by_object()
 
     assert (dominator[leaves] == 0).all()
     assert (dominator[upper[1:]] == upper[:-1]).all()
 
 
-def test_more_than_there_is_room_for_is_said() -> None:
+def test_exceeding_the_capacity_is_reported() -> None:
     #  0 -> 1 (A) -> 2 (B) -> 3 (C) -.
     #   `-> 4 (A) -> 5 (B) -> 6 (C) --> 7
     graph = graph_of(
@@ -179,12 +181,12 @@ def test_more_than_there_is_room_for_is_said() -> None:
         roots=[0],
         types=[3, 0, 1, 2, 0, 1, 2, 4],
     )
-    tree, search = dominate(graph)
-    nest = nest_of(graph, tree, search)
-    held, _, _ = retained(graph, tree)
+    tree, search = dominator_tree(graph)
+    preorder = preorder_of(graph, tree, search)
+    held, _, _ = retained_sizes(graph, tree)
 
-    exact, is_exact = type_retained_bytes(graph, nest, held)
-    bound, bound_is_exact = type_retained_bytes(graph, nest, held, room=3)
+    exact, is_exact = type_retained_bytes(graph, preorder, held)
+    bound, bound_is_exact = type_retained_bytes(graph, preorder, held, capacity=3)
 
     assert is_exact
     assert not bound_is_exact
@@ -239,7 +241,7 @@ def test_type_references_count_every_reference_to_an_object(graph: HeapGraph) ->
     assert found == expected
 
 
-def test_suspects_are_single_and_grouped_and_say_why() -> None:
+def test_suspects_are_single_objects_or_groups() -> None:
     #  0 (60) -> 1 (50): one large holder; 2, 3 (20 each, one type): a group
     graph = graph_of(
         [1],
@@ -272,7 +274,7 @@ def test_suspects_are_single_and_grouped_and_say_why() -> None:
     )
 
 
-def test_the_accumulation_point_stops_where_no_child_holds_most() -> None:
+def test_the_accumulation_point_stops_where_no_child_retains_most() -> None:
     graph = graph_of([1], [2, 3], [], [], roots=[0], sizes=[1, 1, 50, 48])
 
     assert accumulation_point(analyse(graph), 0) == 1

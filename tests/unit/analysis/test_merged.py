@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ingest.analysis import merged as module
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.merged import DEEPEST, MergedTree, merged
+from ingest.analysis.merged import MAX_DEPTH, MergedTree, merged_tree
 from ingest.analysis.metrics import analyse
 from tests.unit.graphs import graph_of, small_graphs
 
@@ -25,20 +25,20 @@ Chain = tuple[int, ...]
 
 
 def chain_of(graph: HeapGraph, parent: Ints, i: int) -> Chain:
-    """Types from the top down to object ``i``, equal neighbours once."""
+    """Types from the top down to object ``i``, without repetitions."""
     kinds = []
     while i != ROOT:
         kinds.append(int(graph.type_index[i]))
         i = int(parent[i])
     chain: list[int] = []
     for kind in reversed(kinds):
-        if [kind] != chain[-1:] and len(chain) < DEEPEST:
+        if [kind] != chain[-1:] and len(chain) < MAX_DEPTH:
             chain.append(kind)
     return tuple(chain)
 
 
 def sums(graph: HeapGraph, parent: Ints) -> dict[Chain, list[int]]:
-    """Of each chain: objects and bytes of its own, and with all below."""
+    """Of each chain: objects and bytes, then the same including descendants."""
     found: dict[Chain, list[int]] = {(): [0, 0, 0, 0]}
     for i in range(len(parent)):
         if parent[i] == UNREACHABLE:
@@ -54,13 +54,13 @@ def sums(graph: HeapGraph, parent: Ints) -> dict[Chain, list[int]]:
 
 
 def rows(tree: MergedTree) -> dict[Chain, list[int]]:
-    """The same out of the columns."""
+    """The same from the columns of ``tree``."""
     chains: list[Chain] = []
     found = {}
     for at in range(len(tree.parent)):
         above = int(tree.parent[at])
         assert above < at
-        chain = () if above < 0 else (*chains[above], int(tree.kind[at]))
+        chain = () if above < 0 else (*chains[above], int(tree.type_index[at]))
         chains.append(chain)
         assert tree.depth[at] == len(chain)
         columns = (
@@ -78,7 +78,7 @@ def rows(tree: MergedTree) -> dict[Chain, list[int]]:
 def test_groups_are_chains_of_types(graph: HeapGraph) -> None:
     metrics = analyse(graph)
     for parent in (metrics.dominator, metrics.path_parent):
-        tree = merged(graph, parent)
+        tree = merged_tree(graph, parent)
 
         assert rows(tree) == sums(graph, parent)
         assert not tree.rest_bytes.any()
@@ -86,15 +86,17 @@ def test_groups_are_chains_of_types(graph: HeapGraph) -> None:
 
 
 @given(small_graphs(most=12), st.integers(1, 6))
-def test_what_is_not_kept_is_counted_where_it_was(graph: HeapGraph, kept: int) -> None:
+def test_groups_beyond_the_limit_are_summed_in_their_parents(
+    graph: HeapGraph, limit: int
+) -> None:
     parent = analyse(graph).dominator
-    everything = rows(merged(graph, parent))
+    everything = rows(merged_tree(graph, parent))
 
-    tree = merged(graph, parent, kept=kept)
+    tree = merged_tree(graph, parent, limit=limit)
 
     some = rows(tree)
     assert some.items() <= everything.items()
-    assert len(some) == min(kept, len(everything))
+    assert len(some) == min(limit, len(everything))
     least = min(values[3] for values in some.values())
     left = {chain: v for chain, v in everything.items() if chain not in some}
     assert all(values[3] <= least for values in left.values())
@@ -114,7 +116,7 @@ def test_the_first_level_of_root_paths_is_the_first_root_s_kind(
     graph = graph_with(graph, kinds.astype(np.uint8))
     parent = analyse(graph).path_parent
 
-    tree = merged(graph, parent, by_root=True)
+    tree = merged_tree(graph, parent, by_root=True)
 
     expected: Counter[int] = Counter()
     for i in range(len(parent)):
@@ -140,7 +142,7 @@ def graph_with(graph: HeapGraph, root_kind: np.ndarray) -> HeapGraph:
 
 
 def chain(types: list[int]) -> HeapGraph:
-    """Each object refers to the one before it; the last one is held."""
+    """Each object refers to the one before it; a root refers to the last one."""
     below = [[i - 1] if i else [] for i in range(len(types))]
     return graph_of(*below, roots=[len(types) - 1], types=types, sizes=[1] * len(types))
 
@@ -148,24 +150,24 @@ def chain(types: list[int]) -> HeapGraph:
 def test_a_list_of_any_length_is_one_group() -> None:
     graph = chain([0] * 5000 + [1])
 
-    tree = merged(graph, analyse(graph).dominator)
+    tree = merged_tree(graph, analyse(graph).dominator)
 
-    assert tree.kind.tolist() == [-2, 1, 0]
+    assert tree.type_index.tolist() == [-2, 1, 0]
     assert tree.object_count.tolist() == [0, 1, 5000]
 
 
-def test_what_is_deeper_than_that_is_in_the_last_group() -> None:
+def test_objects_below_the_maximum_depth_are_in_the_last_group() -> None:
     graph = chain([i % 2 for i in range(200)])
 
-    tree = merged(graph, analyse(graph).dominator)
+    tree = merged_tree(graph, analyse(graph).dominator)
 
-    assert len(tree.parent) == DEEPEST + 1
-    assert tree.object_count[-1] == 200 - DEEPEST + 1
+    assert len(tree.parent) == MAX_DEPTH + 1
+    assert tree.object_count[-1] == 200 - MAX_DEPTH + 1
     assert tree.total_bytes[0] == 200
 
 
-@pytest.mark.parametrize("room", [1 << 3, 1 << 6])
-def test_groups_find_room(room: int) -> None:
+@pytest.mark.parametrize("capacity", [1 << 3, 1 << 6])
+def test_the_table_of_groups_grows(capacity: int) -> None:
     rng = np.random.default_rng(3)
     n = 4000
     graph = graph_of(
@@ -175,16 +177,16 @@ def test_groups_find_room(room: int) -> None:
         sizes=[1] * n,
     )
     parent = analyse(graph).dominator
-    whole = sums(graph, parent)
-    with mock.patch.object(module, "_FIRST_ROOM", room):
-        assert rows(merged(graph, parent, kept=n)) == whole
+    expected = sums(graph, parent)
+    with mock.patch.object(module, "_FIRST_CAPACITY", capacity):
+        assert rows(merged_tree(graph, parent, limit=n)) == expected
 
 
-def test_a_way_longer_than_the_stack() -> None:
+def test_a_path_longer_than_the_stack() -> None:
     n = 3 * module._STACK // 2
     graph = chain([0] * n)
 
-    tree = merged(graph, analyse(graph).dominator)
+    tree = merged_tree(graph, analyse(graph).dominator)
 
     assert tree.total_count.tolist() == [n, n]
 
@@ -193,5 +195,5 @@ def test_an_empty_heap() -> None:
     graph = graph_of([], roots=[], types=[0])
 
     for by_root in (False, True):
-        tree = merged(graph, analyse(graph).dominator, by_root=by_root)
+        tree = merged_tree(graph, analyse(graph).dominator, by_root=by_root)
         assert tree.total_bytes[0] == 0

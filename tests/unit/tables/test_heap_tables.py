@@ -70,7 +70,7 @@ def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
         "REFERENCES_TYPE": len(metrics.pair_count),
         "HAS_PATH": 2,
         "CONTAINS": sum(len(tree.parent) - 1 for tree in merged),
-        "OF_TYPE": sum(int((tree.kind >= 0).sum()) for tree in merged)
+        "OF_TYPE": sum(int((tree.type_index >= 0).sum()) for tree in merged)
         + len(tables.suspects),
         **dict.fromkeys(("HAS_SUSPECT", "SUSPECTS", "ACCUMULATES_IN"),
                         len(tables.suspects)),
