@@ -6,7 +6,14 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ingest.errors import DumpError, UnknownFormat
-from ingest.readers import clrprofiler, dart, gcdump, gclog, nettrace, traverseheap
+from ingest.readers import (
+    clrprofiler,
+    dart,
+    gcdump,
+    gclog,
+    nettrace,
+    traverseheap,
+)
 from ingest.readers.base import PartsReader, PendingDump, TimelineReader
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN, open_source
 
