@@ -87,9 +87,8 @@ def tracking() -> None:
     objects, count = 1_000_000, 100
     head(f"{objects:,} objects through {count} collections (fastest of 3)")
     found = stage("tracking", str(objects), str(count))
-    row("where each one went", found["forth_s"], "s", limit=3.0)
-    row("where each one comes from", found["back_s"], "s", limit=3.0)
-    print(f"  back is where they were: {found['same']}")
+    row("traced back", found["seconds"], "s", limit=3.0)
+    print(f"  to their first addresses: {found['same']}")
 
 
 def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:

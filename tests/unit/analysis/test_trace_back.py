@@ -1,4 +1,4 @@
-"""Objects of dumps traced back: heaps that know which object is which."""
+"""Objects traced back, against simulated heaps that know the identity of each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis.tracking import UNTOLD, Origins, allocation_of, trace_back
+from ingest.analysis.tracking import NOT_RECORDED, Origins, allocation_of, trace_back
 from ingest.heap.history import OLDEST, Allocations, Bounds, Survival
 from tests.dumps.trace import Thing, live
-from tests.unit.analysis.replay import LIVES, replay
 
 
 @given(
     st.integers(0, 1 << 30),
     st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 3]), max_size=12),
 )
-def test_each_object_is_known_again_and_only_it(seed: int, steps: list[int]) -> None:
+def test_each_object_has_one_identity_in_all_dumps(seed: int, steps: list[int]) -> None:
     heap = live(seed, steps)
     seen: dict[tuple[int, int], Thing] = {}
     names: dict[int, tuple[int, int]] = {}
@@ -26,7 +25,7 @@ def test_each_object_is_known_again_and_only_it(seed: int, steps: list[int]) -> 
         origins = trace_back(where, heap.collections[: dump.upto])
         for row, (thing, _, survived, _) in enumerate(dump.objects):
             name = (int(origins.known_since[row]), int(origins.known_at[row]))
-            assert name[0] != UNTOLD
+            assert name[0] != NOT_RECORDED
             assert seen.setdefault(name, thing) is thing
             assert names.setdefault(id(thing), name) == name
             assert origins.survived[row] == survived
@@ -38,7 +37,7 @@ def test_each_object_is_known_again_and_only_it(seed: int, steps: list[int]) -> 
     st.integers(0, 1 << 30),
     st.lists(st.sampled_from([0, 0, 1, 2, 3, 4]), max_size=12),
 )
-def test_background_collections_lead_to_the_same_objects_too(
+def test_background_collections_lead_to_the_same_identities(
     seed: int, steps: list[int]
 ) -> None:
     heap = live(seed, steps)
@@ -53,58 +52,33 @@ def test_background_collections_lead_to_the_same_objects_too(
             assert names.setdefault(id(thing), name) == name
 
 
-@given(
-    st.integers(0, 1 << 30),
-    st.lists(st.sampled_from([0, 0, 1, 2]), max_size=12),
-)
-def test_back_and_forth_say_the_same(seed: int, steps: list[int]) -> None:
-    heap = live(seed, [3, *steps])
-    first, last = heap.dumps[0], heap.dumps[-1]
-    older, newer = (
-        np.array([seen.at for seen in dump.objects], np.uint64)
-        for dump in (first, last)
-    )
-    fate = replay(older, None, heap.collections[first.upto : last.upto])
-    then = trace_back(older, heap.collections[: first.upto])
-    now = trace_back(newer, heap.collections[: last.upto])
-    by_name = {
-        (int(since), int(at)): int(address)
-        for since, at, address in zip(now.known_since, now.known_at, newer, strict=True)
-    }
-    assert len(by_name) == len(newer)
-    for row in range(len(older)):
-        name = int(then.known_since[row]), int(then.known_at[row])
-        if fate.died_in[row] == LIVES:
-            assert by_name[name] == int(fate.address[row])
-        else:
-            assert name not in by_name
-
-
-def test_what_told_nothing_is_a_wall() -> None:
-    """Nobody knows what was before a collection that did not tell what survived it."""
+def test_nothing_is_traced_beyond_a_full_collection_without_ranges() -> None:
+    """Which objects survived such a collection is not recorded."""
     none = np.empty(0, np.uint64)
     some = np.array([100], np.uint64), np.array([200], np.uint64)
     length = np.array([50], np.uint64)
     moves = Survival(1, OLDEST, *some, length)
-    silent = Survival(2, OLDEST, none, none, none, has_ranges=False)
+    unrecorded = Survival(2, OLDEST, none, none, none, has_ranges=False)
     back = Survival(3, OLDEST, some[1], some[0], length)
 
-    origins = trace_back(np.array([110, 300], np.uint64), [moves, silent, back])
+    origins = trace_back(np.array([110, 300], np.uint64), [moves, unrecorded, back])
 
-    assert origins.known_since.tolist() == [2, UNTOLD]
+    assert origins.known_since.tolist() == [2, NOT_RECORDED]
     assert origins.known_at.tolist() == [210, 300]
     assert origins.is_born.tolist() == [False, True]
     assert origins.survived.tolist() == [1, 0]
 
 
-def test_what_a_silent_collection_did_not_collect_is_followed_all_the_same() -> None:
+def test_generations_not_collected_are_traced_beyond_a_collection_without_ranges() -> (
+    None
+):
     none = np.empty(0, np.uint64)
     both = np.array([100, 300], np.uint64)
     bounds = Bounds(both, both + np.uint64(50), np.array([2, 0], np.int8))
-    silent = Survival(1, 0, none, none, none, bounds, has_ranges=False)
+    unrecorded = Survival(1, 0, none, none, none, bounds, has_ranges=False)
     full = Survival(2, OLDEST, both, both, np.array([50, 50], np.uint64))
 
-    origins = trace_back(np.array([110, 310], np.uint64), [full, silent, full])
+    origins = trace_back(np.array([110, 310], np.uint64), [full, unrecorded, full])
 
     assert origins.known_since.tolist() == [0, 2]
     assert origins.is_born.tolist() == [False, False]
@@ -120,10 +94,10 @@ YOUNG = Bounds(
     ("generation", "before", "is_born"),
     [(0, None, False), (1, None, False), (-1, YOUNG, False), (0, YOUNG, True)],
 )
-def test_nobody_is_taken_for_another_where_too_little_is_told(
+def test_no_object_is_mistaken_for_another_with_too_little_recorded(
     generation: int, before: Bounds | None, *, is_born: bool
 ) -> None:
-    """Whether what lies at an address now lay there before: no one knows."""
+    """Whether an address held the same object before is not recorded."""
     at = np.array([100], np.uint64)
     length = np.array([50], np.uint64)
     both = np.array([100, 300], np.uint64)
@@ -141,8 +115,8 @@ def test_nobody_is_taken_for_another_where_too_little_is_told(
 
 
 @given(st.data())
-def test_any_ranges_at_all_are_put_up_with(data: st.DataObject) -> None:
-    """A hostile trace says anything; no address is known twice, and it ends."""
+def test_arbitrary_ranges_are_accepted(data: st.DataObject) -> None:
+    """Even of a hostile trace no two objects have the same origin."""
     ids = st.lists(st.integers(0, 2**64 - 1), max_size=8)
     one = st.tuples(ids, ids, ids, ids, ids)
     collections = []
@@ -166,12 +140,14 @@ def test_any_ranges_at_all_are_put_up_with(data: st.DataObject) -> None:
 
     assert len(origins.known_at) == len(address)
     assert (origins.known_since < max(len(collections), 1)).all()
-    told = origins.known_since != UNTOLD
-    names = list(zip(origins.known_since[told], origins.known_at[told], strict=True))
+    recorded = origins.known_since != NOT_RECORDED
+    names = list(
+        zip(origins.known_since[recorded], origins.known_at[recorded], strict=True)
+    )
     assert len(set(names)) == len(names)
 
 
-def test_ranges_over_one_another_name_no_object_twice() -> None:
+def test_overlapping_ranges_give_no_two_objects_the_same_origin() -> None:
     new = np.array([1000, 2000, 3000], np.uint64)
     old, length = np.full(3, 100, np.uint64), np.full(3, 50, np.uint64)
 
@@ -179,7 +155,7 @@ def test_ranges_over_one_another_name_no_object_twice() -> None:
         np.array([1010, 2010, 3020], np.uint64), [Survival(1, 2, old, new, length)]
     )
 
-    assert origins.known_since.tolist() == [UNTOLD, UNTOLD, 0]
+    assert origins.known_since.tolist() == [NOT_RECORDED, NOT_RECORDED, 0]
 
 
 def test_the_worked_example_of_the_profiling_api_backwards() -> None:
@@ -195,14 +171,14 @@ def test_the_worked_example_of_the_profiling_api_backwards() -> None:
 
 
 @given(st.data())
-def test_allocations_are_found_by_time_and_place(data: st.DataObject) -> None:
+def test_allocations_are_found_by_collection_and_address(data: st.DataObject) -> None:
     few = st.integers(0, 4)
-    told = data.draw(st.lists(st.tuples(few, few), max_size=20))
+    recorded = data.draw(st.lists(st.tuples(few, few), max_size=20))
     asked = data.draw(st.lists(st.tuples(st.integers(-1, 4), few), max_size=20))
-    rows = range(len(told))
+    rows = range(len(recorded))
     allocations = Allocations(
-        np.array([heap for heap, _ in told], np.int32),
-        np.array([at for _, at in told], np.uint64),
+        np.array([heap for heap, _ in recorded], np.int32),
+        np.array([at for _, at in recorded], np.uint64),
         np.array(rows, np.int32),
         np.array(rows, np.int64),
         (),
@@ -217,5 +193,5 @@ def test_allocations_are_found_by_time_and_place(data: st.DataObject) -> None:
     found = allocation_of(origins, allocations)
 
     for pair, row in zip(asked, found.tolist(), strict=True):
-        same = [i for i in rows if told[i] == pair]
-        assert row == (same[-1] if same else UNTOLD)
+        same = [i for i in rows if recorded[i] == pair]
+        assert row == (same[-1] if same else NOT_RECORDED)
