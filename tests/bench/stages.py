@@ -164,9 +164,10 @@ def our_dominators(folder: str) -> Found:
 
 def costs() -> Found:
     """What a test freezes: bytes an object and a reference, by stage."""
-    from tests.unit.costs import measured
+    from tests.unit.costs import WRITERS, measured, reading
 
-    return {name: list(cost) for name, cost in measured().items()}
+    found = {f"reading {package}": reading(package) for package in WRITERS}
+    return {name: list(cost) for name, cost in (found | measured()).items()}
 
 
 def tracking(objects: str, count: str) -> Found:
