@@ -23,4 +23,4 @@ class Progress(Protocol):
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """Report nothing."""
+    """Ignore the report."""

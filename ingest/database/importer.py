@@ -1,4 +1,4 @@
-"""``neo4j-admin database import full`` for the embedded server, beside it."""
+"""``neo4j-admin database import full`` for the embedded server."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _FULL_BYTES = 128 << 20
 _STEP = re.compile(r"\((\d)/(\d)\) ")
 _PERCENT = re.compile(r"\s(\d{1,3})%")
 _SHARES = (0.45, 0.15, 0.25, 0.15)
-"""Of the time: nodes, relationships, linking, counting (measured at 1 and 10 M)."""
+"""Share of the time of each step: nodes, relationships, linking, counting; measured."""
 
 
 class ImportMeter:
-    """How far an import is, from what it prints.
+    """Parser for the progress of an import in its output.
 
-    It prints ``(1/4) Node import``, then a line of dots behind which stands each
-    further twentieth as ``5%``; and so on for four steps.
+    Each of four steps prints a heading like ``(1/4) Node import``, then lines of dots
+    that end in a percentage, every 5 %.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class ImportMeter:
         self.done = 0.0
 
     def read(self, line: str) -> float:
-        """Take one line; returns the part of the import that is done, 0 to 1."""
+        """Parse one line; returns the share of the import that is done, 0 to 1."""
         if step := _STEP.match(line):
             self._step = min(int(step[1]), len(_SHARES))
             self.done = max(self.done, sum(_SHARES[: self._step - 1]))
@@ -67,16 +67,16 @@ def run_import(
     """Import into a new data folder; the server may run on its own folder.
 
     Args:
-        server: Whose Java and Neo4j to use.
-        work: A folder in the server's home with the input files; paths in
-            ``arguments`` start there.
-        data: The data folder to make.
-        arguments: Behind the database's name.
-        on_share: Told how much is done, 0 to 1.
-        progress: Told of fetching, where something is missing.
+        server: The server whose Java and Neo4j are used.
+        work: A folder in the server's home with the input files. Paths in
+            ``arguments`` are relative to it.
+        data: The data folder to create.
+        arguments: Arguments of the command after the name of the database.
+        on_share: Called with the share that is done, 0 to 1.
+        progress: Called while missing jars are downloaded.
 
     Raises:
-        EmbeddedError: If it cannot be run, or fails.
+        EmbeddedError: The import cannot be started, or fails.
     """
     java, _ = packaged_java(server.version)
     jars = server.jars(progress)
@@ -106,26 +106,32 @@ def run_import(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        start_new_session=True,  # a Ctrl-C is for us, and we end it
+        start_new_session=True,  # Ctrl-C reaches only this process, which kills it
     ) as process:
         assert process.stdout is not None
-        meter, said = ImportMeter(), []
+        meter, output = ImportMeter(), []
         try:
             for line in process.stdout:
-                said.append(line)
+                output.append(line)
                 on_share(meter.read(line))
         except BaseException:
             process.kill()
             raise
     if process.returncode != 0:
-        if shutil.disk_usage(work).free < _FULL_BYTES:  # it does not say so itself
+        if shutil.disk_usage(work).free < _FULL_BYTES:  # its output does not mention it
             raise disk_error(OSError(errno.ENOSPC, ""), server.home)
-        words = last_words("".join(said)) or "it said nothing"
-        raise EmbeddedError(f"neo4j-admin could not import: {words}")
+        raise EmbeddedError(_failure(process.returncode, "".join(output)))
+
+
+def _failure(code: int, output: str) -> str:
+    """The message for an import with this exit code, or the negative of a signal."""
+    how = f"exit code {code}" if code >= 0 else f"killed by signal {-code}"
+    words = last_words(output)
+    return f"neo4j-admin import failed ({how})" + (f": {words}" if words else "")
 
 
 def end_importers(home: Path) -> None:
-    """End imports of this home whose command was killed."""
+    """Kill imports of this home that outlived the command that started them."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if any(part.startswith(_mark(home)) for part in process.cmdline()):
@@ -134,5 +140,5 @@ def end_importers(home: Path) -> None:
 
 
 def _mark(home: Path) -> str:
-    """By which an importer of this home is known in a list of processes."""
+    """The argument by which an import of this home is found among processes."""
     return f"--report-file={home}/"

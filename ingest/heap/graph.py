@@ -25,7 +25,7 @@ EPHEMERON = "(ephemeron)"
 
 
 class RefKind(IntEnum):
-    """Whether a reference keeps its target alive."""
+    """Whether the collector follows a reference to find live objects."""
 
     STRONG = 0
     WEAK = 1

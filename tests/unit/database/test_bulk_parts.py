@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database.importer import ImportMeter
+from ingest.database.importer import ImportMeter, _failure
 from ingest.errors import EmbeddedError, IngestError
 from ingest.server.home import Home
 from ingest.server.memory import for_import
@@ -67,6 +67,18 @@ def test_the_meter_rises_from_nothing_to_all() -> None:
     assert shares[3] == 0
     assert shares[4] > 0
     assert shares[-1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "message"),
+    [
+        (2, "ok\nERROR no input\n", "failed (exit code 2): ERROR no input"),
+        (1, "", "failed (exit code 1)"),
+        (-9, "", "failed (killed by signal 9)"),
+    ],
+)
+def test_a_failed_import_is_explained(code: int, output: str, message: str) -> None:
+    assert _failure(code, output) == f"neo4j-admin import {message}"
 
 
 def test_the_importer_gets_its_share_of_any_machine() -> None:
