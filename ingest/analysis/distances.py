@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ingest.heap.graph import RefKind, RootFlag
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.compiled import Bools, Ints, Longs
     from ingest.heap.graph import HeapGraph
 
 ROOT = -1
@@ -21,44 +22,50 @@ UNREACHABLE = -2
 """In a column of objects: this object is not strongly reachable."""
 
 
-def strong_roots(graph: HeapGraph) -> NDArray[np.int32]:
-    """int32: objects that strong roots refer to, in the order of the dump."""
-    strong = (graph.root_flags & RootFlag.WEAK) == 0
-    return np.ascontiguousarray(graph.root_object[strong])
+class ReferenceColumns(NamedTuple):
+    """The references and roots that a search follows.
+
+    Attributes:
+        start, target: Columns ``ref_start`` and ``ref_target`` of the graph.
+        skipped: bool (E,). ReferenceColumns to ignore; empty if there are none.
+        roots: int32. Objects that roots refer to, in the order of the dump.
+    """
+
+    start: Longs
+    target: Ints
+    skipped: Bools
+    roots: Ints
 
 
-def weak_mask(graph: HeapGraph) -> NDArray[np.bool_]:
-    """Bool (E,): which references are weak; empty where all are strong."""
-    if graph.ref_kind is None:
-        return np.empty(0, np.bool_)
-    return np.asarray(graph.ref_kind != RefKind.STRONG)
+def strong_references(graph: HeapGraph) -> ReferenceColumns:
+    """The strong references and strong roots of ``graph``."""
+    skipped = np.empty(0, np.bool_)
+    if graph.ref_kind is not None:
+        skipped = np.asarray(graph.ref_kind != RefKind.STRONG)
+    roots = graph.root_object[(graph.root_flags & RootFlag.WEAK) == 0]
+    return ReferenceColumns(graph.ref_start, graph.ref_target, skipped, roots)
 
 
 @kernel
 def _search(
-    ref_start: NDArray[np.int64],
-    ref_target: NDArray[np.int32],
-    weak: NDArray[np.bool_],
-    roots: NDArray[np.int32],
-    distance: NDArray[np.int32],
-    parent: NDArray[np.int32],
-    queue: NDArray[np.int32],
+    references: ReferenceColumns, distance: Ints, parent: Ints, queue: Ints
 ) -> None:
     """Breadth-first search; fills ``distance``, initially -1, and ``parent``."""
+    start, targets, skipped = references.start, references.target, references.skipped
     head = tail = 0
-    for root in roots:
+    for root in references.roots:
         if distance[root] < 0:
             distance[root] = 1
             parent[root] = ROOT
             queue[tail] = root
             tail += 1
-    some_weak = len(weak) > 0
+    some_skipped = len(skipped) > 0
     while head < tail:
         source = queue[head]
         head += 1
-        for ref in range(ref_start[source], ref_start[source + 1]):
-            target = ref_target[ref]
-            if distance[target] < 0 and not (some_weak and weak[ref]):
+        for ref in range(start[source], start[source + 1]):
+            target = targets[ref]
+            if distance[target] < 0 and not (some_skipped and skipped[ref]):
                 distance[target] = distance[source] + 1
                 parent[target] = source
                 queue[tail] = target
@@ -76,15 +83,7 @@ def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
     n = len(graph.object_id)
     distance = np.full(n, -1, np.int32)
     parent = np.full(n, UNREACHABLE, np.int32)
-    _search(
-        graph.ref_start,
-        graph.ref_target,
-        weak_mask(graph),
-        strong_roots(graph),
-        distance,
-        parent,
-        np.empty(n, np.int32),
-    )
+    _search(strong_references(graph), distance, parent, np.empty(n, np.int32))
     return distance, parent
 
 
@@ -105,13 +104,11 @@ def weak_only(
         return None
     n = len(graph.object_id)
     seen = np.full(n, -1, np.int32)
-    _search(
+    references = ReferenceColumns(
         graph.ref_start,
         graph.ref_target,
-        np.empty(0, np.bool_),
-        np.ascontiguousarray(graph.root_object),
-        seen,
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
+        skipped=np.empty(0, np.bool_),
+        roots=np.array(graph.root_object),
     )
+    _search(references, seen, np.empty(n, np.int32), np.empty(n, np.int32))
     return (seen >= 0) & (distance < 0)

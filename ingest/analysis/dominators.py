@@ -17,22 +17,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, UNREACHABLE, strong_roots, weak_mask
+from ingest.analysis.distances import ROOT, UNREACHABLE, strong_references
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ints, Longs
+    from ingest.analysis.distances import ReferenceColumns
+    from ingest.compiled import Ints, Longs
     from ingest.heap.graph import HeapGraph
 
 
 @kernel
 def _search(
-    ref_start: Longs,
-    ref_target: Ints,
-    weak: Bools,
-    roots: Ints,
+    references: ReferenceColumns,
     visits: Ints,
     object_index: Ints,
     parent: Ints,
@@ -44,13 +42,14 @@ def _search(
     ``visits`` is (N + M, 2): the number of each object, and how many references lead
     to it, side by side because every reference needs both.
     """
-    some_weak = len(weak) > 0
+    start, targets, skipped = references.start, references.target, references.skipped
+    some_skipped = len(skipped) > 0
     # Finished and open objects are never more than N + M together, so the stack grows
     # from the other end of the same array.
     stack = finished[::-1]
     count = 1
     done = 0
-    for root in roots:
+    for root in references.roots:
         visits[root, 1] += 1
         if visits[root, 0] > 0:
             continue
@@ -60,14 +59,14 @@ def _search(
         count += 1
         depth = 0
         stack[0] = root
-        cursor[0] = ref_start[root]
+        cursor[0] = start[root]
         while depth >= 0:
             source = stack[depth]
             ref = cursor[depth]
-            end = ref_start[source + 1]
+            end = start[source + 1]
             while ref < end:
-                if not (some_weak and weak[ref]):
-                    target = ref_target[ref]
+                if not (some_skipped and skipped[ref]):
+                    target = targets[ref]
                     visits[target, 1] += 1
                     if visits[target, 0] == 0:
                         break
@@ -84,16 +83,13 @@ def _search(
             count += 1
             depth += 1
             stack[depth] = target
-            cursor[depth] = ref_start[target]
+            cursor[depth] = start[target]
     return count
 
 
 @kernel
 def _invert(
-    ref_start: Longs,
-    ref_target: Ints,
-    weak: Bools,
-    roots: Ints,
+    references: ReferenceColumns,
     number: Ints,
     object_index: Ints,
     pred_start: Longs,
@@ -103,19 +99,20 @@ def _invert(
 
     ``pred_start[v + 1]`` initially holds the number of predecessors of vertex v.
     """
-    some_weak = len(weak) > 0
+    start, targets, skipped = references.start, references.target, references.skipped
+    some_skipped = len(skipped) > 0
     count = len(object_index)
     for vertex in range(count):
         pred_start[vertex + 1] += pred_start[vertex]
-    for root in roots:
+    for root in references.roots:
         vertex = number[root]
         pred_source[pred_start[vertex]] = 0
         pred_start[vertex] += 1
     for source in range(1, count):
         referrer = object_index[source]
-        for ref in range(ref_start[referrer], ref_start[referrer + 1]):
-            if not (some_weak and weak[ref]):
-                vertex = number[ref_target[ref]]
+        for ref in range(start[referrer], start[referrer + 1]):
+            if not (some_skipped and skipped[ref]):
+                vertex = number[targets[ref]]
                 pred_source[pred_start[vertex]] = source
                 pred_start[vertex] += 1
     for vertex in range(count, 0, -1):
@@ -230,16 +227,13 @@ def dominator_tree(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
     Memory: 40 bytes an object and 4 a reference at the peak.
     """
     n = len(graph.object_id)
-    roots, weak = strong_roots(graph), weak_mask(graph)
+    references = strong_references(graph)
     visits = np.zeros((n, 2), np.int32)
     object_index = np.zeros(n + 1, np.int32)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
     count = _search(
-        graph.ref_start,
-        graph.ref_target,
-        weak,
-        roots,
+        references,
         visits,
         object_index,
         parent,
@@ -254,10 +248,7 @@ def dominator_tree(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
     del visits
     pred_source = np.empty(int(pred_start.sum()), np.int32)
     _invert(
-        graph.ref_start,
-        graph.ref_target,
-        weak,
-        roots,
+        references,
         number,
         object_index,
         pred_start,

@@ -218,13 +218,11 @@ class _Groups:
 
     def grow(self) -> None:
         """Double the capacity."""
-        capacity = len(self.parent)
+        capacity = 2 * len(self.parent)
         self.slots = np.empty(0, np.int32)
-        self.parent = np.concatenate([self.parent, np.empty(capacity, np.int32)])
-        self.type_index = np.concatenate(
-            [self.type_index, np.empty(capacity, np.int32)]
-        )
-        self.depth = np.concatenate([self.depth, np.empty(capacity, np.uint8)])
+        self.parent = np.resize(self.parent, capacity)
+        self.type_index = np.resize(self.type_index, capacity)
+        self.depth = np.resize(self.depth, capacity)
         self._index()
 
     def trim(self) -> None:

@@ -231,8 +231,7 @@ def _enqueue(state: SolverState, position: int) -> None:
     if not state.is_queued[position]:
         state.is_queued[position] = True
         tail = state.counters[HEAD] + state.counters[QUEUED]
-        size = len(state.queue)
-        state.queue[tail if tail < size else tail - size] = position
+        state.queue[tail % len(state.queue)] = position
         state.counters[QUEUED] += 1
 
 
@@ -387,9 +386,7 @@ def _solve(tree: Preorder, state: SolverState, max_work: int) -> bool:
         join = state.queue[counters[HEAD]]
         state.is_queued[join] = False
         counters[QUEUED] -= 1
-        counters[HEAD] += 1
-        if counters[HEAD] == len(state.queue):
-            counters[HEAD] = 0
+        counters[HEAD] = (counters[HEAD] + 1) % len(state.queue)
         if counters[WORK] > max_work or not _check_again(tree, state, join):
             return False
     return True

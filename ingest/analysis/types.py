@@ -12,7 +12,7 @@ from ingest.compiled import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Longs
+    from ingest.compiled import Ids, Ints, Longs, Number
     from ingest.heap.graph import HeapGraph
 
 
@@ -69,6 +69,16 @@ def sum_by_type(
 
 
 @kernel
+def _slot(table: Longs, key: Number) -> Number:
+    """The slot of ``key`` in a hash table with linear probing, or an empty one."""
+    mask = len(table) - 1
+    slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
+    while table[slot, 0] >= 0 and table[slot, 0] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
 def _count_pairs(
     ref_start: Longs,
     ref_target: Ints,
@@ -78,7 +88,7 @@ def _count_pairs(
     old: Longs,
     table: Longs,
 ) -> tuple[int, int]:
-    """Count pairs of source and target type in a hash table with linear probing.
+    """Count pairs of source and target type in a hash table.
 
     The tables are int64 (size, 2): key, or -1, and count; ``size`` is a power of two.
     The counts of ``old`` are copied, then references are counted until ``table`` is
@@ -87,15 +97,11 @@ def _count_pairs(
     Returns:
         The object and the reference to continue with.
     """
-    mask = len(table) - 1
     used = 0
     for row in range(len(old)):
-        key = old[row, 0]
-        if key >= 0:
-            slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
-            while table[slot, 0] >= 0:
-                slot = (slot + 1) & mask
-            table[slot, 0] = key
+        if old[row, 0] >= 0:
+            slot = _slot(table, old[row, 0])
+            table[slot, 0] = old[row, 0]
             table[slot, 1] = old[row, 1]
             used += 1
     n = len(ref_start) - 1
@@ -106,9 +112,7 @@ def _count_pairs(
             if kind < 0:
                 continue
             key = (np.int64(type_index[source]) << 32) | np.int64(kind)
-            slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
-            while table[slot, 0] >= 0 and table[slot, 0] != key:
-                slot = (slot + 1) & mask
+            slot = _slot(table, key)
             if table[slot, 0] < 0:
                 if 2 * used >= len(table):
                     return source, ref
