@@ -27,7 +27,7 @@ class ReferenceColumns(NamedTuple):
 
     Attributes:
         start, target: Columns ``ref_start`` and ``ref_target`` of the graph.
-        skipped: bool (E,). ReferenceColumns to ignore; empty if there are none.
+        skipped: bool (E,). References to ignore; empty if there are none.
         roots: int32. Objects that roots refer to, in the order of the dump.
     """
 
