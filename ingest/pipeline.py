@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from ingest.database.via import Via
 from ingest.errors import AlreadyLoaded, DumpError, StoreError
 from ingest.heap.identity import Identity
+from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts, read, read_all
 from ingest.readers import stem as stem_of
-from ingest.readers.base import DEFAULTS, ReadOptions
 from ingest.readers.digests import digest_of, is_rereadable
 from ingest.readers.source import STDIN
 

@@ -27,7 +27,7 @@ from ingest.cli.options import (
 )
 from ingest.database.via import Via
 from ingest.errors import DumpError
-from ingest.readers.base import Fold, ReadOptions
+from ingest.heap.read_options import Fold, ReadOptions
 from ingest.text import printable
 
 if TYPE_CHECKING:

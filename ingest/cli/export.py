@@ -17,9 +17,7 @@ from ingest.cli.options import (
     Part,
     Strict,
 )
-from ingest.heap.identity import Identity
-from ingest.pipeline import free_name, measure, source_name
-from ingest.readers.base import Fold, ReadOptions
+from ingest.heap.read_options import Fold, ReadOptions
 from ingest.tables.export_format import ExportFormat
 from ingest.text import printable
 
@@ -51,6 +49,8 @@ def export(
     A README.md in DIR describes the columns, or has the import command.
     """
     from ingest import __version__
+    from ingest.heap.identity import Identity
+    from ingest.pipeline import free_name, measure, source_name
     from ingest.settings import settings
     from ingest.tables.export import ABOUT
     from ingest.tables.export import export as write

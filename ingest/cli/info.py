@@ -14,7 +14,7 @@ from ingest.cli.options import (
     Part,
     Strict,
 )
-from ingest.readers.base import Fold, ReadOptions
+from ingest.heap.read_options import Fold, ReadOptions
 
 
 def info(

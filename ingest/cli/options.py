@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.readers.base import Fold
+from ingest.heap.read_options import Fold
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:

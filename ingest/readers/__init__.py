@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import Reader, ReadOptions
+    from ingest.readers.base import Reader
     from ingest.readers.source import Source
 
 __all__ = [

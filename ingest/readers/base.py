@@ -1,49 +1,17 @@
-"""What a reader provides, and its options."""
+"""What a reader provides."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
     from ingest.readers.source import Source
-
-
-class Fold(StrEnum):
-    """What a reader does with objects that only a runtime's bookkeeping makes.
-
-    ``auto`` folds them: objects without size and references of their own (small
-    integers, shared constants) into whatever refers to them, pseudo objects that
-    stand for roots into roots. Folded objects and references are counted. ``none``
-    keeps all that the dump has. A format without such objects has nothing to fold.
-    """
-
-    AUTO = "auto"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How to read a dump.
-
-    Attributes:
-        strict: Refuse at the first irregularity instead of counting it.
-        fold: Whether to fold what is no object of the program's.
-        part: Number of the dump to read, of a file that has several; ``None`` for
-            the format's default.
-    """
-
-    strict: bool = False
-    fold: Fold = Fold.AUTO
-    part: int | None = None
-
-
-DEFAULTS = ReadOptions()
 
 
 class Selection(Enum):

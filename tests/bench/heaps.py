@@ -171,9 +171,9 @@ def write_heap(path: Path, objects: int, references: int, seed: int = 1) -> None
 
 def write_copies(path: Path, sample: Path, copies: int) -> None:
     """Write ``copies`` of a real gclog's objects, in one domain, with its types."""
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import silent
     from ingest.readers import open_source, read
-    from ingest.readers.base import ReadOptions
 
     with open_source(str(sample)) as source:
         graph = read(source, ReadOptions(), silent)

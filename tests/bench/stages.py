@@ -38,9 +38,9 @@ def timed(times: int, work: Callable[[], T]) -> tuple[float, T]:
 
 
 def read_graph(dump: str) -> HeapGraph:
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import silent
     from ingest.readers import open_source, read
-    from ingest.readers.base import ReadOptions
 
     with open_source(dump) as source:
         return read(source, ReadOptions(), silent)

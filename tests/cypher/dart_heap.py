@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from ingest.readers.base import ReadOptions
 from tests.dumps.dartheap import DartHeap, latin1, named, sized, utf16
 
 if TYPE_CHECKING:

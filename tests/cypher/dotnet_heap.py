@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.heap.graph import Sampling
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from ingest.readers.base import ReadOptions
 from tests.dumps.nettrace import NetTrace
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from ingest.heap.graph import (
     Segment,
     SegmentKind,
 )
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from ingest.readers.base import ReadOptions
 from tests.dumps.gclog import Gclog
 
 LOCAL, FINALIZER_QUEUE, HANDLE, STATIC, RUNTIME = 1, 2, 3, 4, 5

@@ -29,8 +29,8 @@ from ingest.database.writing import write
 from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
 from ingest.heap.graph import RootKind
 from ingest.heap.identity import Identity
+from ingest.heap.read_options import ReadOptions
 from ingest.pipeline import load, measure
-from ingest.readers.base import ReadOptions
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.target import Target
 from ingest.tables.heap_tables import HeapTables

@@ -22,8 +22,8 @@ from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers.base import ReadOptions
 from tests.dumps.clrprofiler import large_log, large_xml
 from tests.dumps.dartheap import DartHeap
 from tests.dumps.gcdump import large_dump

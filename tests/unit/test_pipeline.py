@@ -17,8 +17,8 @@ from ingest.database import dumps as database_dumps
 from ingest.database.dumps import DumpInfo
 from ingest.errors import DumpError, StoreError
 from ingest.heap.identity import Identity
+from ingest.heap.read_options import ReadOptions
 from ingest.pipeline import Loader
-from ingest.readers.base import ReadOptions
 from ingest.tables.mapping import Counts
 from tests.dumps.nettrace import NetTrace
 

@@ -15,8 +15,8 @@ import pytest
 from ingest.analysis.metrics import analyse
 from ingest.cli import main
 from ingest.heap.graph import HeapGraph
+from ingest.heap.read_options import Fold, ReadOptions
 from ingest.pipeline import measure
-from ingest.readers.base import Fold, ReadOptions
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
 SAMPLE = SAMPLES / "gclog/sass.gclog.xz"

@@ -10,7 +10,8 @@ import numpy as np
 
 from ingest.errors import DumpError
 from ingest.heap.graph import NO_FIELD, NO_TYPE, Part, RootFlag, RootKind
-from ingest.readers.base import DEFAULTS, PendingDump, Selection
+from ingest.heap.read_options import DEFAULTS
+from ingest.readers.base import PendingDump, Selection
 from ingest.readers.clrprofiler.history import Collections, allocations_of
 from ingest.readers.clrprofiler.names import type_name
 from ingest.readers.clrprofiler.pieces import LogScanner
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.heap.graph import GarbageCollection, HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
     from ingest.readers.clrprofiler.pieces import LoggedDump
     from ingest.readers.source import Source
 

@@ -18,8 +18,8 @@ from ingest.readers.dart.signature import NAME, sniff
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
 
 __all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.heap.graph import EPHEMERON, Domain, ExternalMemory, RootKind
+from ingest.heap.read_options import Fold
 from ingest.heap.values import ValueKind
-from ingest.readers.base import Fold
 from ingest.readers.dart.links import describe, reached
 from ingest.readers.dart.roots import SnapshotRoots
 from ingest.readers.dart.signature import NAME

@@ -19,8 +19,8 @@ from ingest.readers.gcdump.signature import NAME, sniff
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
 
 __all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]

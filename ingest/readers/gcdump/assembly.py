@@ -29,7 +29,7 @@ from ingest.heap.graph import (
     Segment,
     SegmentKind,
 )
-from ingest.readers.base import Fold
+from ingest.heap.read_options import Fold
 from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
 from ingest.readers.gcdump.signature import NAME

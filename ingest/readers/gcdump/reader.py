@@ -17,8 +17,8 @@ from ingest.readers.shared.irregularities import IrregularityCounter
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
     from ingest.readers.dotnet.fastserialization import StoredType
     from ingest.readers.source import Source
 

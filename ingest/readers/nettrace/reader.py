@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import DumpError
-from ingest.readers.base import DEFAULTS, PendingDump, Selection
+from ingest.heap.read_options import DEFAULTS
+from ingest.readers.base import PendingDump, Selection
 from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Payloads, wanted
 from ingest.readers.nettrace.assembly import assemble
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
     from ingest.readers.dotnet.event_stream import Gaps
     from ingest.readers.nettrace.snapshot import Collection
     from ingest.readers.source import Source

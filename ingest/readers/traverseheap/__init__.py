@@ -32,8 +32,8 @@ from ingest.readers.traverseheap.signature import NAME, sniff
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import ReadOptions
     from ingest.readers.source import Source
 
 __all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from ingest.readers.base import Fold, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

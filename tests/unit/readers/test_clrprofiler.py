@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
 from ingest.heap.graph import Part, SegmentKind
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import gclog
-from ingest.readers.base import ReadOptions
 from ingest.readers.clrprofiler import pieces as clrprofiler_pieces
 from ingest.readers.clrprofiler import read, sniff
 from tests.deep import sampled

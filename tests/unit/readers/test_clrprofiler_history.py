@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ingest.heap.graph import GarbageCollection
 from ingest.heap.history import UNKNOWN
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers.base import ReadOptions
 from ingest.readers.clrprofiler import read
 from ingest.readers.clrprofiler.history import MOST_FRAMES
 from tests.dumps.clrprofiler import Log, program

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump
 from ingest.heap.graph import NO_FIELD, RefKind, RootKind
+from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
-from ingest.readers.base import Fold, ReadOptions
 from ingest.readers.dart import read, sniff
 from tests.deep import cuts
 from tests.dumps.dartheap import (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import SegmentKind
+from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
-from ingest.readers.base import Fold, ReadOptions
 from ingest.readers.gcdump import read, sniff
 from ingest.readers.gcdump.assembly import NO_ADDRESS
 from ingest.readers.gcdump.roots import static_of

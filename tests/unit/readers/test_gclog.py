@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ingest.errors import DumpError, MalformedDump, TruncatedDump, UnknownFormat
 from ingest.heap.graph import Domain, RootKind
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source
-from ingest.readers.base import ReadOptions
 from ingest.readers.gclog import sniff
 from ingest.readers.shared.lines import to_utf8, whole_lines
 from tests.deep import sampled

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import EPHEMERON, SegmentKind
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers.base import ReadOptions
 from ingest.readers.dotnet.event_stream import Event, EventKind, EventStream
 from ingest.readers.dotnet.gc_events import (
     Gc,

@@ -10,9 +10,9 @@ import pytest
 
 from ingest.errors import DumpError
 from ingest.heap.graph import HeapGraph, Part
+from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts, read, read_all
-from ingest.readers.base import DEFAULTS, ReadOptions
 from tests.dumps.clrprofiler import Log
 from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace

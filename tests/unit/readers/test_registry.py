@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ingest.readers
+from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import READERS, open_source, read, reader_for, stem
-from ingest.readers.base import DEFAULTS
 from tests.dumps import clrprofiler, dartheap, gcdump, nettrace
 from tests.dumps.gclog import Gclog
 

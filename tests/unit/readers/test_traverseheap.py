@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
+from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import clrprofiler, gclog
-from ingest.readers.base import ReadOptions
 from ingest.readers.traverseheap import read, sniff
 from tests.deep import sampled
 from tests.dumps.clrprofiler import large_xml, sos_heap
