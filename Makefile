@@ -48,7 +48,7 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
 	@$(BIN)/python -m pytest $(ARGS)
 
-test-deep: $(VENV)/.tools ## the same with 25 times the random examples, and every cut of a file
+test-deep: $(VENV)/.tools ## the same with many more random examples and truncated files
 	@HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest $(ARGS)
 
 check: lint test ## what CI runs

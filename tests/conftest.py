@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from ingest.places import places
 from ingest.progress import silent
@@ -38,11 +37,6 @@ TEST_CACHE = _CHECKOUT / ".test-cache"
 for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
     os.environ.pop(_name, None)
 os.environ["INGEST_HOME"] = str(TEST_CACHE / "home")
-# The quick suite tries the same examples each time; the deep one more, and others. A
-# shared machine is slow at times: no example is timed.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=80)
-settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=True)
-settings.load_profile(PROFILE)
 # Kernels are compiled into a folder that every test's own home shares.
 os.environ["NUMBA_CACHE_DIR"] = str(TEST_CACHE / "kernels")
 
@@ -75,6 +69,12 @@ def share_jars(home: Path) -> None:
         link = home / "cache" / name
         if not link.exists():
             link.symlink_to(TEST_CACHE / name, target_is_directory=True)
+
+
+def take_any_ports(patch: pytest.MonkeyPatch) -> None:
+    """A server of another run may be about to take the usual ports."""
+    patch.setattr("ingest.server.embedded._BOLT_PORT", 0)
+    patch.setattr("ingest.server.embedded._HTTP_PORT", 0)
 
 
 Ran = tuple[int, str, str]
@@ -138,9 +138,7 @@ def _embedded(folder: Path) -> Iterator[Target]:
     share_jars(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(folder))
-        # Any free port: a server of another run may be about to take the usual one.
-        patch.setattr("ingest.server.embedded._BOLT_PORT", 0)
-        patch.setattr("ingest.server.embedded._HTTP_PORT", 0)
+        take_any_ports(patch)
         patch.setenv("INGEST_NEO4J_HEAP_MIB", "1024")
         # Neither the optimising compiler nor an archive of classes for the next
         # start pays for itself in one short run.

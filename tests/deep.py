@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
+# The quick suite tries the same examples each time; the deep one more, and others. A
+# shared machine is slow at times: no example is timed.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(PROFILE)
+THOROUGH = settings(max_examples=5000 if PROFILE == "deep" else 600)
+"""For what is held against a twin or a definition: its faults are rare."""
 
 
 def cuts(start: int, stop: int, *, every: int) -> list[int]:

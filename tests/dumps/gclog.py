@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,3 +45,39 @@ class Gclog:
 
     def bytes(self, end: str = "\n", encoding: str = "utf-8") -> bytes:
         return self.text(end).encode(encoding)
+
+
+TYPES = ("System.String", *(f"App.Part{i % 5}.Thing{i}" for i in range(1, 30)))
+
+
+def large_gclog(objects: int, references: int, seed: int = 1) -> bytes:
+    """One dump of so many: a wide tree with cross references, garbage and hubs.
+
+    The last tenth of the objects is garbage. Nine of ten types are of the program;
+    strings are leaves, and three of them are shared by many.
+    """
+    random = Random(seed)
+    alive = objects * 9 // 10
+    held: list[list[int]] = [[] for _ in range(objects)]
+    for row in range(1, objects):
+        if row != alive:
+            first = 0 if row < alive else alive
+            held[first + (row - first - 1) // 4].append(row)
+    for _ in range(references - (objects - 2)):
+        source = random.randrange(objects)
+        hub = random.random() < 0.2
+        among = alive if source < alive else objects
+        held[source].append(random.randrange(3 if hub else among - 1) + hub)
+    log = Gclog().domain("App.exe", clock=1)
+    for number, name in enumerate(TYPES, start=1):
+        log.type(number, name)
+    for row, targets in enumerate(held):
+        kind = 1 if not targets else 2 + row % (len(TYPES) - 1)
+        size = random.randrange(2, 40) * 8
+        log.object(
+            0x1000 + 0x20 * row, kind, size, (0x1000 + 0x20 * t for t in targets)
+        )
+    log.root(0x1000, 4, container=2)
+    for row in range(5, alive, 97):
+        log.root(0x1000 + 0x20 * row, 1 + row % 3)
+    return log.close("App.exe", clock=9).bytes()

@@ -1,4 +1,4 @@
-"""A server of a module's own, for tests that end it or make its store anew."""
+"""A server of their own, for tests that end it or make its store anew."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.server.embedded import EmbeddedServer
+from ingest.database.connection import connect
+from ingest.database.dumps import list_dumps
+from ingest.database.writing import drop
+from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
-from tests.conftest import share_jars
+from tests.conftest import share_jars, take_any_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +29,22 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def module_home(_own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One home for a whole module, for a start takes its time; stopped at its end."""
+def own_home(_own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One home for a whole module, for a first start takes its time."""
+    take_any_ports(monkeypatch)
     monkeypatch.setenv("INGEST_HOME", str(_own_home))
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")
     return _own_home
+
+
+@pytest.fixture
+def own_server(own_home: Path) -> EmbeddedServer:
+    """Its server, running on an empty database."""
+    assert own_home.is_dir()
+    server = EmbeddedServer(settings())
+    with connect(target_of(server.start())) as database:
+        for dump in list_dumps(database):
+            drop(dump.name, database, server=server)  # with the tables it has stored
+        database.run("MATCH (n) DETACH DELETE n")
+    return server

@@ -15,8 +15,7 @@ from ingest.database.writing import write
 from ingest.errors import StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import load
-from ingest.server.embedded import EmbeddedServer, target_of
-from ingest.settings import settings
+from ingest.server.embedded import target_of
 from ingest.tables.heap_tables import HeapTables
 from tests.conftest import embedded_only
 from tests.cypher.heap import main_heap
@@ -29,20 +28,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.database.connection import Database
+    from ingest.server.embedded import EmbeddedServer
 
 pytestmark = [
     pytest.mark.server,
     embedded_only("only the embedded server's store can be made anew"),
-    pytest.mark.usefixtures("module_home"),
 ]
 
 
 @pytest.fixture
-def server(module_home: Path) -> EmbeddedServer:
-    assert module_home.is_dir()
-    server = EmbeddedServer(settings())
-    server.start()
-    return server
+def server(own_server: EmbeddedServer) -> EmbeddedServer:
+    return own_server
 
 
 @pytest.fixture
@@ -163,8 +159,10 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
 def test_what_is_not_a_dump_is_never_lost(
     server: EmbeddedServer, database: Database, tmp_path: Path
 ) -> None:
-    path = hostile(tmp_path / "again.gclog")
-    path.write_bytes(path.read_bytes() + b"\n")
+    path = hostile(tmp_path / "hostile.gclog")
+    small = tmp_path / "small.gclog"
+    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    load(str(small), database, server=server, via=Via.BOLT)
     data = server.files.data
     database.run("CREATE (:Note {name: 'mine'})")
     with pytest.raises(StoreError, match="holds more than dumps"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.server,
     embedded_only("only the embedded server's store can be made anew"),
-    pytest.mark.usefixtures("module_home"),
+    pytest.mark.usefixtures("own_home"),
 ]
 
 OBJECTS, REFERENCES = 5_000, 12_500

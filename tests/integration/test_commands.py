@@ -32,14 +32,14 @@ pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def command(
-    empty_database: Database,
+def on_server(
+    database: Database,
     neo4j_target: Target,
     monkeypatch: pytest.MonkeyPatch,
     ingest: Callable[..., Ran],
 ) -> Callable[..., Ran]:
-    """Run the command line against an empty database."""
-    assert empty_database.target == neo4j_target
+    """Run the command line against the server of the session."""
+    assert database.target == neo4j_target
     monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
     monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
     monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
@@ -47,16 +47,33 @@ def command(
 
 
 @pytest.fixture
-def loaded(command: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
-    """The same with the example and the papers' excerpt loaded."""
+def command(
+    empty_database: Database, on_server: Callable[..., Ran]
+) -> Callable[..., Ran]:
+    """The same against an empty database."""
+    assert empty_database.read("MATCH (n) RETURN count(n)", {})[1] == [(0,)]
+    return on_server
+
+
+@pytest.fixture
+def loaded(on_server: Callable[..., Ran], tmp_path: Path) -> Callable[..., Ran]:
+    """Run it with the example and the papers' excerpt loaded, and nothing else.
+
+    They are loaded when a test before has left something else.
+    """
+    _, out, _ = on_server("list", "--json")
+    if [dump["name"] for dump in json.loads(out)] == ["example", "excerpt"]:
+        return on_server
+    for dump in json.loads(out):
+        assert on_server("drop", dump["name"])[0] == 0
     (tmp_path / "example.gclog").write_text(example_gclog(), encoding="utf-8")
     (tmp_path / "excerpt.gclog").write_text(EXCERPT, encoding="utf-8")
-    code, out, _ = command(
+    code, out, _ = on_server(
         "load", str(tmp_path / "excerpt.gclog"), str(tmp_path / "example.gclog")
     )
     assert code == 0
     assert "example: 3,784 objects, 7,269 references" in out
-    return command
+    return on_server
 
 
 def test_load_says_what_it_did_and_what_it_left(
@@ -204,17 +221,17 @@ def test_show_is_ready_to_paste(loaded: Callable[..., Ran]) -> None:
     ],
 )
 def test_values_in_place_mean_what_they_are(
-    loaded: Callable[..., Ran], empty_database: Database, text: str
+    loaded: Callable[..., Ran], database: Database, text: str
 ) -> None:
     query = own_query("RETURN $text AS text, $dump AS dump", "own", {"text": ""})
     statement = query.with_literals({"text": text, "dump": 1})
 
     assert loaded("list")[0] == 0
-    assert empty_database.read(statement, {})[1] == [(text, 1)]
+    assert database.read(statement, {})[1] == [(text, 1)]
 
 
 def test_every_query_of_the_guide_answers(
-    loaded: Callable[..., Ran], empty_database: Database
+    loaded: Callable[..., Ran], database: Database
 ) -> None:
     code, out, _ = loaded("browse", "--print", "guide", "--dump", "example")
     assert code == 0
@@ -222,7 +239,7 @@ def test_every_query_of_the_guide_answers(
     assert len(queries) == 11
 
     for text in queries:
-        columns, rows = empty_database.read(text, {})
+        columns, rows = database.read(text, {})
         assert rows, text
         drawn = [isinstance(row[0], GraphPath) for row in rows]
         assert all(drawn) if columns[0] == "p" else not any(drawn)
@@ -350,18 +367,18 @@ def test_dropping_twice(loaded: Callable[..., Ran]) -> None:
 
 @pytest.mark.parametrize("uri", ["foo", "foo://x", "bolt://127.0.0.1:99999", "bolt://"])
 def test_an_address_that_is_none(
-    command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, uri: str
+    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, uri: str
 ) -> None:
     monkeypatch.setenv("NEO4J_URI", uri)
 
-    code, _, err = command("list")
+    code, _, err = ingest("list")
 
     assert (code, "is no address of a Neo4j" in err) == (6, True)
 
 
 def test_a_server_that_goes_away_between_queries_is_one_line(
-    command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEO4J_URI", "bolt://127.0.0.1:1")
-    code, _, err = command("list")
+    code, _, err = ingest("list")
     assert (code, err.count("\n")) == (6, 1)

@@ -1,4 +1,8 @@
-"""The embedded Neo4j as a user meets it: real processes, a real database."""
+"""The embedded Neo4j as a user meets it: real processes, a real database.
+
+One server's life, from a first start that fails to a clean stop. A start takes
+10 to 20 seconds, so each of them is a test of several things.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer, Endpoint
 from ingest.server.launch import free_port
 from ingest.settings import settings
-from tests.conftest import share_jars
+from tests.conftest import share_jars, take_any_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,26 +34,23 @@ pytestmark = pytest.mark.server
 
 START = """
 from ingest.settings import settings
-from ingest.server.embedded import EmbeddedServer
-print(EmbeddedServer(settings()).start().pid)
+from ingest.server import embedded
+embedded._BOLT_PORT = embedded._HTTP_PORT = 0
+print(embedded.EmbeddedServer(settings()).start().pid)
 """
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedServer]:
     """A home of its own, with the jars that the tests' cache may have already."""
     share_jars(tmp_path)
+    take_any_ports(monkeypatch)
     monkeypatch.setenv("INGEST_HOME", str(tmp_path))
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "64")
-    yield tmp_path
-    EmbeddedServer(settings()).stop(silent)
-
-
-@pytest.fixture
-def server(home: Path) -> EmbeddedServer:
-    assert home.is_dir()
-    return EmbeddedServer(settings())
+    server = EmbeddedServer(settings())
+    yield server
+    server.stop(silent)
 
 
 def _query(endpoint: Endpoint, text: str, password: str | None = None) -> list[object]:
@@ -60,92 +61,33 @@ def _query(endpoint: Endpoint, text: str, password: str | None = None) -> list[o
         return [record[0] for record in records]
 
 
-def test_start_ask_stop_and_start_again(server: EmbeddedServer) -> None:
-    first = server.start(silent)
-    assert _query(first, "CREATE (n:Kept {x: 1}) RETURN n.x") == [1]
-    assert server.start(silent) == first, "a running server is returned"
-    assert server.running() == first
+def test_the_life_of_a_server(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fail_to_start(server, monkeypatch)
+    first = _start_beside_a_taken_port(server, monkeypatch)
+    assert _query(first, "CREATE (n:Stored {x: 1}) RETURN n.x") == [1]
+    _check_that_it_is_private(server, first)
 
-    listening = {
-        connection.laddr.ip
-        for connection in psutil.Process(first.pid).net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1"}
-    assert listening
-    with pytest.raises(neo4j.exceptions.AuthError):
-        _query(first, "RETURN 1", password="neo4j")
-    assert first.password not in " ".join(psutil.Process(first.pid).cmdline())
-    for name, mode in ((".", 0o700), ("password", 0o600), ("server.json", 0o600)):
-        assert stat.S_IMODE((server.home / name).stat().st_mode) == mode, name
+    _kill(server, first)
+    second = _start_by_two_commands(server)
+    assert second.pid != first.pid
+    assert (second.bolt_uri, second.password) == (first.bolt_uri, first.password)
+    assert _query(second, "MATCH (n:Stored) RETURN n.x") == [1]
+
+    third = _adopt_what_a_killed_command_started(server, second)
+    assert _query(third, "MATCH (n:Stored) RETURN n.x") == [1]
 
     assert server.stop(silent)
     assert "Stopped." in server.log_path.read_text()
     assert server.running() is None
-    assert not psutil.pid_exists(first.pid)
+    assert not psutil.pid_exists(third.pid)
     assert not server.stop(silent)
 
-    second = server.start(silent)
-    assert second.pid != first.pid
-    assert (second.bolt_uri, second.password) == (first.bolt_uri, first.password)
-    assert _query(second, "MATCH (n:Kept) RETURN n.x") == [1]
 
+def _fail_to_start(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says why, is gone, and does not lock out the next start."""
 
-def test_two_commands_racing_start_one_server(server: EmbeddedServer) -> None:
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", START], stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    said = [racer.communicate(timeout=180)[0].strip() for racer in racers]
-    assert [racer.returncode for racer in racers] == [0, 0]
-    assert said[0] == said[1]
-    ours = [one for one in psutil.process_iter() if server._is_ours(one)]
-    assert [one.pid for one in ours] == [int(said[0])]
-
-
-def test_a_killed_server_and_a_wrong_state_file_are_survived(
-    server: EmbeddedServer,
-) -> None:
-    first = server.start(silent)
-    _query(first, "CREATE (:Kept {x: 2})")
-    os.kill(first.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while server.running() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert server.running() is None
-
-    second = server.start(silent)
-    assert _query(second, "MATCH (n:Kept) RETURN n.x") == [2]
-
-    # Its process is unknown now, and holds the store: it is found and replaced.
-    (server.home / "server.json").write_text("{ not json")
-    third = server.start(silent)
-    assert third.pid != second.pid
-    assert not psutil.pid_exists(second.pid)
-    assert _query(third, "MATCH (n:Kept) RETURN n.x") == [2]
-
-
-def test_a_command_killed_while_waiting_leaves_a_server_that_is_adopted(
-    server: EmbeddedServer,
-) -> None:
-    racer = subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    state = None
-    while time.monotonic() < deadline and (state is None or not state.pid):
-        state = server.files.read_state()
-        time.sleep(0.02)
-    racer.kill()
-    racer.wait()
-    assert state is not None
-    assert not state.ready
-    assert server.start(silent).pid == state.pid
-
-
-def test_a_server_that_cannot_start_says_why_and_is_gone(
-    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def wrong(*_: object, **__: object) -> list[str]:
         return ["-XX:+NoSuchFlag"]
 
@@ -155,13 +97,13 @@ def test_a_server_that_cannot_start_says_why_and_is_gone(
             server.start(silent)
     assert server.running() is None
     assert [one for one in psutil.process_iter() if server._is_ours(one)] == []
-    assert _query(server.start(silent), "RETURN 1") == [1], "nobody is locked out"
 
 
-def test_a_port_that_is_taken_after_we_looked_is_changed(
+def _start_beside_a_taken_port(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.socket() as other:
+) -> Endpoint:
+    """A port that was free when we looked is taken when it listens."""
+    with socket.socket() as other, monkeypatch.context() as patch:
         other.bind(("127.0.0.1", 0))
         other.listen()
         stale = [other.getsockname()[1]]
@@ -169,6 +111,70 @@ def test_a_port_that_is_taken_after_we_looked_is_changed(
         def looked_too_early(preferred: int, *, other_than: int = 0) -> int:
             return stale.pop() if stale else free_port(preferred, other_than=other_than)
 
-        monkeypatch.setattr("ingest.server.embedded.free_port", looked_too_early)
-        assert _query(server.start(silent), "RETURN 1") == [1]
+        patch.setattr("ingest.server.embedded.free_port", looked_too_early)
+        started = server.start(silent)
         assert not stale
+    assert server.start(silent) == started, "a running server is returned"
+    assert server.running() == started
+    return started
+
+
+def _check_that_it_is_private(server: EmbeddedServer, endpoint: Endpoint) -> None:
+    process = psutil.Process(endpoint.pid)
+    listening = {
+        connection.laddr.ip
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1"}
+    assert listening
+    with pytest.raises(neo4j.exceptions.AuthError):
+        _query(endpoint, "RETURN 1", password="neo4j")
+    assert endpoint.password not in " ".join(process.cmdline())
+    for name, mode in ((".", 0o700), ("password", 0o600), ("server.json", 0o600)):
+        assert stat.S_IMODE((server.home / name).stat().st_mode) == mode, name
+
+
+def _kill(server: EmbeddedServer, endpoint: Endpoint) -> None:
+    os.kill(endpoint.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while server.running() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert server.running() is None
+
+
+def _start_by_two_commands(server: EmbeddedServer) -> Endpoint:
+    """At the same moment: one server."""
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", START], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    printed = [racer.communicate(timeout=180)[0].strip() for racer in racers]
+    assert [racer.returncode for racer in racers] == [0, 0]
+    assert printed[0] == printed[1]
+    ours = [one for one in psutil.process_iter() if server._is_ours(one)]
+    assert [one.pid for one in ours] == [int(printed[0])]
+    return server.start(silent)
+
+
+def _adopt_what_a_killed_command_started(
+    server: EmbeddedServer, running: Endpoint
+) -> Endpoint:
+    """Beside one whose process is unknown: it holds the store, and is replaced."""
+    (server.home / "server.json").write_text("{ not json")
+    starter = subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    state = None
+    while time.monotonic() < deadline and (state is None or not state.pid):
+        state = server.files.read_state()
+        time.sleep(0.02)
+    starter.kill()
+    starter.wait()
+    assert state is not None
+    assert not state.ready
+    adopted = server.start(silent)
+    assert adopted.pid == state.pid != running.pid
+    assert not psutil.pid_exists(running.pid)
+    return adopted

@@ -1,4 +1,4 @@
-"""Twenty dumps in one database: none costs, changes or hides another."""
+"""Ten dumps in one database: none costs, changes or hides another."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ingest.database.dumps import delete, find_dump, list_dumps, unpublish
 from ingest.pipeline import load
 from ingest.queries.library import Query, library
 from ingest.reports.report_panels import report_queries
-from tests.bench.heaps import write_heap
 from tests.bench.queries import arguments, subjects
+from tests.dumps.gclog import large_gclog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-DUMPS = 20
+DUMPS = 10
 SLACK = 1.05
 """A plan may look a dump or a type up in another way when there are more of them."""
 
@@ -30,13 +30,13 @@ State = dict[str, object]
 
 @pytest.fixture(scope="module")
 def heaps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Heaps of 500 to 2,400 objects; System.String is a hub and a type in each."""
+    """Heaps of 500 to 1,400 objects; System.String is a hub and a type in each."""
     folder = tmp_path_factory.mktemp("heaps")
     paths = []
     for i in range(DUMPS):
         path = folder / f"heap-{i:02}.gclog"
         objects = 500 + 100 * i
-        write_heap(path, objects, objects * 3, seed=i + 1)
+        path.write_bytes(large_gclog(objects, objects * 3, seed=i + 1))
         paths.append(path)
     return paths
 
@@ -67,59 +67,6 @@ def state(database: Database, name: str, queries: list[Query]) -> State:
     return found
 
 
-def test_dropping_one_leaves_the_others_as_they_were(
-    empty_database: Database, heaps: list[Path]
-) -> None:
-    database = empty_database
-    load_all(database, heaps)
-    names = [path.stem for path in heaps]
-    assert [dump.name for dump in list_dumps(database)] == names[::-1]
-    shown = [library()[name] for name in report_queries(page=False)]
-    asked = {name: shown for name in names}
-    asked[names[3]] = asked[names[18]] = list(library().values())
-    before = {name: state(database, name, asked[name]) for name in names}
-    gone = find_dump(database, names[7])
-
-    unpublish(database, gone.number)
-    delete(database, gone.number)
-
-    left = [name for name in names if name != gone.name]
-    assert [dump.name for dump in list_dumps(database)] == left[::-1]
-    for name in left:
-        assert state(database, name, asked[name]) == before[name], name
-    assert database.read("MATCH (n:Dump) RETURN count(n)", {})[1] == [(DUMPS - 1,)]
-    assert database.read("MATCH (n) RETURN count(n)", {})[1] == [
-        (sum(_nodes(before[name]) for name in left) + len(left),)
-    ]
-
-
-def _nodes(found: State) -> int:
-    return sum(row[1] for row in cast("list[tuple[str, int, int]]", found["nodes"]))
-
-
-def test_replacing_one_leaves_the_others_as_they_were(
-    empty_database: Database, heaps: list[Path], tmp_path: Path
-) -> None:
-    database = empty_database
-    load_all(database, heaps[:6])
-    shown = [library()[name] for name in report_queries(page=False)]
-    names = [path.stem for path in heaps[:6]]
-    before = {name: state(database, name, shown) for name in names}
-    other = tmp_path / "other.gclog"
-    write_heap(other, 700, 1500, seed=99)
-
-    load(str(other), database, name=names[2], replace=True)
-
-    assert find_dump(database, names[2]).reference_count == 1500
-    assert len(list_dumps(database)) == 6
-    for name in names:
-        if name != names[2]:
-            assert state(database, name, shown) == before[name], name
-    assert database.read("MATCH (n:Object) RETURN count(n)", {})[1] == [
-        (sum(500 + 100 * i for i in range(6) if i != 2) + 700,)
-    ]
-
-
 def hits(database: Database, query: Query, given: dict[str, str], number: int) -> int:
     """Records and properties that the server touched to answer."""
     values = query.bind(given, number)
@@ -134,31 +81,66 @@ def hits(database: Database, query: Query, given: dict[str, str], number: int) -
     return below(summary.profile)
 
 
-def test_no_query_pays_for_other_dumps(
-    empty_database: Database, heaps: list[Path]
-) -> None:
-    """The same query on the same dump, alone and among nineteen others."""
-    database = empty_database
-    name = heaps[-1].stem
-    load(str(heaps[-1]), database)
-    number = find_dump(database, name).number
+def all_hits(database: Database, number: int) -> dict[str, int]:
+    """Of each query, on one dump."""
     known = subjects(database, number)
-    given = {query.name: arguments(query, known) for query in library().values()}
+    database.run("CALL db.prepareForReplanning(60)")
+    return {
+        query.name: hits(database, query, arguments(query, known), number)
+        for query in library().values()
+    }
 
-    def measured() -> dict[str, int]:
-        database.run("CALL db.prepareForReplanning(60)")
-        return {
-            query.name: hits(database, query, given[query.name], number)
-            for query in library().values()
-        }
 
-    alone = measured()
+def test_no_query_pays_for_other_dumps_and_none_changes_with_them(
+    empty_database: Database, heaps: list[Path], tmp_path: Path
+) -> None:
+    """Load one, then nine more; drop one and replace another."""
+    database, names = empty_database, [path.stem for path in heaps]
+    load(str(heaps[-1]), database)
+    number = find_dump(database, names[-1]).number
+    alone = all_hits(database, number)
     load_all(database, heaps[:-1])
-    among = measured()
-
+    among = all_hits(database, number)
     paying = {
         name: (alone[name], among[name])
         for name in alone
         if among[name] > SLACK * alone[name]
     }
     assert paying == {}
+
+    shown = [library()[name] for name in report_queries(page=False)]
+    asked = dict.fromkeys(names, shown) | {names[3]: list(library().values())}
+    before = {name: state(database, name, asked[name]) for name in names}
+
+    _drop_one(database, names[7])
+    left = [name for name in names if name != names[7]]
+    assert {dump.name for dump in list_dumps(database)} == set(left)
+    for name in left:
+        assert state(database, name, asked[name]) == before[name], name
+    nodes = sum(_nodes(before[name]) for name in left) + len(left)
+    assert database.read("MATCH (n) RETURN count(n)", {})[1] == [(nodes,)]
+
+    other = tmp_path / "other.gclog"
+    other.write_bytes(large_gclog(700, 1500, seed=99))
+    load(str(other), database, name=names[2], replace=True)
+    assert find_dump(database, names[2]).reference_count == 1500
+    assert {dump.name for dump in list_dumps(database)} == set(left)
+    for name in set(left) - {names[2]}:
+        assert state(database, name, shown) == only(before[name], shown), name
+    objects = sum(500 + 100 * i for i in range(DUMPS) if i not in (2, 7)) + 700
+    assert database.read("MATCH (n:Object) RETURN count(n)", {})[1] == [(objects,)]
+
+
+def _drop_one(database: Database, name: str) -> None:
+    number = find_dump(database, name).number
+    unpublish(database, number)
+    delete(database, number)
+
+
+def _nodes(found: State) -> int:
+    return sum(row[1] for row in cast("list[tuple[str, int, int]]", found["nodes"]))
+
+
+def only(found: State, queries: list[Query]) -> State:
+    names = {"nodes", "relationships", *(query.name for query in queries)}
+    return {name: value for name, value in found.items() if name in names}

@@ -136,8 +136,7 @@ def crumbs(page: Page, chart: str) -> list[str]:
     return page.locator(f"#{chart} .crumbs li").all_inner_texts()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", ["why-object", "why-type", "why-hostile"])
 def test_why_is_a_picture(
     browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
@@ -159,8 +158,7 @@ def test_why_is_a_picture(
         assert outside == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", ["example", "hostile", "trace"])
 def test_a_page_opens_without_a_complaint(
     browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
@@ -241,8 +239,7 @@ def test_names_in_charts_are_text(browser: Browser, pages: dict[str, Path]) -> N
             assert plot.locator(".hoverlayer a, .hoverlayer b").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_collections_are_a_figure(
     browser: Browser, pages: dict[str, Path], width: int, scheme: str
 ) -> None:

@@ -19,8 +19,7 @@ from ingest.database.via import Via
 from ingest.database.writing import drop, write
 from ingest.heap.identity import Identity
 from ingest.queries.library import library
-from ingest.server.embedded import EmbeddedServer, target_of
-from ingest.settings import settings
+from ingest.server.embedded import target_of
 from ingest.tables.heap_tables import HeapTables
 from tests.conftest import embedded_only
 from tests.dumps.clrprofiler import traced
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.queries.answer import Answer
+    from ingest.server.embedded import EmbeddedServer
     from ingest.server.target import Target
     from tests.conftest import Ran
 
@@ -235,10 +235,8 @@ def test_what_went_through_a_silent_collection_is_not_said_to_be_new_or_gone(
 
 
 @embedded_only("only the embedded server's store can be made anew")
-def test_in_bulk_the_same(module_home: Path) -> None:
-    assert module_home.is_dir()
-    server = EmbeddedServer(settings())
-    heap = live(7, STEPS)
+def test_in_bulk_the_same(own_server: EmbeddedServer) -> None:
+    server, heap = own_server, live(7, STEPS)
     with connect(target_of(server.start())) as database:
         ensure_schema(database)
         put(database, heap, 0, server)

@@ -21,6 +21,7 @@ from ingest.analysis.suspects import (
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
 from ingest.heap.graph import HeapGraph
+from tests.deep import THOROUGH
 from tests.unit.graphs import alive, bytes_of, graph_of, small_graphs
 
 
@@ -56,6 +57,7 @@ def test_a_heap_without_objects() -> None:
     assert metrics.dominator.tolist() == []
 
 
+@THOROUGH
 @given(small_graphs())
 def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
     """An object dominates exactly what is lost, itself included, without it."""
@@ -69,6 +71,7 @@ def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
             assert above[v] - {v} == (above[idom] if idom != ROOT else set())
 
 
+@THOROUGH
 @given(small_graphs())
 def test_retained_is_what_is_lost(graph: HeapGraph) -> None:
     live = alive(graph)
@@ -90,6 +93,7 @@ def assert_that_types_are_exact(graph: HeapGraph) -> None:
         assert metrics.type_retained_bytes[t] == bytes_of(graph, lost)
 
 
+@THOROUGH
 @given(small_graphs(most=12))
 def test_a_type_retains_what_is_lost_without_its_instances(graph: HeapGraph) -> None:
     assert_that_types_are_exact(graph)

@@ -18,7 +18,7 @@ from ingest.progress import silent
 from ingest.readers import gclog
 from ingest.readers.clrprofiler import pieces as clrprofiler_pieces
 from ingest.readers.clrprofiler import read, sniff
-from tests.deep import sampled
+from tests.deep import THOROUGH, sampled
 from tests.dumps.clrprofiler import NATIVE, Log, large_log, program, sos_heap
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import clrprofiler_twin
@@ -543,6 +543,7 @@ _LINES = st.builds(
 )
 
 
+@THOROUGH
 @given(st.lists(_LINES, max_size=40))
 def test_any_records_make_a_graph(lines: list[str]) -> None:
     text = small(*lines)
@@ -568,6 +569,7 @@ _TWIN_LINES = st.one_of(
 )
 
 
+@THOROUGH
 @given(
     st.lists(_TWIN_LINES, max_size=25),
     st.sampled_from(["\n", "\r\n", "\r"]),

@@ -146,6 +146,8 @@ def test_what_is_folded_is_counted(reading: Reading) -> None:
     [
         (signed(-8640000000000000), "_Mint", "-8640000000000000"),
         (signed(2**62), "_Mint", str(2**62)),
+        (signed(32), "_Mint", "32"),
+        (signed(-33), "_Mint", "-33"),
         (double(-0.1), "_Double", "-0.1"),
         (boolean(True), "bool", "true"),
         (utf16("ℵ\U0001f600"), "_TwoByteString", "ℵ\U0001f600"),

@@ -18,7 +18,7 @@ from ingest.progress import silent
 from ingest.readers import open_source
 from ingest.readers.gclog import sniff
 from ingest.readers.shared.lines import to_utf8, whole_lines
-from tests.deep import sampled
+from tests.deep import THOROUGH, sampled
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import gclog_twin
 
@@ -364,6 +364,7 @@ _RECORDS = st.one_of(
 )
 
 
+@THOROUGH
 @given(
     st.lists(_RECORDS, max_size=25),
     st.sampled_from(["\n", "\r\n", "\r"]),

@@ -16,7 +16,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import clrprofiler, gclog
 from ingest.readers.traverseheap import read, sniff
-from tests.deep import sampled
+from tests.deep import THOROUGH, sampled
 from tests.dumps.clrprofiler import large_xml, sos_heap
 from tests.unit.readers.shared import Pieces, alive, roots, same, targets, warnings
 
@@ -239,6 +239,7 @@ _OBJECTS = st.builds(
 )
 
 
+@THOROUGH
 @given(st.lists(_OBJECTS, max_size=12), st.sampled_from([5, 40, 10_000]))
 def test_what_is_skimmed_is_what_a_parser_reads(objects: list[str], size: int) -> None:
     """A comment in front makes the parser read all."""
