@@ -104,8 +104,8 @@ class GcEvents:
         feed = Feed(pieces, _NAME)
         try:
             stream = EventStream(feed, _wanted)
-            payloads = Payloads(stream.trace.pointer_bytes, _NAME)
-            for event in stream.as_they_come():
+            payloads = Payloads(stream.header.pointer_bytes, _NAME)
+            for event in stream.unordered_events():
                 self._take(event, payloads)
         except DumpError as error:
             what = str(error).removeprefix(f"{_NAME}: ")
@@ -114,7 +114,7 @@ class GcEvents:
                 f"the program sends malformed events ({what}); try again, and report "
                 "it if it persists"
             ) from error
-        self.is_ended = stream.cut_at is None
+        self.is_ended = stream.truncated_at is None
         feed.drain()
 
     def _take(self, event: Event, payloads: Payloads) -> None:

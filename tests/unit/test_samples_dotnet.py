@@ -198,7 +198,7 @@ def test_every_collection_of_a_trace(trace: Path) -> None:
     pointer, collections, moved, ranges, places = TRACES[trace.stem]
     with open_source(str(trace)) as source:
         stream = EventStream(Feed(source.chunks(), source.name), wanted)
-        payloads = Payloads(stream.trace.pointer_bytes, source.name)
+        payloads = Payloads(stream.header.pointer_bytes, source.name)
         found: dict[Gc, list[Any]] = {}
         read = {
             Gc.START: payloads.start,
@@ -211,8 +211,8 @@ def test_every_collection_of_a_trace(trace: Path) -> None:
             kind = Gc(event.kind.number)
             found.setdefault(kind, []).append(read[kind](event))
 
-    assert stream.trace.pointer_bytes == pointer
-    assert stream.cut_at is None
+    assert stream.header.pointer_bytes == pointer
+    assert stream.truncated_at is None
     assert not len(stream.gaps.lost)
     numbers = [start.number for start in found[Gc.START]]
     assert numbers == list(range(numbers[0], numbers[0] + collections))

@@ -1,8 +1,8 @@
-"""The blocks of a ``.nettrace``, versions 4, 5 and 6, whatever wraps them.
+"""Splits a ``.nettrace`` of version 4, 5 or 6 into blocks.
 
-Up to version 5 a stream is objects of FastSerialization, each a block with its size,
-aligned to four bytes of the file; from 6 on blocks have a kind and a size of their
-own. A program that is killed leaves a stream without its end: so do not all.
+Up to version 5 a block is a FastSerialization object with a size, aligned to four bytes
+of the file; from version 6 on it has a header with its kind and size. The stream of a
+program that was killed is truncated.
 
 Source: microsoft/perfview, src/TraceEvent/EventPipe, NetTraceFormat_v5.md and
 NetTraceFormat.md.
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 MAGIC = b"Nettrace"
 
 _CONTAINER_HEAD = I32.pack(len(CONTAINER)) + CONTAINER
-_TRACE = Struct("<8h2qi")
+_TRACE = Struct("<16x2qi")  # after the date and time
 _TRACE_MORE = Struct("<3i")
 _BEGIN = bytes([Tag.BEGIN_PRIVATE, Tag.BEGIN_PRIVATE, Tag.NOTHING])
 _LATEST_READER, _LATEST = 5, 6
 _LATEST_BLOCK_READER = 2
 _LONGEST_NAME_BYTES = 256
 _LONGEST_TEXT_BYTES = 1 << 16
-_SIZE_6 = 0xFFFFFF
+_SIZE_MASK = 0xFFFFFF
 
 
 class BlockKind(IntEnum):
-    """What a block has; the numbers are those of version 6."""
+    """The contents of a block; the numbers are those of version 6."""
 
     END = 0
     TRACE = 1
@@ -63,86 +63,84 @@ class Block(NamedTuple):
     """A block.
 
     Attributes:
-        kind: What it has.
+        kind: Kind of its contents.
         data: Its bytes.
-        offset: Where they stand in the file.
-        whole: False where the file ends in it.
+        offset: Byte offset of ``data`` in the file.
+        is_complete: False if the file ends in it.
     """
 
     kind: BlockKind
     data: bytes
     offset: int
-    whole: bool = True
+    is_complete: bool = True
 
 
-class Trace(NamedTuple):
-    """What a stream tells of itself.
+class TraceHeader(NamedTuple):
+    """The header of a stream.
 
     Attributes:
         version: Of the format.
         pointer_bytes: 4 or 8.
-        process: Number of the process; -1 if not told.
-        utc: Year, month, day of the week, day, hour, minute, second, millisecond.
-        ticks: The clock at that moment.
-        ticks_per_second: How fast it is.
+        process: Process id; -1 if not recorded.
+        ticks: The clock at the start of the trace.
+        ticks_per_second: Frequency of the clock.
     """
 
     version: int
     pointer_bytes: int
     process: int
-    utc: tuple[int, ...]
     ticks: int
     ticks_per_second: int
 
 
 class Blocks:
-    """The blocks of a stream, once, in the order of the file.
+    """Iterates once over the blocks of a stream, in file order.
 
     Attributes:
-        trace: What the stream tells of itself; known from the beginning.
-        cut_at: Where the file ends before its end was told; ``None`` if it did not.
+        header: The header, which is read first.
+        truncated_at: Byte offset where a truncated file ends; ``None`` if complete.
     """
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self.cut_at: int | None = None
+        self.truncated_at: int | None = None
         feed.take(len(MAGIC))
         first = feed.number(U32)
         self._is_6 = first == 0
         if self._is_6:
             version, _ = feed.fixed(Struct("<2I"))
             if version != _LATEST:
-                raise self._unknown(version)
+                raise self._unsupported(version)
             block = self._next_6()
             if block.kind is not BlockKind.TRACE:
-                raise feed.malformed("the stream does not begin with what it is")
-            self.trace = self._trace_6(block)
+                raise feed.malformed("the stream does not begin with a trace header")
+            self.header = self._header_6(block)
         else:
             if U32.pack(first) + feed.take(len(CONTAINER)) != _CONTAINER_HEAD:
-                raise feed.malformed("the stream is in no container that is known")
-            kind, version, least_reader = self._begin()
+                raise feed.malformed("the container of the stream is unknown")
+            kind, version, oldest_reader = self._begin()
             if kind is not BlockKind.TRACE:
-                raise feed.malformed("the stream does not begin with what it is")
-            if version < 4 or least_reader > _LATEST_READER:
-                raise self._unknown(version)
-            self.trace = self._trace(version)
+                raise feed.malformed("the stream does not begin with a trace header")
+            if version < 4 or oldest_reader > _LATEST_READER:
+                raise self._unsupported(version)
+            self.header = self._header(version)
             self._end()
-        if self.trace.pointer_bytes not in (4, 8):
-            raise feed.malformed(f"pointers have {self.trace.pointer_bytes} bytes")
+        if self.header.pointer_bytes not in (4, 8):
+            raise feed.malformed(f"pointers have {self.header.pointer_bytes} bytes")
 
-    def _unknown(self, version: int) -> MalformedDump:
+    def _unsupported(self, version: int) -> MalformedDump:
         return MalformedDump(
-            f"version {version} of the format is not read here; update ingest, or "
+            f"version {version} of the format is not supported; update ingest, or "
             "record the trace with other tools",
             path=self._feed.name,
             offset=self._feed.offset,
         )
 
     def __iter__(self) -> Iterator[Block]:
-        """All blocks but the first.
+        """All blocks after the header.
 
         Raises:
-            MalformedDump: something else stands where one should.
+            MalformedDump: a block is malformed.
         """
         try:
             while True:
@@ -150,87 +148,86 @@ class Blocks:
                 if block.kind is BlockKind.END:
                     return
                 yield block
-                if not block.whole:
-                    self.cut_at = self._feed.offset
+                if not block.is_complete:
+                    self.truncated_at = self._feed.offset
                     return
                 if not self._is_6:
                     self._end()
         except TruncatedDump as error:
-            self.cut_at = error.offset
+            self.truncated_at = error.offset
 
     def _next_6(self) -> Block:
         header = self._feed.number(U32)
-        size, number = header & _SIZE_6, header >> 24
-        known = BlockKind(number) if number in list(BlockKind) else BlockKind.UNKNOWN
-        return self._sized(known, size)
+        size, number = header & _SIZE_MASK, header >> 24
+        kind = BlockKind(number) if number in list(BlockKind) else BlockKind.UNKNOWN
+        return self._sized(kind, size)
 
     def _next(self) -> Block:
         feed = self._feed
-        kind, version, least_reader = self._begin()
+        kind, version, oldest_reader = self._begin()
         if kind is BlockKind.END:
             return Block(kind, b"", feed.offset)
         if kind is BlockKind.TRACE:
-            raise feed.malformed("the stream tells twice what it is")
-        if kind is not BlockKind.UNKNOWN and least_reader > _LATEST_BLOCK_READER:
-            raise self._unknown(version)
+            raise feed.malformed("the stream has two trace headers")
+        if kind is not BlockKind.UNKNOWN and oldest_reader > _LATEST_BLOCK_READER:
+            raise self._unsupported(version)
         size = feed.count("bytes of a block")
         feed.take(-feed.offset % 4)
         return self._sized(kind, size)
 
     def _sized(self, kind: BlockKind, size: int) -> Block:
-        at = self._feed.offset
+        offset = self._feed.offset
         data = self._feed.up_to(size)
-        return Block(kind, data, at, len(data) == size)
+        return Block(kind, data, offset, len(data) == size)
 
     def _begin(self) -> tuple[BlockKind, int, int]:
-        """Kind, version and least reader of the object that begins here."""
+        """Kind, version and oldest reader version of the object that begins here."""
         feed = self._feed
         tag = feed.number(U8)
         if tag == Tag.NOTHING:
             return BlockKind.END, 0, 0
         if bytes([tag]) + feed.take(len(_BEGIN) - 1) != _BEGIN:
-            raise feed.malformed("no block begins where one should")
-        version, least_reader, length = feed.fixed(Struct("<3i"))
+            raise feed.malformed("expected the start of a block")
+        version, oldest_reader, length = feed.fixed(Struct("<3i"))
         if not 0 <= length <= _LONGEST_NAME_BYTES:
             raise feed.malformed(f"the name of a block claims {length:,} bytes")
         name = feed.take(length).decode("ascii", "replace")
         self._end()
-        return _NAMES.get(name, BlockKind.UNKNOWN), version, least_reader
+        return _NAMES.get(name, BlockKind.UNKNOWN), version, oldest_reader
 
     def _end(self) -> None:
         if self._feed.number(U8) != Tag.END:
-            raise self._feed.malformed("a block does not end where it should")
+            raise self._feed.malformed("expected the end of a block")
 
-    def _trace(self, version: int) -> Trace:
-        feed = self._feed
-        *utc, ticks, rate, pointer_bytes = feed.fixed(_TRACE)
-        process, *_ = feed.fixed(_TRACE_MORE)
-        return Trace(version, pointer_bytes, process, tuple(utc), ticks, rate)
+    def _header(self, version: int) -> TraceHeader:
+        ticks, rate, pointer_bytes = self._feed.fixed(_TRACE)
+        process, *_ = self._feed.fixed(_TRACE_MORE)
+        return TraceHeader(version, pointer_bytes, process, ticks, rate)
 
-    def _trace_6(self, block: Block) -> Trace:
-        feed = inside(block, self._feed.name)
+    def _header_6(self, block: Block) -> TraceHeader:
+        feed = block_feed(block, self._feed.name)
         try:
-            *utc, ticks, rate, pointer_bytes = feed.fixed(_TRACE)
+            ticks, rate, pointer_bytes = feed.fixed(_TRACE)
             process = -1
             for _ in range(feed.count("properties")):
                 name, value = (feed.text(_LONGEST_TEXT_BYTES) for _ in range(2))
                 if name == "ProcessId" and value.isdecimal() and len(value) < 10:
                     process = int(value)
         except TruncatedDump as error:
-            raise cut_inside(block, self._feed.name) from error
-        return Trace(_LATEST, pointer_bytes, process, tuple(utc), ticks, rate)
+            raise too_short(block, self._feed.name) from error
+        return TraceHeader(_LATEST, pointer_bytes, process, ticks, rate)
 
 
-def inside(block: Block, name: str) -> Feed:
-    """A window on a block."""
+def block_feed(block: Block, name: str) -> Feed:
+    """A cursor over the bytes of a block."""
     return Feed.whole([block.data], name, block.offset)
 
 
-def cut_inside(block: Block, name: str) -> DumpError:
-    """An error about a block that ends before what it has, to be raised."""
-    error = MalformedDump if block.whole else TruncatedDump
+def too_short(block: Block, name: str) -> DumpError:
+    """The error to raise for a block that ends before its contents do."""
+    error = MalformedDump if block.is_complete else TruncatedDump
     return error(
-        "a block ends before what it has; get the file again",
+        "a block is too short for its contents; get the file again",
         path=name,
         offset=block.offset + len(block.data),
     )

@@ -1,7 +1,7 @@
 """The compiled scanner of event headers in a block of a ``.nettrace``.
 
-A header says what is new against the one before it; all that is not told stays.
-Where a block is not compressed, each header is whole.
+A compressed header has only the fields that differ from those of the previous header.
+Where a block is not compressed, each header has all fields.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _SORTED = 0x80000000
 _HAS_METADATA, _HAS_CAPTURE, _HAS_THREAD, _HAS_STACK = 1, 2, 4, 8
 _HAS_ACTIVITY, _HAS_RELATED, _HAS_SIZE = 16, 32, 128
 _GUID_BYTES = 16
-_WHOLE_BYTES = 44
-"""Of a header that is not compressed, up to the ids of activities."""
+_FIXED_BYTES = 44
+"""Size of an uncompressed header up to the activity ids."""
 
 
 class EventBuffers(NamedTuple):
-    """Where a scan writes its columns.
+    """The columns that a scan fills, one row per event.
 
     Attributes:
-        metadata: uint64. What kind of event it is; 0 where it tells of a kind.
-        sequence: uint64. Its number among those of its thread.
+        metadata: uint64. Number of the event's kind; 0 if the event defines a kind.
+        sequence: uint64. Sequence number within its thread.
         thread: uint64. The thread that wrote it.
-        ticks: uint64. When.
-        begin: int64. Where its payload starts, in the block.
+        ticks: uint64. Time.
+        begin: int64. Byte offset of the payload in the block.
         size: int64. Bytes of the payload.
     """
 
@@ -56,117 +56,118 @@ class EventBuffers(NamedTuple):
 
 def event_buffers() -> EventBuffers:
     """Buffers for `MOST_ROWS` events."""
-    return EventBuffers(
-        np.empty(MOST_ROWS, np.uint64),
-        np.empty(MOST_ROWS, np.uint64),
-        np.empty(MOST_ROWS, np.uint64),
-        np.empty(MOST_ROWS, np.uint64),
-        np.empty(MOST_ROWS, np.int64),
-        np.empty(MOST_ROWS, np.int64),
-    )
+    dtypes = ("u8", "u8", "u8", "u8", "i8", "i8")
+    return EventBuffers(*(np.empty(MOST_ROWS, dtype) for dtype in dtypes))
 
 
 @kernel
-def _fixed(data: Bytes, p: int, size: int) -> Number:
+def _fixed(data: Bytes, begin: int, size: int) -> Number:
+    """The little-endian number of ``size`` bytes."""
     value = np.uint64(0)
     for i in range(size):
-        value |= np.uint64(data[p + i]) << np.uint64(8 * i)
+        value |= np.uint64(data[begin + i]) << np.uint64(8 * i)
     return value
+
+
+@kernel
+def _header(data: Bytes, begin: int, labels: bool, state: Ids) -> int:
+    """Apply a compressed header to ``state``.
+
+    Returns:
+        Where the payload begins, or a key of `FAULTS`.
+    """
+    end = len(data)
+    flags = int(data[begin])
+    position = begin + 1
+    if flags & _HAS_METADATA:
+        state[METADATA], position = uleb(data, position, end)
+        if position < 0:
+            return position
+    if flags & _HAS_CAPTURE:
+        delta, position = uleb(data, position, end)
+        if position < 0:
+            return position
+        state[SEQUENCE] += delta
+        for field in (CAPTURE, PROCESSOR):
+            state[field], position = uleb(data, position, end)
+            if position < 0:
+                return position
+    if labels or state[METADATA] != 0:
+        state[SEQUENCE] += np.uint64(1)
+    state[SEQUENCE] &= np.uint64(0xFFFFFFFF)
+    for field, flag in ((THREAD, _HAS_THREAD), (STACK, _HAS_STACK)):
+        if flags & flag:
+            state[field], position = uleb(data, position, end)
+            if position < 0:
+                return position
+    delta, position = uleb(data, position, end)
+    if position < 0:
+        return position
+    state[TICKS] += delta
+    if labels and flags & _HAS_ACTIVITY:
+        _, position = uleb(data, position, end)
+        if position < 0:
+            return position
+    elif not labels:
+        for flag in (_HAS_ACTIVITY, _HAS_RELATED):
+            if flags & flag:
+                position += _GUID_BYTES
+    if flags & _HAS_SIZE:
+        state[SIZE], position = uleb(data, position, end)
+    return position
 
 
 @kernel
 def scan_compressed(
     data: Bytes, begin: int, labels: bool, state: Ids, rows: EventBuffers
 ) -> tuple[int, int, int]:
-    """Read whole events from ``begin`` on, as many as fit into the buffers.
+    """Scan complete events from ``begin`` on, as many as fit into the buffers.
 
     Args:
         data: The block.
-        begin: Where the first event starts.
-        labels: Whether version 6 has written it: each event counts, and a number of
-            labels stands in place of activities.
-        state: uint64 (8,), what the event before had; 0 at the block's start.
+        begin: Offset of the first event.
+        labels: Whether the format is version 6: every event increments the sequence
+            number, and a label list index replaces the activity ids.
+        state: uint64 (8,), the fields of the previous event; 0 at the block's start.
         rows: Filled.
 
     Returns:
-        How many were read, where the next one stands, and 0 or a key of `FAULTS`.
+        Number of events, offset of the next one, and 0 or a key of `FAULTS`.
     """
     at: Number = begin
     end = len(data)
-    for n in range(len(rows.begin)):
+    new = state.copy()
+    for row in range(len(rows.begin)):
         if at >= end:
-            return n, at, 0
-        flags = int(data[at])
-        p = at + 1
-        new = state.copy()
-        if flags & _HAS_METADATA:
-            new[METADATA], p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-        if flags & _HAS_CAPTURE:
-            delta, p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-            new[SEQUENCE] += delta
-            new[CAPTURE], p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-            new[PROCESSOR], p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-        if labels or new[METADATA] != 0:
-            new[SEQUENCE] += np.uint64(1)
-        if flags & _HAS_THREAD:
-            new[THREAD], p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-        if flags & _HAS_STACK:
-            new[STACK], p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-        delta, p = uleb(data, p, end)
-        if p < 0:
-            return n, at, p
-        new[TICKS] += delta
-        if labels:
-            if flags & _HAS_ACTIVITY:
-                _, p = uleb(data, p, end)
-                if p < 0:
-                    return n, at, p
-        else:
-            if flags & _HAS_ACTIVITY:
-                p += _GUID_BYTES
-            if flags & _HAS_RELATED:
-                p += _GUID_BYTES
-        if flags & _HAS_SIZE:
-            new[SIZE], p = uleb(data, p, end)
-            if p < 0:
-                return n, at, p
-        if p > end or new[SIZE] > np.uint64(end - p):
-            return n, at, CUT
-        new[SEQUENCE] &= np.uint64(0xFFFFFFFF)
+            return row, at, 0
+        new[:] = state
+        payload = _header(data, at, labels, new)
+        if payload < 0:
+            return row, at, payload
+        if payload > end or new[SIZE] > np.uint64(end - payload):
+            return row, at, CUT
         state[:] = new
-        rows.metadata[n] = new[METADATA]
-        rows.sequence[n] = new[SEQUENCE]
-        rows.thread[n] = new[CAPTURE]
-        rows.ticks[n] = new[TICKS]
-        rows.begin[n] = p
-        rows.size[n] = np.int64(new[SIZE])
-        at = p + np.int64(new[SIZE])
+        rows.metadata[row] = new[METADATA]
+        rows.sequence[row] = new[SEQUENCE]
+        rows.thread[row] = new[CAPTURE]
+        rows.ticks[row] = new[TICKS]
+        rows.begin[row] = payload
+        rows.size[row] = np.int64(new[SIZE])
+        at = payload + np.int64(new[SIZE])
     return len(rows.begin), at, 0
 
 
 @kernel
-def scan_whole(
+def scan_uncompressed(
     data: Bytes, begin: int, labels: bool, shift: int, rows: EventBuffers
 ) -> tuple[int, int, int]:
-    """The same where headers are not compressed.
+    """Scan events whose headers are not compressed.
 
     Args:
         data: The block.
-        begin: Where the first event starts.
-        labels: Whether version 6 has written it: nothing is aligned then.
-        shift: Where the block stands in the file; events are aligned there.
+        begin: Offset of the first event.
+        labels: Whether the format is version 6, which does not align events.
+        shift: Byte offset of the block in the file, to which events are aligned.
         rows: Filled.
 
     Returns:
@@ -174,25 +175,24 @@ def scan_whole(
     """
     at: Number = begin
     end = len(data)
-    ids = 4 if labels else 2 * _GUID_BYTES
-    for n in range(len(rows.begin)):
+    ids_bytes = 4 if labels else 2 * _GUID_BYTES
+    for row in range(len(rows.begin)):
         if at >= end:
-            return n, at, 0
-        p = at + _WHOLE_BYTES + ids
-        if p + 4 > end:
-            return n, at, CUT
-        size = np.int64(_fixed(data, p, 4))
-        p += 4
-        whole = np.int64(_fixed(data, at, 4)) + at + 4
-        if size > end - p or whole > end or whole < p + size:
-            return n, at, CUT
-        rows.metadata[n] = _fixed(data, at + 4, 4) & np.uint64(_SORTED - 1)
-        rows.sequence[n] = _fixed(data, at + 8, 4)
-        rows.thread[n] = _fixed(data, at + 20, 8)
-        rows.ticks[n] = _fixed(data, at + 36, 8)
-        rows.begin[n] = p
-        rows.size[n] = size
-        at = whole
+            return row, at, 0
+        payload = at + _FIXED_BYTES + ids_bytes + 4
+        if payload > end:
+            return row, at, CUT
+        size = np.int64(_fixed(data, payload - 4, 4))
+        event_end = np.int64(_fixed(data, at, 4)) + at + 4
+        if size > end - payload or event_end > end or event_end < payload + size:
+            return row, at, CUT
+        rows.metadata[row] = _fixed(data, at + 4, 4) & np.uint64(_SORTED - 1)
+        rows.sequence[row] = _fixed(data, at + 8, 4)
+        rows.thread[row] = _fixed(data, at + 20, 8)
+        rows.ticks[row] = _fixed(data, at + 36, 8)
+        rows.begin[row] = payload
+        rows.size[row] = size
+        at = event_end
         if not labels:
             at += -(at + shift) % 4
     return len(rows.begin), at, 0

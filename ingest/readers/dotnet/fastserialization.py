@@ -1,12 +1,13 @@
 """FastSerialization, the container of ``.gcdump``: objects, labels, tagged fields.
 
-A file is its version in a string, one object, an end, a table of forward references
-and where that stands. An object is its type, its fields and an end; a type is told
-once and referred to by its place later. Fields that a version has added stand behind
-the others with a tag each, so that a reader can pass over what it does not know.
+A file consists of a version string, one object, an end tag, a table of forward
+references and the offset of that table. An object consists of its type, its fields and
+an end tag. A type is defined once, and referred to by its offset later. Fields that a
+version has added follow the others, each with a tag, so that a reader can skip those it
+does not know.
 
-No place that a file names is trusted: an object may not contain itself, and passing
-over something leads forward only.
+No offset in a file is trusted: an object may not contain itself, and skipping only
+moves forward.
 
 Source: microsoft/perfview, src/FastSerialization, FastSerialization.cs and
 StreamReaderWriter.cs.
@@ -32,11 +33,11 @@ MAGIC = b"!FastSerialization.1"
 
 _VERSIONS = Struct("<ii")
 _LABEL_BYTES = 4
-_PASSED_BYTES = {8: 1, 9: 2, 10: 4, 11: 8}
+_SKIPPED_BYTES = {8: 1, 9: 2, 10: 4, 11: 8}
 
 
 class Tag(IntEnum):
-    """What the next bytes are."""
+    """What follows in the file."""
 
     NOTHING = 1
     REFERENCE = 2
@@ -56,7 +57,7 @@ class StoredType(NamedTuple):
 
     name: str
     version: int
-    least_reader: int
+    oldest_reader: int
 
 
 class Archive:
@@ -64,7 +65,7 @@ class Archive:
 
     Attributes:
         feed: All of the file; ``feed.position`` is the next byte.
-        is_whole: Whether the file has the table at its end.
+        has_trailer: Whether the table at the end of the file is there.
     """
 
     def __init__(self, feed: Feed) -> None:
@@ -73,15 +74,15 @@ class Archive:
         self._objects: dict[int, object] = {}
         self._open: set[int] = set()
         self._forward = self._forward_table()
-        self.is_whole = self._forward is not None
+        self.has_trailer = self._forward is not None
 
     def _forward_table(self) -> tuple[int, ...] | None:
-        """Where each forward reference leads; ``None`` if the end is not there."""
+        """The target of each forward reference; ``None`` if the table is missing."""
         data = self.feed.data
 
         def label(at: int) -> int:
-            known = 0 <= at <= len(data) - _LABEL_BYTES
-            return int(U32.unpack_from(data, at)[0]) if known else len(data)
+            is_inside = 0 <= at <= len(data) - _LABEL_BYTES
+            return int(U32.unpack_from(data, at)[0]) if is_inside else len(data)
 
         trailer = label(len(data) - _LABEL_BYTES)
         table = label(trailer)
@@ -94,17 +95,17 @@ class Archive:
         return Struct(f"<{count}I").unpack_from(data, begin)
 
     def tag(self) -> int:
-        """The next tag."""
+        """Read a tag."""
         return self.feed.number(U8)
 
     def text(self) -> str | None:
-        """The next string, ``None`` if it is null.
+        """Read a string; ``None`` if it is null.
 
-        Its length counts UTF-16 code units; each of them stands as UTF-8 of its own,
-        halves of surrogate pairs too.
+        Its length counts UTF-16 code units. Each unit is encoded in UTF-8 separately,
+        including each half of a surrogate pair.
 
         Raises:
-            MalformedDump: it is no such text.
+            MalformedDump: the encoding is invalid.
             TruncatedDump: the file ends in it.
         """
         feed = self.feed
@@ -120,25 +121,24 @@ class Archive:
         for _ in range(units):
             unit = first = feed.number(U8)
             if first >= 0x80:
-                more = 1 if first < 0xE0 else 2
+                count = 1 if first < 0xE0 else 2
                 if not 0xC0 <= first < 0xF0:
-                    raise feed.malformed("a text is not encoded as it should be")
-                unit = first & (0x3F >> more)
-                for byte in feed.take(more):
+                    raise feed.malformed("the encoding of a string is invalid")
+                unit = first & (0x3F >> count)
+                for byte in feed.take(count):
                     unit = unit << 6 | byte & 0x3F
             wide += unit.to_bytes(2, "little")
         return wide.decode("utf-16-le", "replace")
 
     def read(self, name: str, fields: Callable[[StoredType], T]) -> T | None:
-        """The next object, which is of type ``name``, or null.
+        """Read an object of type ``name``; ``None`` if it is null.
 
         Args:
-            name: The only type that may stand here.
-            fields: Reads an object's own fields; what stands tagged behind them is
-                passed over.
+            name: The expected type.
+            fields: Reads the object's fields; tagged fields after them are skipped.
 
         Raises:
-            MalformedDump: something else stands here.
+            MalformedDump: no object of this type is here.
             TruncatedDump: the file ends in it.
         """
         feed = self.feed
@@ -147,44 +147,44 @@ class Archive:
         if tag == Tag.NOTHING:
             return None
         if tag in (Tag.REFERENCE, Tag.FORWARD_REFERENCE):
-            return self._referred(self._target(tag), name, fields)
+            return self._read_at(self._target(tag), name, fields)
         if at in self._open:
             raise feed.malformed(f"a {name} contains itself")
         self._open.add(at)
         feed.position = at
         read = fields(self.begin(name))
-        self.pass_tagged()
+        self.skip_tagged()
         self._open.discard(at)
         self._objects[at] = read
         return read
 
     def begin(self, name: str) -> StoredType:
-        """The type of the object that begins here, which is called ``name``.
+        """Read the beginning of an object of type ``name``, and return its type.
 
         Raises:
-            MalformedDump: something else stands here.
+            MalformedDump: no object of this type is here.
             TruncatedDump: the file ends in it.
         """
         feed = self.feed
         tag = self.tag()
         if tag not in (Tag.BEGIN, Tag.BEGIN_PRIVATE):
-            raise feed.malformed(f"a {name} begins with {tag}")
-        kind = self._kind()
+            raise feed.malformed(f"a {name} begins with tag {tag}")
+        kind = self._read_type()
         if kind.name != name:
-            raise feed.malformed(f"a {kind.name[:80]!r} stands where a {name} should")
+            raise feed.malformed(f"expected a {name}, found a {kind.name[:80]!r}")
         return kind
 
-    def _referred(
+    def _read_at(
         self, target: int, name: str, fields: Callable[[StoredType], T]
     ) -> T | None:
-        """The object at ``target``, read only once."""
+        """The object at ``target``, which is read once."""
         feed = self.feed
         if target not in self._objects:
             end, feed.position = feed.position, target
-            if self.tagged(Tag.FORWARD_DEFINITION):
+            if self.take_tag(Tag.FORWARD_DEFINITION):
                 feed.take(I32.size)
-            if self._follows(Tag.REFERENCE) or self._follows(Tag.FORWARD_REFERENCE):
-                raise feed.malformed("a reference leads to another one")
+            if self._is_next(Tag.REFERENCE) or self._is_next(Tag.FORWARD_REFERENCE):
+                raise feed.malformed("a reference refers to another reference")
             self._objects[target] = self.read(name, fields)
             feed.position = end
         return cast("T | None", self._objects[target])
@@ -193,33 +193,33 @@ class Archive:
         feed = self.feed
         if tag == Tag.REFERENCE:
             return feed.number(U32)
-        target = self._forwarded()
-        self._kind()
+        target = self._forward_target()
+        self._read_type()
         return target
 
-    def _forwarded(self, *, inside: bool = False) -> int:
-        """Where the forward reference leads whose number comes next.
+    def _forward_target(self, *, is_ahead: bool = False) -> int:
+        """Read the number of a forward reference, and return its target.
 
         Args:
-            inside: Whether that has to be between here and the end of the file.
+            is_ahead: Whether it has to be between here and the end of the file.
         """
         feed = self.feed
         number = feed.number(I32)
         if self._forward is None:
             raise TruncatedDump(
-                "the file lacks the table at its end; get it again",
+                "the table at the end of the file is missing; get it again",
                 path=feed.name,
                 offset=feed.offset,
             )
         if not 0 <= number < len(self._forward):
             raise feed.malformed(f"there is no forward reference {number}")
         end = self._forward[number]
-        if inside and not feed.position <= end <= len(feed.data):
+        if is_ahead and not feed.position <= end <= len(feed.data):
             raise feed.malformed(f"a region that begins here ends at byte {end:,}")
         return end
 
-    def _kind(self) -> StoredType:
-        """The next type, or the one that is referred to."""
+    def _read_type(self) -> StoredType:
+        """Read a type, or a reference to one."""
         feed = self.feed
         at, tag = feed.position, self.tag()
         if tag == Tag.REFERENCE:
@@ -229,62 +229,64 @@ class Archive:
             return self._kinds[label]
         if tag not in (Tag.BEGIN, Tag.BEGIN_PRIVATE) or self.tag() != Tag.NOTHING:
             raise feed.malformed("an object has no type")
-        version, least_reader = feed.fixed(_VERSIONS)
+        version, oldest_reader = feed.fixed(_VERSIONS)
         name = self.text()
         if self.tag() != Tag.END:
-            raise feed.malformed("a type does not end where it should")
-        self._kinds[at] = kind = StoredType(name or "", version, least_reader)
+            raise feed.malformed("expected the end of a type")
+        self._kinds[at] = kind = StoredType(name or "", version, oldest_reader)
         return kind
 
-    def tagged(self, tag: Tag) -> bool:
-        """Whether a field with ``tag`` comes next; then its tag has been read."""
-        if self._follows(tag):
+    def take_tag(self, tag: Tag) -> bool:
+        """Read ``tag`` if it is the next one, and return whether it is."""
+        if self._is_next(tag):
             self.feed.position += 1
             return True
         return False
 
-    def _follows(self, tag: Tag) -> bool:
+    def _is_next(self, tag: Tag) -> bool:
         at = self.feed.position
         return self.feed.data[at : at + 1] == bytes([tag])
 
-    def pass_tagged(self) -> None:
-        """Pass over tagged fields and the end behind them.
+    def skip_tagged(self) -> None:
+        """Skip tagged fields and the end tag after them.
 
         Raises:
-            MalformedDump: something else stands here.
+            MalformedDump: no tagged field or end tag is here.
             TruncatedDump: the file ends in it.
         """
         feed = self.feed
         while (tag := self.tag()) != Tag.END:
-            if tag in _PASSED_BYTES:
-                feed.take(_PASSED_BYTES[tag])
+            if tag in _SKIPPED_BYTES:
+                feed.take(_SKIPPED_BYTES[tag])
             elif tag == Tag.STRING:
                 self.text()
             elif tag == Tag.BLOB:
-                feed.take(feed.count("bytes of something unknown"))
+                feed.take(feed.count("bytes of an unknown field"))
             elif tag == Tag.SKIP:
                 self.skip()
             elif tag == Tag.REFERENCE:
                 feed.take(U32.size)
             elif tag != Tag.NOTHING:
-                raise feed.malformed(f"an object has {tag} where it should end")
+                raise feed.malformed(f"expected the end of an object, found tag {tag}")
 
     def skip(self) -> None:
-        """Go to the end of the region whose number comes next.
+        """Skip the region whose forward reference is next.
 
         Raises:
-            MalformedDump: it ends before its beginning, or behind the file.
-            TruncatedDump: the file's own end is missing.
+            MalformedDump: it ends before its beginning, or after the file.
+            TruncatedDump: the table at the end of the file is missing.
         """
-        self.feed.position = self._forwarded(inside=True)
+        self.feed.position = self._forward_target(is_ahead=True)
 
     def region(self) -> int | None:
-        """The end of the region whose number comes next, if the file has its own end.
+        """The end of the region whose forward reference is next.
+
+        ``None`` if the table at the end of the file is missing.
 
         Raises:
-            MalformedDump: it ends before its beginning, or behind the file.
+            MalformedDump: it ends before its beginning, or after the file.
         """
-        if self.is_whole:
-            return self._forwarded(inside=True)
+        if self.has_trailer:
+            return self._forward_target(is_ahead=True)
         self.feed.number(I32)
         return None

@@ -1,11 +1,11 @@
-"""What the .NET runtime's events about garbage collections say.
+"""Parses the payloads of the .NET runtime's garbage collection events.
 
-A payload is packed, little-endian, of a layout that grows from version to version;
-how long it is tells which it has. Addresses have as many bytes as a pointer of the
-process, but those of types, and all of what is rooted by name, always eight.
+A payload is packed and little-endian. Versions append fields, so that its length shows
+which fields it has. Addresses are as wide as a pointer of the process, except type ids
+and the addresses in events about static fields and wrappers, which have eight bytes.
 
 Source: microsoft/perfview, src/TraceEvent/Parsers/ClrTraceEventParser.cs;
-dotnet/runtime, src/coreclr/vm/eventtrace.cpp; checked against what runtimes write.
+dotnet/runtime, src/coreclr/vm/eventtrace.cpp; checked against recorded traces.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.errors import MalformedDump
 from ingest.readers.dotnet.event_stream import EventKind
-from ingest.readers.shared.binary import U32, utf16z
+from ingest.readers.shared.binary import U16, U32, utf16z
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ PROVIDER = "Microsoft-Windows-DotNETRuntime"
 
 
 class Gc(IntEnum):
-    """Numbers of the events."""
+    """Event numbers."""
 
     START = 1
     END = 2
@@ -53,13 +53,13 @@ class Gc(IntEnum):
 
 
 class Reason(IntEnum):
-    """Why a collection happens, as far as it matters here."""
+    """Why a collection was triggered; others are in `REASONS`."""
 
     INDUCED = 1
 
 
 class Mode(IntEnum):
-    """How a collection stops the program."""
+    """How a collection suspends the program."""
 
     BLOCKING = 0
     BACKGROUND = 1
@@ -90,7 +90,7 @@ MODES = ("blocking", "background", "foreground")
 
 
 class Start(NamedTuple):
-    """A collection begins; what an old runtime does not tell is -1."""
+    """The start of a collection; -1 for what old runtimes do not record."""
 
     number: int
     generation: int
@@ -104,25 +104,15 @@ class HeapStats(NamedTuple):
     Attributes:
         size_bytes: Of generations 0, 1, 2, large and, from newer runtimes, pinned
             objects.
-        promoted_bytes: What survived of each.
-        finalization_promoted_bytes: What lives on for its finalizer only.
-        finalization_promoted_count: How many objects that are.
-        pinned_count: Pinned objects.
-        sink_block_count: Blocks for the runtime's own bookkeeping.
-        handle_count: Handles.
+        promoted_bytes: Bytes that survived, of each.
     """
 
     size_bytes: tuple[int, ...]
     promoted_bytes: tuple[int, ...]
-    finalization_promoted_bytes: int
-    finalization_promoted_count: int
-    pinned_count: int
-    sink_block_count: int
-    handle_count: int
 
 
 class GenerationRange(NamedTuple):
-    """A part of the heap that one generation has."""
+    """An address range of one generation."""
 
     generation: int
     start: int
@@ -131,32 +121,25 @@ class GenerationRange(NamedTuple):
 
 
 class Type(NamedTuple):
-    """A type; its name is empty where the runtime does not know it."""
+    """A type; its name is empty if the runtime does not know it."""
 
     id: int
-    module: int
-    flags: int
     name: str
 
 
 class Static(NamedTuple):
-    """A static field that refers to an object.
-
-    Its type is the object's: which type declares the field, the runtime does not
-    tell.
-    """
+    """A static field that refers to an object; its declaring type is not recorded."""
 
     object: int
-    type: int
-    is_of_thread: bool
+    is_thread_static: bool
     field: str
 
 
 class Bulk(NamedTuple):
-    """One of the events that tell many things.
+    """The rows of a bulk event.
 
     Attributes:
-        number: Its place among those of its kind, from 0.
+        number: Index among the events of its kind, from 0.
         rows: A structured array; the fields are those of `Payloads`.
     """
 
@@ -165,14 +148,14 @@ class Bulk(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Nodes or edges of one event, decoded.
+    """The decoded nodes or edges of one event.
 
     Attributes:
-        number: Its place among those of its kind, from 0.
+        number: Index among the events of its kind, from 0.
         row_count: Nodes or edges.
-        rows: Columns by name: ``address``, ``size`` (int64), ``type``, ``edges``
-            (int32) of nodes; ``target`` of edges. Numbers that do not fit are
-            replaced by the largest one.
+        rows: Columns by name: ``address``, ``type`` (uint64), ``size`` (int64) and
+            ``edges`` (int32) of nodes; ``target`` (uint64) of edges. Numbers that do
+            not fit are replaced by the largest one.
     """
 
     number: int
@@ -184,21 +167,20 @@ _MOST, _MOST_EDGES = (1 << 63) - 1, (1 << 31) - 1
 _START = Struct("<4I")
 _OLD_START = Struct("<2I")
 _END = U32
-_STATS_PAIRS = Struct("<8Q")
-_STATS = Struct("<2Q3I")
+_STATS = Struct("<8Q28x")  # finalization, pinned objects, sync blocks and handles
 _STATS_PINNED = Struct("<2Q")
-_STATS_PINNED_AT = _STATS_PAIRS.size + _STATS.size + 2
+_STATS_PINNED_AT = _STATS.size + U16.size
 _BULK = Struct("<IIH")
 _NAMED_BULK = Struct("<IH")
 _STATICS = Struct("<IQH")
-_TYPE = Struct("<2Q2IB")
-_STATIC = Struct("<3QI")
-_OF_THREAD = 1
-_CCW_BYTES = (44, 48)
+_TYPE = Struct("<Q17x")
+_STATIC = Struct("<8xQ8xI")
+_THREAD_STATIC = 1
+_WRAPPER_BYTES = (44, 48)
 
 
 def wanted(kind: EventKind) -> bool:
-    """Whether an event is one of those that `Payloads` reads."""
+    """Whether `Payloads` parses events of this kind."""
     return kind.provider == PROVIDER and kind.number in _NUMBERS
 
 
@@ -206,15 +188,15 @@ _NUMBERS = frozenset(Gc)
 
 
 class Payloads:
-    """Reads payloads of one stream.
+    """Parses the payloads of one stream.
 
     Fields of rows: ``object``, ``kind``, ``flags``, ``id`` of roots; ``key``,
     ``value``, ``id`` of dependent handles; ``address``, ``size``, ``type``, ``edges``
-    of nodes; ``target``, ``field`` of edges; ``start``, ``length`` of what survived
-    in place; ``old``, ``new``, ``length`` of what moved; ``id``, ``object``, ``type``,
-    ``unknown``, ``references``, ``pegged``, ``flags`` of COM-callable wrappers.
+    of nodes; ``target``, ``field`` of edges; ``start``, ``length`` of ranges that
+    survived in place; ``old``, ``new``, ``length`` of moved ranges; ``object``,
+    ``flags`` of COM-callable wrappers.
 
-    Every method raises `MalformedDump` where a payload contradicts its layout.
+    Every method raises `MalformedDump` if a payload is too short.
     """
 
     def __init__(self, pointer_bytes: int, name: str) -> None:
@@ -246,9 +228,9 @@ class Payloads:
         self._range = Struct("<BIQQ" if pointer_bytes == 4 else "<BQQQ")
 
     def _malformed(self, event: Event) -> MalformedDump:
-        what = Gc(event.kind.number).name.lower().replace("_", " ")
+        kind = Gc(event.kind.number).name.lower().replace("_", " ")
         return MalformedDump(
-            f"an event about {what} contradicts its layout; record the trace again",
+            f"the payload of a {kind} event is too short; record the trace again",
             path=self._name,
             offset=event.offset,
         )
@@ -260,49 +242,48 @@ class Payloads:
             raise self._malformed(event) from error
 
     def start(self, event: Event) -> Start:
-        """A `Gc.START`."""
+        """Parse a `Gc.START`."""
         if len(event.payload) >= _START.size:
             return Start(*self._unpacked(event, _START))
         number, reason = self._unpacked(event, _OLD_START)
         return Start(number, -1, reason, -1)
 
     def end(self, event: Event) -> int:
-        """A `Gc.END`: the collection's number."""
+        """Parse a `Gc.END`: the number of the collection."""
         number: int = self._unpacked(event, _END)[0]
         return number
 
     def heap_stats(self, event: Event) -> HeapStats:
-        """A `Gc.HEAP_STATS`."""
-        pairs = self._unpacked(event, _STATS_PAIRS)
-        rest = self._unpacked(event, _STATS, _STATS_PAIRS.size)
+        """Parse a `Gc.HEAP_STATS`."""
+        pairs = self._unpacked(event, _STATS)
         if len(event.payload) >= _STATS_PINNED_AT + _STATS_PINNED.size:
             pairs += self._unpacked(event, _STATS_PINNED, _STATS_PINNED_AT)
-        return HeapStats(pairs[::2], pairs[1::2], *rest)
+        return HeapStats(pairs[::2], pairs[1::2])
 
     def generation_range(self, event: Event) -> GenerationRange:
-        """A `Gc.GENERATION`."""
+        """Parse a `Gc.GENERATION`."""
         return GenerationRange(*self._unpacked(event, self._range))
 
     def compact(self, event: Event) -> Event:
-        """The same event; nodes and edges decoded to the columns that are used.
+        """Decode nodes and edges to the columns in use; other events are unchanged.
 
-        They are nearly all of a stream, and take a third less memory so.
+        They make up most of a stream, and take a third less memory once decoded.
         """
         if event.kind.number not in (Gc.NODES, Gc.EDGES):
             return event
         number, rows = self.rows(event)
-        found: dict[str, Rows] = {}
+        columns: dict[str, Rows] = {}
         if event.kind.number == Gc.EDGES:
-            found["target"] = rows["target"].astype(np.uint64)
+            columns["target"] = rows["target"].astype(np.uint64)
         else:
-            found["address"] = rows["address"].astype(np.uint64)
-            found["type"] = rows["type"].astype(np.uint64)
-            found["size"] = np.minimum(rows["size"], _MOST).astype(np.int64)
-            found["edges"] = np.minimum(rows["edges"], _MOST_EDGES).astype(np.int32)
-        return event._replace(payload=b"", decoded=Chunk(number, len(rows), found))
+            columns["address"] = rows["address"].astype(np.uint64)
+            columns["type"] = rows["type"].astype(np.uint64)
+            columns["size"] = np.minimum(rows["size"], _MOST).astype(np.int64)
+            columns["edges"] = np.minimum(rows["edges"], _MOST_EDGES).astype(np.int32)
+        return event._replace(payload=b"", decoded=Chunk(number, len(rows), columns))
 
     def rows(self, event: Event) -> Bulk:
-        """A `Gc.ROOTS`, `DEPENDENT_HANDLES`, `NODES`, `EDGES`, `SURVIVING`, `MOVED`."""
+        """Parse a bulk event: roots, handles, nodes, edges, or ranges that survived."""
         number, count, _ = self._unpacked(event, _BULK)
         layout = self._layouts[Gc(event.kind.number)]
         return Bulk(number, self._array(event, layout, count, _BULK.size))
@@ -313,42 +294,40 @@ class Payloads:
         return np.frombuffer(event.payload, layout, count, at)
 
     def com_callable(self, event: Event) -> Rows:
-        """A `Gc.COM_CALLABLE`, whose rows have one of two lengths."""
+        """Parse a `Gc.COM_CALLABLE`, whose rows have one of two lengths."""
         count, _ = self._unpacked(event, _NAMED_BULK)
-        fields = [
-            ("id", "<u8"),
-            ("object", "<u8"),
-            ("type", "<u8"),
-            ("unknown", "<u8"),
-            ("references", "<u4"),
-            ("pegged", "<u4"),
-            ("flags", "<u4"),
-        ]
+        short, long = _WRAPPER_BYTES
         size = (len(event.payload) - _NAMED_BULK.size) // max(count, 1)
-        if size >= _CCW_BYTES[1]:
-            fields.append(("more", "<u4"))
-        return self._array(event, np.dtype(fields), count, _NAMED_BULK.size)
+        layout = np.dtype(
+            {
+                "names": ["object", "flags"],
+                "formats": ["<u8", "<u4"],
+                "offsets": [8, 40],
+                "itemsize": long if size >= long else short,
+            }
+        )
+        return self._array(event, layout, count, _NAMED_BULK.size)
 
     def types(self, event: Event) -> Iterator[Type]:
-        """A `Gc.TYPES`."""
+        """Parse a `Gc.TYPES`."""
         count, _ = self._unpacked(event, _NAMED_BULK)
         at = _NAMED_BULK.size
         for _ in range(count):
-            id_, module, _, flags, _ = self._unpacked(event, _TYPE, at)
+            (type_id,) = self._unpacked(event, _TYPE, at)
             name, at = self._text(event, at + _TYPE.size)
             at += U32.size + 8 * self._unpacked(event, U32, at)[0]
             if at > len(event.payload):
                 raise self._malformed(event)
-            yield Type(id_, module, flags, name)
+            yield Type(type_id, name)
 
     def statics(self, event: Event) -> Iterator[Static]:
-        """A `Gc.STATICS`."""
+        """Parse a `Gc.STATICS`."""
         count, _, _ = self._unpacked(event, _STATICS)
         at = _STATICS.size
         for _ in range(count):
-            _, object_, type_, flags = self._unpacked(event, _STATIC, at)
+            address, flags = self._unpacked(event, _STATIC, at)
             name, at = self._text(event, at + _STATIC.size)
-            yield Static(object_, type_, bool(flags & _OF_THREAD), name)
+            yield Static(address, bool(flags & _THREAD_STATIC), name)
 
     def _text(self, event: Event, at: int) -> tuple[str, int]:
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.compiled import Ids
 
 FREE_SPACE = {0: "Free Space"}
-"""Type 0 where nobody declares it: gaps between objects."""
+"""The name of type 0 where the dump declares none: gaps between objects."""
 
 _KIND = (
     SegmentKind.EPHEMERAL,
@@ -33,8 +33,8 @@ def segment_columns(
     """Columns of the graph: the segments, and segment and generation of each object.
 
     Args:
-        ranges: Start, used and reserved bytes, and generation of each part of the
-            heap; those that cannot be are ignored.
+        ranges: Start, used and reserved bytes, and generation of each address range;
+            empty and impossible ones are ignored.
         address: uint64 (N,).
     """
     known = sorted(

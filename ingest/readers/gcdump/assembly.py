@@ -1,15 +1,15 @@
-"""From a ``.gcdump``'s nodes to one graph: types, roots, missing and pseudo nodes.
+"""Makes a graph of the nodes of a ``.gcdump``: types, roots, missing and pseudo nodes.
 
-What is folded, unless all is asked for. Pseudo nodes become roots. A producer
-splits a type by the size of its objects (``T[] (Bytes > 10K,Ptrs,ElemSize=8)``):
-those are put together again. What is called the type of a static variable is its
-object's own type with some producers: then it is left out.
+Unless folding is disabled, pseudo nodes become roots, and types that a producer splits
+by the size of their objects (``T[] (Bytes > 10K,Ptrs,ElemSize=8)``) are merged. The
+name of a static variable contains its declaring type; some producers write the type of
+the object instead, which is ignored.
 
-Nodes that were referred to but never seen are no objects of the dump, but missing
-ones. A node without an address has a made one, `NO_ADDRESS` and its row.
+Nodes that were referred to but never visited become missing objects. A node without an
+address gets an artificial one: `NO_ADDRESS` plus its row.
 
-A sample has its objects as they are; `Sampling` tells what they stand for, so that
-the sums of a type come out right though large objects are sampled less.
+A sampled dump has the sampled objects; `Sampling` has the factors that estimate the
+totals of each type. They differ because large objects are sampled less.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ if TYPE_CHECKING:
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 NO_ADDRESS = 1 << 63
-"""An address that no program's memory has."""
+"""First artificial address; no process maps memory here."""
 
 _BLOCK_ROWS = 1 << 16
 _BY_SIZE = re.compile(r" \(Bytes > \d+[KM](?:,[^()]*)?\)$")
 
 
 @dataclass(slots=True)
-class About:
-    """What a dump tells beside its graph.
+class DumpInfo:
+    """The information in a dump besides its graph.
 
     Attributes:
         process: Name of the process.
-        tool: What wrote the dump, if it tells.
-        average_count: Objects of the heap for each one of the dump.
-        average_size: Bytes of the heap for each one of the dump.
-        by_type: Objects of the heap for each one of a type, float64.
-        segments: Start, end, and where generations 0 to 4 end, of each.
+        tool: Program that wrote the dump; empty if not recorded.
+        average_count: Objects of the heap per object of the dump.
+        average_size: Bytes of the heap per byte of the dump.
+        by_type: float64. Objects of the heap per object of the dump, of each type.
+        segments: Start, end, and ends of generations 0 to 4, of each segment.
     """
 
     process: str = ""
@@ -76,24 +76,25 @@ class About:
 
 
 def assemble(
-    nodes: Nodes, about: About, *, fold: Fold, counter: IrregularityCounter
+    nodes: Nodes, info: DumpInfo, *, fold: Fold, counter: IrregularityCounter
 ) -> HeapGraph:
     """Make the graph.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
-            irregular.
+        MalformedDump: sizes are too large for any memory; or, with ``--strict``,
+            anything is irregular.
     """
-    _check(nodes, counter)
+    _clear_negative_sizes(nodes, counter)
+    counter.add("no_root", int(nodes.root < 0), 0, None)
     pseudo = find_pseudo_nodes(nodes) if fold is Fold.AUTO else None
-    stays = np.ones(nodes.count, np.bool_)
+    unfolded = np.ones(nodes.count, np.bool_)
     if pseudo is not None:
-        stays[pseudo.row] = False
-    undefined = _undefined(nodes) & stays
-    _identify(nodes, stays, counter)
-    merged = MergedTypes(nodes, stays & ~undefined, pseudo)
+        unfolded[pseudo.row] = False
+    undefined = _undefined(nodes) & unfolded
+    _identify(nodes, unfolded, counter)
+    merged = MergedTypes(nodes, unfolded & ~undefined, pseudo)
     roots, field_names = _roots(nodes, pseudo, merged)
-    sampling = _sampling(nodes, about, stays & ~undefined, merged, counter)
+    sampling = _sampling(nodes, info, unfolded & ~undefined, merged, counter)
     objects = ObjectColumns(
         id=nodes.address,
         type_id=merged.new_row[nodes.type_index],
@@ -108,7 +109,7 @@ def assemble(
         counter,
         by_row_number=0,
         folding=Folding(
-            stays,
+            unfolded,
             placeholder=undefined,
             makes_roots=pseudo is not None and len(pseudo.row) > 0,
         ),
@@ -116,40 +117,38 @@ def assemble(
     del objects
     return heap.graph(
         roots,
-        by_id=lambda address: _segment_columns(about, address),
+        by_id=lambda address: _segment_columns(info, address),
         format_name=NAME,
-        producer=about.tool,
-        domains=(Domain(about.process),),
+        producer=info.tool,
+        domains=(Domain(info.process),),
         field_names=field_names,
         sampling=sampling,
     )
 
 
-def _check(nodes: Nodes, counter: IrregularityCounter) -> None:
-    """Mend sizes that cannot be; nothing else is left to go wrong."""
+def _clear_negative_sizes(nodes: Nodes, counter: IrregularityCounter) -> None:
     if len(negative := np.flatnonzero(nodes.size_bytes < 0)):
         nodes.size_bytes[negative] = 0
         counter.add("negative_size", len(negative), 0, None)
-    counter.add("no_root", int(nodes.root < 0), 0, None)
 
 
 def _undefined(nodes: Nodes) -> NDArray[np.bool_]:
-    """Bool (N,): nodes that were referred to but never seen."""
+    """Bool (N,): nodes that were referred to but never visited."""
     if not nodes.type_names or nodes.type_names[0] != UNDEFINED:
         return np.zeros(nodes.count, np.bool_)
-    unseen: NDArray[np.bool_] = (nodes.type_index == 0) & (nodes.size_bytes == 0)
-    unseen &= nodes.ref_count == 0
-    return unseen
+    undefined: NDArray[np.bool_] = (nodes.type_index == 0) & (nodes.size_bytes == 0)
+    undefined &= nodes.ref_count == 0
+    return undefined
 
 
 def _identify(
-    nodes: Nodes, stays: NDArray[np.bool_], counter: IrregularityCounter
+    nodes: Nodes, unfolded: NDArray[np.bool_], counter: IrregularityCounter
 ) -> None:
-    """Give nodes without an address a made-up one."""
+    """Give nodes without an address an artificial one, and count repeated ones."""
     address = nodes.address
-    nowhere = np.flatnonzero(address == 0)
-    address[nowhere] = np.uint64(NO_ADDRESS) + nowhere.astype(np.uint64)
-    known = address[stays]
+    missing = np.flatnonzero(address == 0)
+    address[missing] = np.uint64(NO_ADDRESS) + missing.astype(np.uint64)
+    known = address[unfolded]
     if not (known[1:] > known[:-1]).all():
         known.sort()
         repeated = int((known[1:] == known[:-1]).sum())
@@ -157,11 +156,11 @@ def _identify(
 
 
 class MergedTypes:
-    """The types of a graph, without those of pseudo nodes, put together by name.
+    """The types of a graph without those of pseudo nodes, merged by name.
 
     Attributes:
-        names: Of each type.
-        new_row: int32. Row of each type of the file; -1 where it is left out.
+        names: Name of each type.
+        new_row: int32. Row of each type of the file; -1 if it is omitted.
     """
 
     def __init__(
@@ -174,13 +173,13 @@ class MergedTypes:
             self.new_row[:] = np.arange(len(names))
             return
         used = np.bincount(nodes.type_index[is_object], minlength=len(names)) > 0
-        left_out = np.zeros(len(names), np.bool_)
-        left_out[nodes.type_index[pseudo.row]] = True
-        left_out[:1] |= names[:1] == [UNDEFINED]
+        omitted = np.zeros(len(names), np.bool_)
+        omitted[nodes.type_index[pseudo.row]] = True
+        omitted[:1] |= names[:1] == [UNDEFINED]
         self.names = []
         known: dict[tuple[str, str], int] = {}
         split = []
-        for row in np.flatnonzero(used | ~left_out).tolist():
+        for row in np.flatnonzero(used | ~omitted).tolist():
             if _BY_SIZE.search(names[row]):
                 split.append(row)
                 continue
@@ -199,8 +198,8 @@ class MergedTypes:
         self.names.append(name)
         return len(self.names) - 1
 
-    def named(self, name: str) -> int:
-        """Row of the first type of that name, which is made if there is none."""
+    def row_of(self, name: str) -> int:
+        """Row of the first type with this name, which is added if there is none."""
         if name not in self._by_name:
             self._by_name[name] = self._add(name)
         return self._by_name[name]
@@ -219,14 +218,14 @@ def _roots(
         for row in np.unique(pseudo.source).tolist()
         if (static := static_of(nodes.type_names[nodes.type_index[row]]))
     }
-    declares = _names_declaring_types(nodes, pseudo, types, statics)
+    has_declaring_types = _has_declaring_types(nodes, pseudo, types, statics)
     root_type = np.full(nodes.count, NO_TYPE, np.int32)
     root_field = np.full(nodes.count, NO_FIELD, np.int32)
     fields: dict[str, int] = {}
-    for row, (name, text) in statics.items():
-        root_field[row] = fields.setdefault(text, len(fields))
-        if name and declares:
-            root_type[row] = types.named(name)
+    for row, (name, field_name) in statics.items():
+        root_field[row] = fields.setdefault(field_name, len(fields))
+        if name and has_declaring_types:
+            root_type[row] = types.row_of(name)
     roots = RootColumns(
         id=pseudo.target,
         kind=pseudo.kind,
@@ -237,15 +236,15 @@ def _roots(
     return roots, tuple(fields)
 
 
-def _names_declaring_types(
+def _has_declaring_types(
     nodes: Nodes,
     pseudo: PseudoNodes,
     types: MergedTypes,
     statics: dict[int, tuple[str, str]],
 ) -> bool:
-    """Whether the types in the names of static variables are those that declare them.
+    """Whether the names of static variables contain their declaring types.
 
-    Producers that rely on the runtime's events have the objects' own types there.
+    Producers that rely on events of the runtime write the types of the objects there.
     """
     kinds = types.new_row[nodes.type_index[pseudo.target]].tolist()
     return any(
@@ -254,59 +253,55 @@ def _names_declaring_types(
     )
 
 
-def _segment_columns(about: About, address: NDArray[np.uint64]) -> dict[str, Any]:
+def _segment_columns(info: DumpInfo, address: NDArray[np.uint64]) -> dict[str, Any]:
     """The segments, and segment and generation of each address."""
-    if not about.segments:
+    if not info.segments:
         return {}
-    bounds = sorted(about.segments)
-    found = tuple(Segment(b[0], b[1], kind=_kind_of(b)) for b in bounds)
-    index = within(address, [s.start for s in found], [s.end for s in found])
+    bounds = sorted(info.segments)
+    segments = tuple(Segment(b[0], b[1], kind=_segment_kind(b)) for b in bounds)
+    index = within(address, [s.start for s in segments], [s.end for s in segments])
     generation = np.full(len(address), -1, np.int8)
-    # A lower generation lies above a higher one, where a segment has both.
+    # In a segment with several generations, the younger ones have higher addresses.
     for number in range(5):
         end = np.array([0, *(b[2 + number] for b in bounds)], np.uint64)
         for begin in range(0, len(address), _BLOCK_ROWS):
             rows = slice(begin, begin + _BLOCK_ROWS)
             generation[rows][address[rows] < end[index[rows] + 1]] = number
-    return {
-        "segments": found,
-        "segment_index": index,
-        "generation": generation,
-    }
+    return {"segments": segments, "segment_index": index, "generation": generation}
 
 
-def _kind_of(bounds: tuple[int, ...]) -> SegmentKind:
+def _segment_kind(bounds: tuple[int, ...]) -> SegmentKind:
     start, end, *ends = bounds
-    inside = [start < bound <= end for bound in ends]
-    if inside[4]:
+    has_generation = [start < bound <= end for bound in ends]
+    if has_generation[4]:
         return SegmentKind.POH
-    if inside[3]:
+    if has_generation[3]:
         return SegmentKind.LOH
-    if inside[0] or inside[1]:
-        both = max(ends[:2]) > ends[2]
-        return SegmentKind.EPHEMERAL if both else SegmentKind.GEN2
-    return SegmentKind.GEN2 if inside[2] else SegmentKind.UNKNOWN
+    if any(has_generation[:2]):
+        is_ephemeral = max(ends[:2]) > ends[2]
+        return SegmentKind.EPHEMERAL if is_ephemeral else SegmentKind.GEN2
+    return SegmentKind.GEN2 if has_generation[2] else SegmentKind.UNKNOWN
 
 
 def _sampling(
     nodes: Nodes,
-    about: About,
+    info: DumpInfo,
     is_object: NDArray[np.bool_],
     types: MergedTypes,
     counter: IrregularityCounter,
 ) -> Sampling | None:
-    """What the objects of each type stand for; ``None`` where for themselves."""
-    count = np.full(len(nodes.type_names), about.average_count)
-    size = np.full(len(nodes.type_names), about.average_size)
-    if about.by_type is not None:
-        told = about.by_type[: len(count)]
-        count[: len(told)] = size[: len(told)] = told
-    averages = np.array([about.average_count, about.average_size])
+    """The estimation factors of each type; ``None`` if the dump is not sampled."""
+    count = np.full(len(nodes.type_names), info.average_count)
+    size = np.full(len(nodes.type_names), info.average_size)
+    if info.by_type is not None:
+        factors = info.by_type[: len(count)]
+        count[: len(factors)] = size[: len(factors)] = factors
+    averages = np.array([info.average_count, info.average_size])
     for column in (count, size, averages):
-        wrong = ~(np.isfinite(column) & (column > 0))
+        invalid = ~(np.isfinite(column) & (column > 0))
         if column is not size:
-            counter.add("impossible_multiplier", int(wrong.sum()), 0, None)
-        column[wrong] = 1.0
+            counter.add("impossible_multiplier", int(invalid.sum()), 0, None)
+        column[invalid] = 1.0
     if (count == 1).all() and (size == 1).all() and (averages == 1).all():
         return None
     counter.add("sampled_one_in", max(1, round(averages[0])), 0, None)
@@ -323,7 +318,7 @@ def _sampling(
 def _mean(
     row: NDArray[np.int32], weight: NDArray[Any], value: NDArray[Any], rows: int
 ) -> NDArray[np.float64]:
-    """float64 (rows,): weighted means; 1 where there is nothing."""
+    """float64 (rows,): weighted means; 1 for rows without weight."""
     total = np.bincount(row, weight, minlength=rows)
     scaled = np.bincount(row, weight * value, minlength=rows)
     mean = np.ones(rows)

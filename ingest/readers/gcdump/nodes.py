@@ -1,9 +1,9 @@
-"""The graph inside a ``.gcdump``: types, nodes, and what they refer to.
+"""The graph inside a ``.gcdump``: types, nodes, and their references.
 
-A node is its place in a blob. There stand, as numbers of one to five bytes: its type
-with a bit that says whether a size of its own follows, the count of its children,
-and each child as a distance from the node. Nodes that were referred to but never
-seen share one record, of type 0.
+A node is an offset into a blob. The record there consists of numbers of one to five
+bytes: its type with a bit that says whether its own size follows, the count of its
+children, and each child as the difference from the node's index. Nodes that were
+referred to but never visited share one record, of type 0.
 
 Source: microsoft/perfview, src/MemoryGraph, graph.cs and MemoryGraph.cs.
 """
@@ -27,36 +27,36 @@ if TYPE_CHECKING:
 
 FAULTS = (
     "",
-    "a node ends behind the nodes' bytes",
+    "a node ends after the node data",
     "a number is longer than 32 bits",
-    "a node's type is none of the file's",
+    "a node has an undefined type",
     "a node claims a negative number of children",
-    "a node's child is none of the file's nodes",
-    "nodes share their bytes",
+    "a node refers to an undefined node",
+    "nodes overlap",
 )
-_CUT, _LONG, _TYPE, _COUNT, _CHILD, _SHARED = range(1, len(FAULTS))
+_CUT, _LONG, _TYPE, _COUNT, _CHILD, _OVERLAP = range(1, len(FAULTS))
 
 UNDEFINED = "UNDEFINED"
 
 _LONGEST_NUMBER_BYTES = 5
-_WIDE_LOOKED_AT = 64
+_WIDE_CHECKED = 64
 
 
 @dataclass(slots=True, eq=False)
 class Nodes:
-    """The graph as it stands in the file.
+    """The graph as recorded in the file.
 
     Attributes:
-        type_names: Of each type, as the producer spells it.
-        type_modules: The file each comes from; empty where that is not told.
-        type_index: int32 (N,). Row of the types.
+        type_names: Name of each type, as the producer spells it.
+        type_modules: Module of each type; empty if not recorded.
+        type_index: int32 (N,). Rows of the types.
         size_bytes: int64 (N,).
         ref_count: int32 (N,).
         ref_target: int32 (E,). Rows of the nodes.
-        address: uint64 (N,); 0 for what is no object. Empty until it is taken out of
-            the file.
-        address_at: Where in the file it is.
-        root: Row of the node that all others hang from; -1 for none.
+        address: uint64 (N,); 0 if the node is not an object. Empty until it is taken
+            from the file.
+        address_at: Byte offset of the addresses in the file.
+        root: Row of the root node; -1 for none.
     """
 
     type_names: list[str]
@@ -75,7 +75,7 @@ class Nodes:
         return len(self.type_index)
 
     def ref_start(self) -> NDArray[np.int64]:
-        """int64 (N + 1,): where the references of each node start."""
+        """int64 (N + 1,): index of the first reference of each node."""
         starts = np.zeros(self.count + 1, np.int64)
         np.cumsum(self.ref_count, out=starts[1:])
         return starts
@@ -89,9 +89,9 @@ class Nodes:
 
 @kernel
 def _number(blob: Bytes, position: Number) -> tuple[int, int]:
-    """A number and where it ends; that is -1 or less for a fault.
+    """A number and the offset after it, which is negative for a fault.
 
-    Big-endian, seven bits a byte, the first of which is the sign.
+    Big-endian, seven bits a byte; the first bit is the sign.
     """
     value: Number = np.int64(0)
     for i in range(_LONGEST_NUMBER_BYTES):
@@ -116,11 +116,11 @@ def _describe(
     ref_count: Ints,
     fault_at: Longs,
 ) -> tuple[int, int]:
-    """Fill all but the children.
+    """Fill the columns of the nodes, except their children.
 
     Returns:
-        An index of `FAULTS`, and how many children there are in all; ``fault_at``
-        gets the byte of a fault.
+        Index of `FAULTS`, and the number of children of all nodes; ``fault_at`` is set
+        to the offset of a fault.
     """
     type_count = len(type_size)
     total = 0
@@ -150,7 +150,7 @@ def _describe(
         ref_count[i] = children
         total += children
         if total > len(blob):
-            return _SHARED, total
+            return _OVERLAP, total
     return 0, total
 
 
@@ -158,7 +158,7 @@ def _describe(
 def _children(
     blob: Bytes, offset: Ints, ref_count: Ints, target: Ints, fault_at: Longs
 ) -> int:
-    """Fill the children; an index of `FAULTS`, and where it is."""
+    """Fill the children; returns an index of `FAULTS`, and sets ``fault_at``."""
     count = len(offset)
     stored = 0
     for i in range(count):
@@ -181,42 +181,42 @@ def _children(
 
 
 def read_nodes(archive: Archive, kind: StoredType) -> Nodes:
-    """The fields of a ``Graphs.MemoryGraph``.
+    """Read the fields of a ``Graphs.MemoryGraph``.
 
     Raises:
         MalformedDump: they contradict each other.
         TruncatedDump: the file ends in them.
     """
     feed = archive.feed
-    feed.number(I64)  # the sizes' sum
+    feed.number(I64)  # total size
     root = feed.number(I32)
-    names, modules, sizes = _types(archive)
+    names, modules, sizes = _read_types(archive)
     begin = feed.position
     count = feed.count("nodes")
     if _is_wide(feed):
         raise feed.malformed(
-            "a program built for very large graphs has written this, which no other "
-            "program reads; collect the dump with dotnet-gcdump or PerfView"
+            "the dump uses a layout for very large graphs that is not supported; "
+            "collect it with dotnet-gcdump or PerfView"
         )
     if not -1 <= root < count:
         feed.position = begin
-        raise feed.malformed("the root is none of the file's nodes")
+        raise feed.malformed("the root is an undefined node")
     offset = feed.array("<i4", count)
     blob_size = feed.count("bytes of nodes")
     blob_at = feed.offset
     blob = feed.array("u1", blob_size)
-    nodes = _decoded(feed, offset, blob, blob_at, np.array(sizes, np.int32))
+    nodes = _decode(feed, offset, blob, blob_at, np.array(sizes, np.int32))
     nodes.type_names, nodes.type_modules, nodes.root = names, modules, root
-    if kind.least_reader >= 1:
-        _deferred_types(archive, nodes)
+    if kind.oldest_reader >= 1:
+        _read_deferred_types(archive, nodes)
     if feed.count("addresses") != count:
-        raise feed.malformed("there are not as many addresses as nodes")
+        raise feed.malformed("the numbers of addresses and nodes differ")
     nodes.address_at = feed.position
-    feed.array("<u8", count)  # or else the file is cut
+    feed.array("<u8", count)  # raises if the file is truncated
     return nodes
 
 
-def _types(archive: Archive) -> tuple[list[str], list[str], list[int]]:
+def _read_types(archive: Archive) -> tuple[list[str], list[str], list[int]]:
     feed = archive.feed
     names, modules, sizes = [], [], []
     for _ in range(feed.count("types")):
@@ -227,15 +227,15 @@ def _types(archive: Archive) -> tuple[list[str], list[str], list[int]]:
 
 
 def _is_wide(feed: Feed) -> bool:
-    """Whether counts and places have eight bytes, of which the high ones are 0."""
+    """Whether counts and offsets have eight bytes, of which the high ones are 0."""
     begin = feed.position
-    head = feed.data[begin : begin + 8 * _WIDE_LOOKED_AT]
+    head = feed.data[begin : begin + 8 * _WIDE_CHECKED]
     words = np.frombuffer(head[: len(head) // 8 * 8], "<i4")
-    # No two nodes begin at byte 0, but for the undefined ones.
+    # Only undefined nodes share byte 0.
     return len(words) >= 8 and not words[::2].any() and bool(words[1::2].all())
 
 
-def _decoded(
+def _decode(
     feed: Feed,
     offset: NDArray[np.int32],
     blob: NDArray[np.uint8],
@@ -273,29 +273,29 @@ def _decoded(
     return nodes
 
 
-def _deferred_types(archive: Archive, nodes: Nodes) -> None:
-    """Name the types that the dump knows by a number only, as of native code."""
+def _read_deferred_types(archive: Archive, nodes: Nodes) -> None:
+    """Name the types that have only an id in the dump, such as native ones."""
     feed = archive.feed
     end = archive.region()
     for row in range(feed.count("types")):
         type_id = feed.number(I32)
-        path = archive.read("Graphs.Module", lambda _: _module(archive)) or ""
+        path = archive.read("Graphs.Module", lambda _: _read_module(archive)) or ""
         suffix = archive.text() or ""
         if row < len(nodes.type_names) and not nodes.type_names[row]:
             short = path.replace("\\", "/").rpartition("/")[2]
             where = f"{short}!" if short else ""
             nodes.type_names[row] = f"<{where}{type_id & 0xFFFFFFFF:#x}>{suffix}"
             nodes.type_modules[row] = path
-    archive.pass_tagged()
+    archive.skip_tagged()
     if end is not None:
         feed.position = end
 
 
-def _module(archive: Archive) -> str:
-    """The path of a ``Graphs.Module``."""
+def _read_module(archive: Archive) -> str:
+    """Read a ``Graphs.Module``, and return its path."""
     feed = archive.feed
     path = archive.text() or ""
-    feed.take(3 * I64.size)  # base, size, time built
-    archive.text()  # the file of its symbols
-    feed.take(16 + I32.size)  # their id and age
+    feed.take(3 * I64.size)  # base, size, build time
+    archive.text()  # symbol file
+    feed.take(16 + I32.size)  # id and age of the symbols
     return path

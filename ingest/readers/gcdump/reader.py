@@ -1,4 +1,4 @@
-"""Reads a ``.gcdump``'s graph and what follows it."""
+"""Reads the graph of a ``.gcdump`` and the process information after it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.errors import MalformedDump, TruncatedDump
 from ingest.readers.dotnet.fastserialization import Archive, Tag
-from ingest.readers.gcdump.assembly import About, assemble
+from ingest.readers.gcdump.assembly import DumpInfo, assemble
 from ingest.readers.gcdump.nodes import read_nodes
 from ingest.readers.gcdump.signature import ENTRY, HEAD
 from ingest.readers.shared.binary import F32, I32, I64, U8, Feed
@@ -41,106 +41,110 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     _check_version(feed, kind)
     nodes = archive.read("Graphs.MemoryGraph", lambda kind: read_nodes(archive, kind))
     if nodes is None:
-        raise feed.malformed("there is no graph in the dump")
-    about = _about(archive, kind.version, counter)
+        raise feed.malformed("the dump contains no graph")
+    info = _read_info(archive, kind.version, counter)
     if source.truncated:
         counter.add("truncated_compression", 1, 0, len(feed.data))
-    if not archive.is_whole:
+    if not archive.has_trailer:
         counter.add("truncated_trailer", 1, 0, len(feed.data))
-    # All else is decoded; addresses move to the front, so that the rest is freed.
+    # All else is decoded: the addresses move to the front, and the rest is freed.
     nodes.address = feed.keep_only(nodes.address_at, nodes.count)
-    return assemble(nodes, about, fold=options.fold, counter=counter)
+    return assemble(nodes, info, fold=options.fold, counter=counter)
 
 
 def _check_version(feed: Feed, kind: StoredType) -> None:
-    """Refuse what no reader of ours can read.
+    """Reject versions that are not supported.
 
     Raises:
-        MalformedDump: it is such a version.
+        MalformedDump: the version is not supported.
     """
-    what = f"version {kind.version} of the format"
+    version = f"version {kind.version} of the format"
     if kind.version == _REFUSED_VERSION or kind.version < _FIRST_VERSION:
         raise MalformedDump(
-            f"{what} is read by no program; collect the dump with a newer one",
+            f"{version} is read by no program; collect the dump with a newer one",
             path=feed.name,
             offset=feed.offset,
         )
-    if kind.version > _REFUSED_VERSION and kind.least_reader > _OUR_VERSION:
+    if kind.version > _REFUSED_VERSION and kind.oldest_reader > _OUR_VERSION:
         raise MalformedDump(
-            f"{what} is newer than what is read here; update ingest",
+            f"{version} is newer than this reader; update ingest",
             path=feed.name,
             offset=feed.offset,
         )
 
 
-def _about(archive: Archive, version: int, counter: IrregularityCounter) -> About:
-    """What stands behind the graph, as far as it can be read."""
-    about = About()
+def _read_info(
+    archive: Archive, version: int, counter: IrregularityCounter
+) -> DumpInfo:
+    """The information after the graph, as far as it can be read."""
+    info = DumpInfo()
     try:
         if version < _REFUSED_VERSION:
-            _old_information(archive, version, about)
+            _read_old_fields(archive, version, info)
         else:
-            _information(archive, about)
-        archive.pass_tagged()
+            _read_fields(archive, info)
+        archive.skip_tagged()
     except TruncatedDump as error:
         counter.add("truncated_information", 1, 0, error.offset)
     except MalformedDump as error:
         counter.add("malformed_information", 1, 0, error.offset)
-    return about
+    return info
 
 
-def _information(archive: Archive, about: About) -> None:
-    """The fields of versions from 9 on."""
+def _read_fields(archive: Archive, info: DumpInfo) -> None:
+    """Read the fields of versions from 9 on."""
     feed = archive.feed
     feed.number(U8)  # whether the process has 64 bits
-    about.average_count, about.average_size = (feed.fixed(F32)[0] for _ in range(2))
+    info.average_count, info.average_size = (feed.fixed(F32)[0] for _ in range(2))
     archive.read("JSHeapInfo", lambda _: True)
-    archive.read("DotNetHeapInfo", lambda _: _heap(archive, about))
-    _process(archive, about)
+    archive.read("DotNetHeapInfo", lambda _: _read_heap(archive, info))
+    _read_process(archive, info)
     count = feed.count("multipliers")
-    about.by_type = np.frombuffer(feed.take(count * F32.size), "<f4").astype("f8")
-    if archive.tagged(Tag.SKIP):  # what is known of COM
+    info.by_type = np.frombuffer(feed.take(count * F32.size), "<f4").astype("f8")
+    if archive.take_tag(Tag.SKIP):  # COM data
         archive.skip()
-    if archive.tagged(Tag.STRING):
-        about.tool = archive.text() or ""
+    if archive.take_tag(Tag.STRING):
+        info.tool = archive.text() or ""
 
 
-def _old_information(archive: Archive, version: int, about: About) -> None:
-    """The fields of versions before 8."""
+def _read_old_fields(archive: Archive, version: int, info: DumpInfo) -> None:
+    """Read the fields of versions before 8."""
     feed = archive.feed
-    feed.take(3 * I64.size + U8.size)  # sizes of segments, and something unused
+    feed.take(3 * I64.size + U8.size)  # sizes of segments, and an unused field
     if version >= 5:
-        _process(archive, about)
+        _read_process(archive, info)
     if version >= 6:
-        _segments(archive, about)
+        _read_segments(archive, info)
     if version >= 7:
         feed.number(U8)  # whether the process has 64 bits
 
 
-def _process(archive: Archive, about: About) -> None:
+def _read_process(archive: Archive, info: DumpInfo) -> None:
     feed = archive.feed
-    archive.text()  # what the collector said
-    feed.number(I64)  # when
-    archive.text()  # on which machine
-    about.process = archive.text() or ""
-    feed.take(I32.size + 2 * I64.size)  # the process's number and memory
+    archive.text()  # log of the collection
+    feed.number(I64)  # time
+    archive.text()  # machine
+    info.process = archive.text() or ""
+    feed.take(I32.size + 2 * I64.size)  # process id and memory
 
 
-def _heap(archive: Archive, about: About) -> bool:
-    archive.feed.number(I64)  # the segments' sizes
-    _segments(archive, about)
+def _read_heap(archive: Archive, info: DumpInfo) -> bool:
+    archive.feed.number(I64)  # size of the segments
+    _read_segments(archive, info)
     return True
 
 
-def _segments(archive: Archive, about: About) -> None:
+def _read_segments(archive: Archive, info: DumpInfo) -> None:
     for _ in range(archive.feed.count("segments")):
-        segment = archive.read("GCHeapDumpSegment", lambda kind: _bounds(archive, kind))
+        segment = archive.read(
+            "GCHeapDumpSegment", lambda kind: _read_bounds(archive, kind)
+        )
         if segment is not None and segment[0] < segment[1]:
-            about.segments.append(segment)
+            info.segments.append(segment)
 
 
-def _bounds(archive: Archive, kind: StoredType) -> tuple[int, ...]:
-    """Start and end of a segment, and where its generations end; 0 for none."""
+def _read_bounds(archive: Archive, kind: StoredType) -> tuple[int, ...]:
+    """Start and end of a segment, and the ends of its generations; 0 for none."""
     layout = _SEGMENT if kind.version else _OLD_SEGMENT
     bounds = archive.feed.fixed(layout)
     return bounds if kind.version else (*bounds, 0)

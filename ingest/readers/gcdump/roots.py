@@ -1,9 +1,9 @@
 """Roots of a ``.gcdump``: pseudo nodes between the graph's root and real objects.
 
-A pseudo node has a name in brackets, no size and no address, and hangs from the
-root by pseudo nodes only. What it refers to has a root; its name, or else that of
-the node above, tells which kind: ``[static var Cache.Entries]``, ``[local vars]``,
-``[Pinned handles]``.
+A pseudo node has a name in brackets, no size and no address, and is reached from the
+root through pseudo nodes only. The objects that it refers to are roots. Their kind
+follows from its name, or else from that of its parent: ``[static var Cache.Entries]``,
+``[local vars]``, ``[Pinned handles]``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS: tuple[tuple[str, RootKind, int], ...] = (
     (r"\[.*handle", RootKind.HANDLE, 0),
     (r"\[(?:other|unknown)", RootKind.OTHER, 0),
 )
-"""How names begin, and what they mean; the first is meant where no name tells."""
+"""Prefixes of names, root kinds and flags; the first is for other names."""
 
 _PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern, _, _ in _KINDS]
 _STATIC = re.compile(r"\[(?:thread )?static var (.+)\]", re.IGNORECASE | re.DOTALL)
@@ -42,12 +42,12 @@ _STATIC = re.compile(r"\[(?:thread )?static var (.+)\]", re.IGNORECASE | re.DOTA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PseudoNodes:
-    """Pseudo nodes, and the roots that they stand for.
+    """Pseudo nodes, and the roots that they represent.
 
     Attributes:
-        row: int64 (P,). The pseudo nodes' rows; empty where the root is a real one.
-        target: int32 (R,). Nodes that have a root.
-        source: int64 (R,). Their pseudo nodes.
+        row: int64 (P,). Rows of the pseudo nodes; empty if the root is a real object.
+        target: int32 (R,). Rows of the nodes that are roots.
+        source: int64 (R,). Rows of their pseudo nodes.
         kind: uint8 (R,). `RootKind` values.
         flags: uint8 (R,). `RootFlag` bits.
     """
@@ -60,17 +60,17 @@ class PseudoNodes:
 
 
 def find_pseudo_nodes(nodes: Nodes) -> PseudoNodes:
-    """Walk down from the root as far as there are pseudo nodes."""
-    meaning = np.array([_meaning(name) for name in nodes.type_names], np.int16)
-    may_be = (meaning[nodes.type_index] >= 0) & (nodes.size_bytes == 0)
-    may_be &= nodes.address == 0
-    meant = np.zeros(nodes.count, np.int16)
+    """Search breadth-first from the root, through pseudo nodes only."""
+    type_kind = np.array([_kind_of(name) for name in nodes.type_names], np.int16)
+    is_pseudo = (type_kind[nodes.type_index] >= 0) & (nodes.size_bytes == 0)
+    is_pseudo &= nodes.address == 0
+    kind = np.zeros(nodes.count, np.int16)
     seen = np.zeros(nodes.count, np.bool_)
     levels: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     edges: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     sources: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     level = np.array([nodes.root], np.int64)
-    if nodes.root < 0 or not may_be[nodes.root]:
+    if nodes.root < 0 or not is_pseudo[nodes.root]:
         level = level[:0]
     seen[level] = True
     starts = nodes.ref_start()
@@ -78,39 +78,39 @@ def find_pseudo_nodes(nodes: Nodes) -> PseudoNodes:
         levels.append(level)
         at, source = _edges_of(starts, level)
         child = nodes.ref_target[at]
-        real = ~may_be[child]
-        edges.append(at[real])
-        sources.append(source[real])
-        fresh = np.flatnonzero(~real & ~seen[child])
-        below, first = np.unique(child[fresh], return_index=True)
-        own = meaning[nodes.type_index[below]]
-        meant[below] = np.where(own > 0, own, meant[source[fresh[first]]])
-        seen[below] = True
-        level = below.astype(np.int64)
+        is_object = ~is_pseudo[child]
+        edges.append(at[is_object])
+        sources.append(source[is_object])
+        unseen = np.flatnonzero(~is_object & ~seen[child])
+        found, first = np.unique(child[unseen], return_index=True)
+        own = type_kind[nodes.type_index[found]]
+        kind[found] = np.where(own > 0, own, kind[source[unseen[first]]])
+        seen[found] = True
+        level = found.astype(np.int64)
     source = np.concatenate(sources)
-    kinds = np.array([kind for _, kind, _ in _KINDS], np.uint8)
-    flags = np.array([flag for _, _, flag in _KINDS], np.uint8)
+    root_kinds = np.array([root_kind for _, root_kind, _ in _KINDS], np.uint8)
+    root_flags = np.array([flags for _, _, flags in _KINDS], np.uint8)
     return PseudoNodes(
         np.concatenate(levels),
         nodes.ref_target[np.concatenate(edges)],
         source,
-        kinds[meant[source]],
-        flags[meant[source]],
+        root_kinds[kind[source]],
+        root_flags[kind[source]],
     )
 
 
 def _edges_of(
     ref_start: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of the references of ``rows``, and which row each is of."""
-    many = ref_start[rows + 1] - ref_start[rows]
-    source = np.repeat(rows, many)
-    before = np.repeat(np.cumsum(many) - many, many)
+    """Indexes of the references of ``rows``, and the row that each belongs to."""
+    count = ref_start[rows + 1] - ref_start[rows]
+    source = np.repeat(rows, count)
+    before = np.repeat(np.cumsum(count) - count, count)
     return ref_start[source] + np.arange(len(source)) - before, source
 
 
-def _meaning(name: str) -> int:
-    """Row of `_KINDS` for a name in brackets; -1 for another one."""
+def _kind_of(name: str) -> int:
+    """Row of `_KINDS` for a name in brackets; -1 for other names."""
     if not (name.startswith("[") and name.endswith("]")):
         return -1
     found = (row for row in range(1, len(_KINDS)) if _PATTERNS[row].match(name))
@@ -118,16 +118,16 @@ def _meaning(name: str) -> int:
 
 
 def static_of(name: str) -> tuple[str, str] | None:
-    """Type and field that a pseudo node's name tells, if it is a static variable's.
+    """Type and field in the name of a static variable's pseudo node, or ``None``.
 
-    The field of a property has its own name in angle brackets, with dots perhaps.
+    The backing field of a property has its name in angle brackets, perhaps with dots.
     """
     match = _STATIC.fullmatch(name)
     if match is None:
         return None
-    whole, depth = match[1], 0
-    for at in range(len(whole) - 1, -1, -1):
-        depth += {">": 1, "<": -1}.get(whole[at], 0)
-        if whole[at] == "." and depth == 0:
-            return whole[:at], whole[at + 1 :]
-    return "", whole
+    path, depth = match[1], 0
+    for at in range(len(path) - 1, -1, -1):
+        depth += {">": 1, "<": -1}.get(path[at], 0)
+        if path[at] == "." and depth == 0:
+            return path[:at], path[at + 1 :]
+    return "", path

@@ -1,4 +1,4 @@
-"""How a ``.gcdump`` begins."""
+"""Recognizes a ``.gcdump``."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ HEAD = I32.pack(len(MAGIC)) + MAGIC
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is a gcdump's: the container's mark, and its first type."""
+    """Whether ``head`` has the signature of the container and of its first type."""
     return head.startswith(HEAD) and ENTRY.encode() in head[:64]

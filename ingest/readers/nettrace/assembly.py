@@ -214,7 +214,7 @@ class _Snapshot:
     def roots(self, fields: dict[str, int]) -> RootColumns:
         """The roots; those of nothing are left out."""
         statics = [static for static in self._told.statics if static.object]
-        thread = np.array([static.is_of_thread for static in statics], np.bool_)
+        thread = np.array([static.is_thread_static for static in statics], np.bool_)
         wrappers = self._told.com_callable
         wrapped = [rows["object"] for rows in wrappers]
         strong = [rows["flags"] & _STRONG_WRAPPER for rows in wrappers]

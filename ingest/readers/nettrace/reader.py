@@ -109,11 +109,11 @@ class _Trace:
         counter = IrregularityCounter(strict=options.strict, name=source.name)
         feed = Feed(source.chunks(progress), source.name)
         stream = EventStream(feed, wanted)
-        payloads = Payloads(stream.trace.pointer_bytes, source.name)
+        payloads = Payloads(stream.header.pointer_bytes, source.name)
         snapshots = Snapshots(payloads, options.part, selection)
         snapshots.read(stream)
-        if stream.cut_at is not None:
-            counter.add("truncated_stream", 1, 0, stream.cut_at)
+        if stream.truncated_at is not None:
+            counter.add("truncated_stream", 1, 0, stream.truncated_at)
         elif rest := feed.drain():
             counter.add("bytes_behind_the_end", rest, 0, feed.offset)
         if source.truncated:
@@ -168,9 +168,9 @@ class _Trace:
         self, process: int, dump: Collection | None
     ) -> list[GarbageCollection]:
         """The collections of a process; see `Snapshots.timeline`."""
-        trace = self.stream.trace
+        header = self.stream.header
         return self.snapshots.timeline(
-            process, trace.ticks, trace.ticks_per_second, dump=dump
+            process, header.ticks, header.ticks_per_second, dump=dump
         )
 
 

@@ -248,10 +248,10 @@ GAP = [
         (
             [(made := opening()) + block(b"EventBlock", b"\x04\0\1\0\xff", len(made))],
             END,
-            "(byte 137: a block ends before what it has)",
+            "(byte 137: a block is too short for its contents)",
         ),
-        ([stream((18, struct.pack("<IIH", 0, 1 << 31, 1)))], END, "about nodes"),
-        ([stream((15, struct.pack("<IH", 1 << 31, 1)))], END, "about types"),
+        ([stream((18, struct.pack("<IIH", 0, 1 << 31, 1)))], END, "of a nodes event"),
+        ([stream((15, struct.pack("<IH", 1 << 31, 1)))], END, "of a types event"),
     ],
 )
 def test_streams_that_are_none(
