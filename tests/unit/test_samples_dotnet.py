@@ -178,7 +178,7 @@ def test_a_collection_without_a_snapshot_is_refused(
         )
 
     assert caught.value.code == 3
-    assert "collection 3 has no heap dump; --part takes" in capsys.readouterr().err
+    assert "collection 3 has no heap dump; --part accepts" in capsys.readouterr().err
 
 
 TRACES = {

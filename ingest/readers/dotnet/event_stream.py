@@ -95,6 +95,20 @@ class Gaps(NamedTuple):
     until: NDArray[np.uint64]
     lost: NDArray[np.int64]
 
+    def lost_by(self, threads: set[int], begin: int, end: int | None) -> int:
+        """Number of events that ``threads`` lost between two times, in ticks.
+
+        Args:
+            threads: Their numbers in the stream.
+            begin: Start of the time.
+            end: Its end; ``None`` for the end of the stream.
+        """
+        inside = np.isin(self.thread, np.array(sorted(threads), np.uint64))
+        inside &= self.until > begin
+        if end is not None:
+            inside &= self.since < end
+        return int(self.lost[inside].sum())
+
 
 class EventStream:
     """The events of a stream; they can be read once.

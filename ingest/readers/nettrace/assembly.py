@@ -1,14 +1,14 @@
-"""From one snapshot in a ``.nettrace`` to a graph: order, types, roots, ephemerons.
+"""Makes a graph of a snapshot in a ``.nettrace``: order, types, roots, ephemerons.
 
-Roots that the collector only looks at weakly are kept, and say so. A pointer into
-the middle of an object is a root of that object. A static field has its name, but the
-runtime does not tell which type declares it; a thread's static field is a local root.
+Weak roots are included, and flagged. A pointer into the middle of an object is a root
+of that object. A static field has its name, but the runtime does not record which type
+declares it; a thread-static field is a local root.
 
-A dependent handle keeps its value alive while its key is: it is told as a reference
-from key to value, in the field `EPHEMERON`.
+A dependent handle retains its value while its key is alive: it becomes a reference from
+key to value, in the field `EPHEMERON`.
 
-Each part of the heap that one generation has is a segment, for a collector of today
-has regions, and one of yesterday tells of no others.
+Each address range of a generation becomes a segment: recent collectors use regions, and
+older ones record no other ranges.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.history import History
     from ingest.readers.dotnet.gc_events import Bulk, Chunk, Type
-    from ingest.readers.nettrace.snapshot import Collection, Told
+    from ingest.readers.nettrace.snapshot import Collection, HeapEvents
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 PRODUCER = "EventPipe"
@@ -55,23 +55,23 @@ _KINDS = np.array(
     ],
     np.uint8,
 )
-"""What kinds 0 to 5 are: stack, finalizer, handle, older generation, a handle that
-counts sizes, overflow."""
+"""Of kinds 0 to 5: stack, finalizer, handle, older generation, sized reference handle,
+overflow."""
 
 _FLAGS = RootFlag.PINNED | RootFlag.WEAK | RootFlag.INTERIOR
 _STRONG_WRAPPER = 1
 _NAMELESS = "<type {:#x}>"
-"""How a type is named that the runtime does not name."""
+"""The name of a type that the runtime does not name."""
 
 
 def assemble(
     collection: Collection,
-    told: Told,
+    events: HeapEvents,
     types: dict[int, Type],
     *,
-    lossy: bool,
+    is_lossy: bool,
     timeline: Sequence[GarbageCollection],
-    before: History | None,
+    history: History | None,
     part: Part,
     other_parts: Sequence[Part],
     counter: IrregularityCounter,
@@ -79,26 +79,26 @@ def assemble(
     """Make the graph.
 
     Args:
-        collection: What tells of the heap.
-        told: What it tells.
+        collection: The collection of the snapshot.
+        events: Its heap events.
         types: By id.
-        lossy: Whether anything of the stream was lost.
+        is_lossy: Whether any events of the stream were lost.
         timeline: All collections of the process.
-        before: What outlived them, up to this one.
-        part: Which dump of the stream it is.
-        other_parts: Its others.
-        counter: Told of what is irregular.
+        history: The survivals up to this collection.
+        part: The dump as a part of the stream.
+        other_parts: The other dumps of the stream.
+        counter: Counts irregularities.
 
     Raises:
-        MalformedDump: something of the snapshot was lost; or, with ``--strict``,
-            anything irregular.
+        MalformedDump: events of the snapshot were lost; or, with ``--strict``,
+            anything is irregular.
     """
-    snapshot = _Snapshot(collection, told, counter)
+    snapshot = _Snapshot(collection, events, counter)
     rows = TypeTable(counter, unnamed=_NAMELESS)
-    for number, known in types.items():
-        rows.declare(number, known.name or _NAMELESS.format(number))
+    for type_id, found in types.items():
+        rows.declare(type_id, found.name or _NAMELESS.format(type_id))
     heap = HeapResolver(snapshot.objects(), rows, counter)
-    if rows.undeclared_count and lossy:
+    if rows.undeclared_count and is_lossy:
         raise snapshot.lost("types of objects")
     fields: dict[str, int] = {}
     roots = snapshot.roots(fields)
@@ -107,8 +107,8 @@ def assemble(
         field = fields.setdefault(EPHEMERON, len(fields))
         heap.add_references(keys, values, field)
     ranges = [
-        (known.start, known.used_bytes, known.reserved_bytes, known.generation)
-        for known in collection.places.after()
+        (entry.start, entry.used_bytes, entry.reserved_bytes, entry.generation)
+        for entry in collection.survival.after()
     ]
     return heap.graph(
         roots,
@@ -118,35 +118,34 @@ def assemble(
         domains=(Domain(f"process {collection.process}"),),
         field_names=tuple(fields),
         collections=tuple(timeline),
-        history=before,
+        history=history,
         part=part,
         other_parts=tuple(other_parts),
     )
 
 
 class _Snapshot:
-    """The chunks of a collection put together, and what is wrong with them."""
+    """Joins the chunks of a collection, and checks that they are complete."""
 
     def __init__(
-        self, collection: Collection, told: Told, counter: IrregularityCounter
+        self, collection: Collection, events: HeapEvents, counter: IrregularityCounter
     ) -> None:
         self._collection = collection
-        self._told = told
+        self._events = events
         self._counter = counter
-        self._is_cut = collection.until is None
 
     def lost(self, what: str) -> MalformedDump:
-        """An error to be raised."""
+        """The error to raise if events were lost."""
         return MalformedDump(
             f"events were lost: {what} of collection {self._collection.start.number} "
-            "are not whole; record it again with a larger buffer, or while less runs",
+            "are incomplete; record it again with a larger buffer, or under less load",
             path=self._counter.name,
             offset=self._collection.offset,
         )
 
     def _chunks(self, kind: Gc) -> list[Chunk | Bulk]:
-        """All chunks of a kind, which have the numbers 0, 1, 2 and on; once only."""
-        chunks = sorted(self._told.chunks.pop(kind, ()), key=lambda c: c.number)
+        """Remove and return the chunks of a kind, which are numbered from 0."""
+        chunks = sorted(self._events.chunks.pop(kind, ()), key=lambda c: c.number)
         if [chunk.number for chunk in chunks] != list(range(len(chunks))):
             raise self.lost(kind.name.lower().replace("_", " "))
         return chunks
@@ -162,10 +161,10 @@ class _Snapshot:
         ]
 
     def objects(self) -> list[ObjectColumns]:
-        """The objects, chunk by chunk; the references are in the first one.
+        """The objects, one item per chunk; the first has all references.
 
         Raises:
-            MalformedDump: some are missing, or not all references are there.
+            MalformedDump: objects or references are missing.
         """
         nodes, edges = self._chunks(Gc.NODES), self._chunks(Gc.EDGES)
         pieces = [
@@ -190,80 +189,77 @@ class _Snapshot:
         claimed = sum(int(p.ref_count.sum(dtype=np.int64)) for p in pieces)
         recorded = sum(map(len, targets))
         if claimed != recorded:
-            if not self._is_cut:
+            if self._collection.end_ticks is not None:
                 raise self.lost("references")
             self._counter.add(
                 "truncated_references", max(0, claimed - recorded), 0, None
             )
-            targets = _cut(pieces, targets)
+            targets = _truncate(pieces, targets)
         pieces[0].ref_id = targets
         return pieces
 
     def dependent_handles(
         self, heap: HeapResolver
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-        """Rows of keys, and addresses of what lives as long."""
+        """Rows of the keys, and addresses of the values."""
         key, value = self._columns(Gc.DEPENDENT_HANDLES, key="u8", value="u8")
-        told = (key != 0) & (value != 0)
-        rows = heap.find(key[told])
+        is_used = (key != 0) & (value != 0)
+        rows = heap.find(key[is_used])
         self._counter.add(
             "dependent_handle_without_key", int((rows < 0).sum()), 0, None
         )
-        return rows[rows >= 0], value[told][rows >= 0]
+        return rows[rows >= 0], value[is_used][rows >= 0]
 
     def roots(self, fields: dict[str, int]) -> RootColumns:
-        """The roots; those of nothing are left out."""
-        statics = [static for static in self._told.statics if static.object]
-        thread = np.array([static.is_thread_static for static in statics], np.bool_)
-        wrappers = self._told.com_callable
-        wrapped = [rows["object"] for rows in wrappers]
+        """The roots, except null ones; ``fields`` gets the names of static fields."""
+        kind, flags, held = self._columns(Gc.ROOTS, kind="u1", flags="u4", object="u8")
+        statics = [static for static in self._events.statics if static.object]
+        is_local = np.array([static.is_thread_static for static in statics], np.bool_)
+        wrappers = self._events.com_callable
         strong = [rows["flags"] & _STRONG_WRAPPER for rows in wrappers]
         is_strong = np.concatenate([np.empty(0, np.uint32), *strong]) > 0
-        kind, flags, held = self._columns(Gc.ROOTS, kind="u1", flags="u4", object="u8")
-        s, w, r = len(statics), len(is_strong), len(kind)
         address = np.concatenate(
             [
                 held,
                 np.array([static.object for static in statics], np.uint64),
-                np.empty(0, np.uint64),
-                *wrapped,
+                *(rows["object"] for rows in wrappers),
             ]
         )
-        root_field = np.full(r + s + w, NO_FIELD, np.int32)
-        root_field[r : r + s] = [
+        root_field = np.full(len(address), NO_FIELD, np.int32)
+        root_field[len(held) : len(held) + len(statics)] = [
             fields.setdefault(static.field, len(fields)) for static in statics
         ]
-        found = RootColumns(
+        roots = RootColumns(
             id=address,
             kind=np.concatenate(
                 [
                     _KINDS[np.minimum(kind, len(_KINDS) - 1)],
-                    np.where(thread, RootKind.LOCAL, RootKind.STATIC).astype(np.uint8),
-                    np.full(w, RootKind.OTHER, np.uint8),
+                    np.where(is_local, RootKind.LOCAL, RootKind.STATIC).astype("u1"),
+                    np.full(len(is_strong), RootKind.OTHER, np.uint8),
                 ]
             ),
             flags=np.concatenate(
                 [
                     (flags & _FLAGS).astype(np.uint8),
-                    np.zeros(s, np.uint8),
+                    np.zeros(len(statics), np.uint8),
                     np.where(is_strong, 0, RootFlag.WEAK).astype(np.uint8),
                 ]
             ),
             field=root_field,
             interior=InteriorRoots.FLAGGED,
         )
-        found.keep(address != 0)
-        return found
+        roots.keep(address != 0)
+        return roots
 
 
-def _cut(
+def _truncate(
     pieces: list[ObjectColumns], targets: list[NDArray[np.uint64]]
 ) -> list[NDArray[np.uint64]]:
-    """Let objects have as many references as there are, the first ones all."""
+    """Reduce the reference counts, from the last object on, to those recorded."""
     left = sum(map(len, targets))
     for piece in pieces:
         ends = np.minimum(np.cumsum(piece.ref_count, dtype=np.int64), left)
         piece.ref_count = np.diff(ends, prepend=0).astype(np.int32)
         left -= int(piece.ref_count.sum(dtype=np.int64))
-    whole = np.concatenate(targets) if targets else np.empty(0, np.uint64)
-    return [whole[: len(whole) - left]]
+    joined = np.concatenate(targets) if targets else np.empty(0, np.uint64)
+    return [joined[: len(joined) - left]]

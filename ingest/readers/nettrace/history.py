@@ -1,10 +1,11 @@
-"""What the collections in a ``.nettrace`` left alive, where it went, and how old it is.
+"""The ranges that survived the collections of a ``.nettrace``.
 
-A collection tells the places of generations, then what survived in ranges, then the
-places again. A background one goes on while others run, so that the places told at its
-begin are no longer true when it tells what survived; it leaves the young alone.
+A collection records the ranges of generations, then those that survived, then the
+ranges of generations again. During a background collection other collections run, so
+that the ranges recorded at its start are out of date when it records what survived. It
+does not collect generations 0 and 1.
 
-Source: dotnet/runtime, src/coreclr/gc/gc.cpp, as the events of runtimes show it.
+Source: dotnet/runtime, src/coreclr/gc/gc.cpp; checked against recorded traces.
 """
 
 from __future__ import annotations
@@ -27,39 +28,39 @@ if TYPE_CHECKING:
 def history(
     collections: Iterable[Collection], chosen: Collection, gaps: Gaps
 ) -> History | None:
-    """What is told of what survived, up to a dump.
+    """The survivals up to a dump.
 
     Args:
-        collections: Of the stream, in the order of their begin.
-        chosen: The one that the dump is of.
-        gaps: Where events are missing.
+        collections: All of the stream, in the order of their start.
+        chosen: The collection of the dump.
+        gaps: Gaps in the stream.
 
     Returns:
-        ``None`` where no collection tells what survived it.
+        ``None`` if no collection recorded which ranges survived.
     """
     of_process = [c for c in collections if c.process == chosen.process]
-    of_process.sort(key=_told_when)
-    before = [c for c in of_process if _told_when(c) <= _told_when(chosen)]
-    found = tuple(_survival(c, gaps) for c in before)
-    return History(found) if any(one.has_ranges for one in found) else None
+    of_process.sort(key=_recorded_at)
+    until = [c for c in of_process if _recorded_at(c) <= _recorded_at(chosen)]
+    survivals = tuple(_survival(c, gaps) for c in until)
+    return History(survivals) if any(one.has_ranges for one in survivals) else None
 
 
-def _told_when(collection: Collection) -> float:
-    """The clock when it told what survived."""
-    if collection.places.told_at is not None:
-        return collection.places.told_at
-    return float("inf") if collection.until is None else collection.until
+def _recorded_at(collection: Collection) -> float:
+    """The time in ticks at which the surviving ranges were recorded."""
+    if collection.survival.first_ticks is not None:
+        return collection.survival.first_ticks
+    return float("inf") if collection.end_ticks is None else collection.end_ticks
 
 
 def _survival(collection: Collection, gaps: Gaps) -> Survival:
-    places, start = collection.places, collection.start
+    found, start = collection.survival, collection.start
     none = np.empty(0, np.uint64)
     old, new, length = (
-        np.concatenate([none, *(entry[at] for entry in places.moves)])
-        for at in range(3)
+        np.concatenate([none, *(entry[at] for entry in found.moves)]) for at in range(3)
     )
     is_background = start.mode == Mode.BACKGROUND
-    told = bool(places.moves or places.places) and start.generation >= 0
+    is_recorded = bool(found.moves or found.generations) and start.generation >= 0
+    lost = gaps.lost_by(found.threads, collection.begin_ticks, collection.end_ticks)
     return Survival(
         number=start.number,
         generation=start.generation,
@@ -67,16 +68,7 @@ def _survival(collection: Collection, gaps: Gaps) -> Survival:
         old_start=old,
         new_start=new,
         length=length,
-        before=None if is_background else places.before(),
-        after=bounds(places.after()),
-        has_ranges=told and not _lost(collection, gaps),
+        before=None if is_background else found.before(),
+        after=bounds(found.after()),
+        has_ranges=is_recorded and not lost,
     )
-
-
-def _lost(collection: Collection, gaps: Gaps) -> bool:
-    """Whether anything is missing that it may have told."""
-    threads = np.array(sorted(collection.places.threads), np.uint64)
-    inside = np.isin(gaps.thread, threads) & (gaps.until > collection.since)
-    if collection.until is not None:
-        inside &= gaps.since < collection.until
-    return bool(inside.any())

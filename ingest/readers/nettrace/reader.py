@@ -1,4 +1,4 @@
-"""Reads one heap snapshot of a ``.nettrace``, or its collections only."""
+"""Reads heap snapshots of a ``.nettrace``, or its collections only."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ingest.errors import DumpError
 from ingest.heap.read_options import DEFAULTS
@@ -57,7 +55,7 @@ def read_all(
 
 
 def parts(source: Source, progress: Progress) -> list[Part]:
-    """The snapshots of a stream, whose nodes are only counted."""
+    """The snapshots of a stream; their nodes are counted but not stored."""
     snapshots = _Trace.read(source, DEFAULTS, progress, Selection.NONE).snapshots
     return [snapshots.part(collection) for collection in snapshots.dumps]
 
@@ -82,10 +80,10 @@ class _Trace:
     """A stream that has been read.
 
     Attributes:
-        snapshots: Its collections, and the heap events that are stored.
-        stream: Its clock, and where events are missing.
-        options: How it was read.
-        counter: What is irregular so far.
+        snapshots: Its collections and stored heap events.
+        stream: Its header and gaps.
+        options: The options it was read with.
+        counter: The irregularities so far.
     """
 
     snapshots: Snapshots
@@ -127,40 +125,40 @@ class _Trace:
             DumpError: there is none.
         """
         chosen = self.snapshots.chosen
-        if chosen is None or chosen.told is None:
-            raise DumpError(self.snapshots.explained(), path=self.counter.name)
+        if chosen is None or chosen.heap_events is None:
+            raise DumpError(self.snapshots.not_found(), path=self.counter.name)
         return chosen
 
     def graph(self, collection: Collection, *, is_only: bool = True) -> HeapGraph:
-        """The graph of a collection's snapshot, whose events are freed.
+        """Make the graph of a collection's snapshot, and free its events.
 
         Args:
             collection: One whose heap events are stored.
             is_only: Whether no other snapshot of the stream is read.
 
         Raises:
-            DumpError: events of it were lost.
+            DumpError: some of its events were lost.
         """
         counter, snapshots, gaps = self.counter.copy(), self.snapshots, self.stream.gaps
         others = [one for one in snapshots.dumps if one is not collection]
         if self.options.part is None and is_only:
             counter.add("other_heap_dump", len(others), 0, None)
-        counter.add("event_outside_collection", snapshots.outside, 0, None)
-        told, collection.told = collection.told, None
-        assert told is not None
-        _check(gaps, collection, told.threads, counter.name)
+        counter.add("event_outside_collection", snapshots.outside_count, 0, None)
+        events, collection.heap_events = collection.heap_events, None
+        assert events is not None
+        _check(gaps, collection, events.threads, counter.name)
         counter.add("lost_event", int(gaps.lost.sum()), 0, None)
-        if collection.until is None:
+        if collection.end_ticks is None:
             counter.add("truncated_heap_dump", 1, 0, collection.offset)
         return assemble(
             collection,
-            told,
+            events,
             snapshots.types.get(collection.process, {}),
-            lossy=len(gaps.lost) > 0,
+            is_lossy=len(gaps.lost) > 0,
             timeline=self.timeline(collection.process, collection),
             part=snapshots.part(collection),
             other_parts=[snapshots.part(one) for one in others],
-            before=history(snapshots.collections, collection, gaps),
+            history=history(snapshots.collections, collection, gaps),
             counter=counter,
         )
 
@@ -168,27 +166,20 @@ class _Trace:
         self, process: int, dump: Collection | None
     ) -> list[GarbageCollection]:
         """The collections of a process; see `Snapshots.timeline`."""
-        header = self.stream.header
-        return self.snapshots.timeline(
-            process, header.ticks, header.ticks_per_second, dump=dump
-        )
+        return self.snapshots.timeline(process, self.stream.header, dump=dump)
 
 
 def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None:
-    """Reject a snapshot during which its thread dropped events.
+    """Reject a snapshot during which its threads dropped events.
 
     Raises:
-        DumpError: it is such a one.
+        DumpError: events were dropped.
     """
-    inside = np.isin(gaps.thread, np.array(sorted(threads), np.uint64))
-    inside &= gaps.until > chosen.since
-    if chosen.until is not None:
-        inside &= gaps.since < chosen.until
-    if lost := int(gaps.lost[inside].sum()):
+    if lost := gaps.lost_by(threads, chosen.begin_ticks, chosen.end_ticks):
         raise DumpError(
             f"{lost:,} events were lost during the heap events of collection "
-            f"{chosen.start.number}; record it again with a larger buffer, or while "
-            "less runs",
+            f"{chosen.start.number}; record it again with a larger buffer, or under "
+            "less load",
             path=path,
             offset=chosen.offset,
         )

@@ -1,4 +1,4 @@
-"""How a ``.nettrace`` begins."""
+"""Recognizes a ``.nettrace``."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ NAME = "nettrace"
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a stream's."""
+    """Whether ``head`` has the signature of the format."""
     return head.startswith(MAGIC)

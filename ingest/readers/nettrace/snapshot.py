@@ -1,8 +1,8 @@
-"""The heap snapshots in a ``.nettrace``: which collections there are, and one's events.
+"""The collections in a ``.nettrace``, and the events of their heap snapshots.
 
-A snapshot is told by the events of one collection: roots, then nodes and edges in
-chunks with numbers. The names of types come when they like, after it too. What an
-event tells belongs to the collection of its process that began last and goes on.
+A snapshot consists of the events of one collection: roots, then numbered chunks of
+nodes and edges. Names of types may come at any time, also after it. An event belongs to
+the collection of its process that started last and has not ended.
 
 Source: dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
 """
@@ -18,6 +18,7 @@ from ingest.readers.dotnet.gc_events import MODES, REASONS, Chunk, Gc, Mode, Rea
 from ingest.readers.nettrace.survival_events import SurvivalEvents
 
 if TYPE_CHECKING:
+    from ingest.readers.dotnet.event_blocks import TraceHeader
     from ingest.readers.dotnet.event_stream import Event, EventStream
     from ingest.readers.dotnet.gc_events import (
         Bulk,
@@ -32,17 +33,18 @@ if TYPE_CHECKING:
 _CHUNKS = (Gc.ROOTS, Gc.DEPENDENT_HANDLES, Gc.NODES, Gc.EDGES)
 _FULL = 2
 _MOST_LISTED = 10
+_MOST_BYTES = (1 << 63) - 1
 
 
 @dataclass(slots=True, eq=False)
-class Told:
-    """What a collection tells of the heap.
+class HeapEvents:
+    """The events of a heap snapshot.
 
     Attributes:
-        threads: Who tells it.
-        chunks: Numbered pieces by kind, in the order of the stream.
+        threads: The threads that wrote them.
+        chunks: Numbered chunks by kind, in the order of the stream.
         statics: Static fields that refer to objects.
-        com_callable: Rows of wrappers that COM holds.
+        com_callable: Rows of wrappers that COM may hold.
     """
 
     threads: set[int] = field(default_factory=set)
@@ -56,32 +58,32 @@ class Collection:
     """One collection.
 
     Attributes:
-        process: Number of its process.
-        start: How it began.
-        since: The clock then.
-        is_kept: Whether what it tells of the heap is kept.
-        until: The clock at its end; ``None`` where the stream ends before.
-        node_count: Objects it tells of, whether they are kept or not.
-        offset: Where in the file its first nodes stand.
-        told: What it tells of the heap; ``None`` for nothing, or if it is not kept.
-        places: What it tells of where things were and are.
-        stats: The heap after it; ``None`` if not told.
+        process: Process id.
+        start: Its start event.
+        begin_ticks: Time of its start.
+        is_candidate: Whether it may still be the chosen one.
+        end_ticks: Time of its end; ``None`` if the stream ends before.
+        node_count: Objects in its events, whether stored or not.
+        offset: Byte offset of its first nodes in the file.
+        heap_events: Its snapshot; ``None`` if there is none or it is not stored.
+        survival: Surviving ranges and ranges of generations.
+        stats: The heap after it; ``None`` if not recorded.
     """
 
     process: int
     start: Start
-    since: int
-    is_kept: bool
-    until: int | None = None
+    begin_ticks: int
+    is_candidate: bool
+    end_ticks: int | None = None
     node_count: int = 0
     offset: int = 0
-    told: Told | None = None
-    places: SurvivalEvents = field(default_factory=SurvivalEvents)
+    heap_events: HeapEvents | None = None
+    survival: SurvivalEvents = field(default_factory=SurvivalEvents)
     stats: HeapStats | None = None
 
     @property
-    def is_asked_for(self) -> bool:
-        """Whether someone asked for it, as whoever wants a snapshot does."""
+    def is_requested(self) -> bool:
+        """Whether it was induced, full and blocking, as tools request a snapshot."""
         start = self.start
         return (
             start.generation == _FULL
@@ -91,20 +93,20 @@ class Collection:
 
 
 class Snapshots:
-    """All collections of a stream, and what one of them tells.
+    """All collections of a stream, and the heap events of the selected ones.
 
     Args:
-        payloads: Reads the stream's events.
+        payloads: Parses the events of the stream.
         wanted: Number of the collection to choose; ``None`` for the first that was
             induced and records nodes, or else the first that records nodes.
         selection: Which collections' heap events to store: those of the chosen one,
             of all, or of none, so that nodes are only counted.
 
     Attributes:
-        collections: In the order of their begin.
+        collections: In the order of their start.
         chosen: The chosen one; ``None`` if none records nodes.
-        types: By process and id; the first name that a type has.
-        outside: Events of snapshots that no collection has.
+        types: By process and id, with the first name of each type.
+        outside_count: Heap events outside any collection.
     """
 
     def __init__(
@@ -116,18 +118,18 @@ class Snapshots:
         self._payloads = payloads
         self._wanted = wanted
         self._selection = selection
-        self._open: dict[int, dict[int, Collection]] = {}
+        self._running: dict[int, dict[int, Collection]] = {}
         self._ended: dict[int, Collection] = {}
         self.collections: list[Collection] = []
         self.chosen: Collection | None = None
         self.types: dict[int, dict[int, Type]] = {}
-        self.outside = 0
+        self.outside_count = 0
 
     def read(self, stream: EventStream) -> None:
-        """Take all events of a stream.
+        """Read all events of a stream.
 
         Raises:
-            MalformedDump: one contradicts its layout.
+            MalformedDump: the payload of an event is too short.
         """
         for event in stream.events(self._payloads.compact):
             kind = Gc(event.kind.number)
@@ -137,62 +139,42 @@ class Snapshots:
                     if found.name or found.id not in known:
                         known.setdefault(found.id, found)
             elif kind is Gc.START:
-                self._begin(event)
+                self._add_collection(event)
             elif kind is Gc.END:
-                going_on = self._open.get(event.process, {})
-                ended = going_on.pop(self._payloads.end(event), None)
+                running = self._running.get(event.process, {})
+                ended = running.pop(self._payloads.end(event), None)
                 if ended is not None:
-                    ended.until = event.ticks
+                    ended.end_ticks = event.ticks
                     self._ended[event.process] = ended
             elif kind is Gc.HEAP_STATS:
-                # It follows upon the end of the collection that it is about.
+                # This event follows the end of its collection.
                 if (last := self._ended.get(event.process)) is not None:
                     last.stats = self._payloads.heap_stats(event)
-            elif kind in (Gc.MOVED, Gc.SURVIVING):
-                self._survived(kind, event)
-            elif kind in _CHUNKS or kind in (
-                Gc.STATICS,
-                Gc.COM_CALLABLE,
-                Gc.GENERATION,
-            ):
-                self._take(kind, event)
+            else:
+                self._add_to_running(kind, event)
 
-    def _begin(self, event: Event) -> None:
+    def _add_collection(self, event: Event) -> None:
         start = self._payloads.start(event)
-        kept = start.number == self._wanted
+        is_candidate = start.number == self._wanted
         if self._wanted is None:
-            kept = self.chosen is None or not self.chosen.is_asked_for
-        begun = Collection(event.process, start, event.ticks, kept)
-        self.collections.append(begun)
-        self._open.setdefault(event.process, {})[start.number] = begun
-
-    def _survived(self, kind: Gc, event: Event) -> None:
-        """Take ranges of what outlived a collection."""
-        going_on = self._open.get(event.process)
-        if not going_on:
-            return
-        places = next(reversed(going_on.values())).places
-        places.survived(kind, event, self._payloads.rows(event).rows)
+            is_candidate = self.chosen is None or not self.chosen.is_requested
+        found = Collection(event.process, start, event.ticks, is_candidate)
+        self.collections.append(found)
+        self._running.setdefault(event.process, {})[start.number] = found
 
     def timeline(
-        self,
-        process: int,
-        ticks: int,
-        ticks_per_second: int,
-        *,
-        dump: Collection | None = None,
+        self, process: int, header: TraceHeader, *, dump: Collection | None = None
     ) -> list[GarbageCollection]:
         """The collections of a process.
 
         Args:
-            process: Its number.
-            dump: The only one that is said to be a dump; ``None`` for all with nodes.
-            ticks: The clock at the start of the trace.
-            ticks_per_second: How fast it is.
+            process: Process id.
+            header: Of the stream, with the clock at its start.
+            dump: The only one to be marked as a dump; ``None`` for all with nodes.
         """
 
-        def microseconds(span: int) -> int:
-            return max(span, 0) * 1_000_000 // max(ticks_per_second, 1)
+        def microseconds(ticks: int) -> int:
+            return max(ticks, 0) * 1_000_000 // max(header.ticks_per_second, 1)
 
         return [
             GarbageCollection(
@@ -200,76 +182,80 @@ class Snapshots:
                 generation=c.start.generation if c.start.generation >= 0 else None,
                 reason=_word(REASONS, c.start.reason),
                 mode=_word(MODES, c.start.mode),
-                started_us=microseconds(c.since - ticks),
+                started_us=microseconds(c.begin_ticks - header.ticks),
                 duration_us=None
-                if c.until is None
-                else microseconds(c.until - c.since),
-                heap_bytes=None if c.stats is None else _sum(c.stats.size_bytes),
-                promoted_bytes=None
-                if c.stats is None
-                else _sum(c.stats.promoted_bytes),
-                moved_bytes=_fits(c.places.moved_bytes),
-                kept_bytes=_fits(c.places.kept_bytes),
+                if c.end_ticks is None
+                else microseconds(c.end_ticks - c.begin_ticks),
+                heap_bytes=_fits(sum(c.stats.size_bytes)) if c.stats else None,
+                promoted_bytes=_fits(sum(c.stats.promoted_bytes)) if c.stats else None,
+                moved_bytes=_fits(c.survival.surviving_bytes(moved=True)),
+                kept_bytes=_fits(c.survival.surviving_bytes(moved=False)),
                 is_dump=c.node_count > 0 if dump is None else c is dump,
             )
             for c in self.collections
             if c.process == process
         ]
 
-    def _take(self, kind: Gc, event: Event) -> None:
-        """Put what an event tells to its collection."""
-        going_on = self._open.get(event.process)
-        if not going_on:
-            self.outside += kind in _CHUNKS
+    def _add_to_running(self, kind: Gc, event: Event) -> None:
+        """Add the data of an event to the collection that it belongs to."""
+        running = self._running.get(event.process)
+        if not running:
+            self.outside_count += kind in _CHUNKS
             return
-        collection = next(reversed(going_on.values()))
-        if kind is Gc.GENERATION:
+        collection = next(reversed(running.values()))
+        if kind in (Gc.MOVED, Gc.SURVIVING):
+            rows = self._payloads.rows(event).rows
+            collection.survival.add_moves(kind, event, rows)
+        elif kind is Gc.GENERATION:
             found = self._payloads.generation_range(event)
-            collection.places.placed(event, found)
-            return
+            collection.survival.add_generation(event, found)
+        elif kind in _CHUNKS or kind in (Gc.STATICS, Gc.COM_CALLABLE):
+            self._add_heap_event(collection, kind, event)
+
+    def _add_heap_event(self, collection: Collection, kind: Gc, event: Event) -> None:
         chunk: Chunk | Bulk | None = event.decoded
         if kind in _CHUNKS and chunk is None:
             chunk = self._payloads.rows(event)
         if kind is Gc.NODES and isinstance(chunk, Chunk) and chunk.row_count:
             collection.offset = collection.offset or event.offset
             collection.node_count += chunk.row_count
-            collection.places.part()
+            collection.survival.end_before()
             self._choose(collection)
         if not self._is_stored(collection):
             return
-        if collection.told is None:
-            collection.told = Told()
-        told = collection.told
-        told.threads.add(event.thread)
+        if collection.heap_events is None:
+            collection.heap_events = HeapEvents()
+        events = collection.heap_events
+        events.threads.add(event.thread)
         if chunk is not None:
-            told.chunks.setdefault(kind, []).append(chunk)
+            events.chunks.setdefault(kind, []).append(chunk)
         elif kind is Gc.STATICS:
-            told.statics += self._payloads.statics(event)
+            events.statics += self._payloads.statics(event)
         else:
-            told.com_callable.append(self._payloads.com_callable(event))
+            events.com_callable.append(self._payloads.com_callable(event))
 
     def _is_stored(self, collection: Collection) -> bool:
         if self._selection is Selection.ONE:
-            return collection.is_kept
+            return collection.is_candidate
         return self._selection is Selection.ALL
 
     def _choose(self, collection: Collection) -> None:
-        """Keep ``collection``, which tells of nodes, or the one that is kept."""
+        """Choose between ``collection``, which records nodes, and the one chosen."""
         before = self.chosen
-        if collection is before or not collection.is_kept:
+        if collection is before or not collection.is_candidate:
             return
         if before is None:
             self.chosen = collection
-        elif self._wanted is None and collection.is_asked_for > before.is_asked_for:
-            self._forget(before)
+        elif self._wanted is None and collection.is_requested > before.is_requested:
+            self._reject(before)
             self.chosen = collection
         else:
-            self._forget(collection)
+            self._reject(collection)
 
-    def _forget(self, collection: Collection) -> None:
-        collection.is_kept = False
+    def _reject(self, collection: Collection) -> None:
+        collection.is_candidate = False
         if self._selection is Selection.ONE:
-            collection.told = None
+            collection.heap_events = None
 
     @property
     def dumps(self) -> list[Collection]:
@@ -277,7 +263,7 @@ class Snapshots:
         return [c for c in self.collections if c.node_count]
 
     def part(self, collection: Collection) -> Part:
-        """Which dump of the stream a collection has."""
+        """Describes the dump of a collection as a part of the stream."""
         several = len({c.process for c in self.collections}) > 1
         return Part(
             collection.start.number,
@@ -286,21 +272,21 @@ class Snapshots:
             is_default=self._wanted is None and collection is self.chosen,
         )
 
-    def explained(self) -> str:
-        """What to say where nothing is chosen."""
+    def not_found(self) -> str:
+        """The error message if no collection is chosen."""
         numbers = [c.start.number for c in self.collections]
-        have = self.dumps
-        if have:
-            more = len(have) - _MOST_LISTED
+        if dumps := self.dumps:
+            more = len(dumps) - _MOST_LISTED
             listed = ", ".join(
                 f"{c.start.number} ({c.node_count:,} objects)"
-                for c in have[:_MOST_LISTED]
+                for c in dumps[:_MOST_LISTED]
             )
             listed += f" and {more:,} more" if more > 0 else ""
-            without = "has no heap dump" if self._wanted in numbers else "is not there"
+            is_known = self._wanted in numbers
+            problem = "has no heap dump" if is_known else "is not in the trace"
             return (
-                f"collection {self._wanted} {without}; --part takes one that has a "
-                f"dump: {listed}"
+                f"collection {self._wanted} {problem}; --part accepts those that have "
+                f"one: {listed}"
             )
         found = "no collection"
         if len(numbers) == 1:
@@ -316,19 +302,12 @@ class Snapshots:
 
 
 def _word(words: tuple[str, ...], number: int) -> str:
-    """The word for a number that the runtime tells; empty for one that it does not."""
+    """The word for a number; empty if it is negative, which means not recorded."""
     if number < 0:
         return ""
     return words[number] if number < len(words) else f"other ({number})"
 
 
-_MOST_BYTES = (1 << 63) - 1
-
-
-def _sum(sizes: tuple[int, ...]) -> int | None:
-    return _fits(sum(sizes))
-
-
 def _fits(size: int | None) -> int | None:
-    """No size that is larger than any memory: a trace can say anything."""
+    """``None`` for sizes over 63 bits, which only a damaged trace has."""
     return None if size is None or size > _MOST_BYTES else size

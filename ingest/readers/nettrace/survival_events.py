@@ -1,4 +1,4 @@
-"""What one collection's events say of what survived it, and of where things are."""
+"""Events of one collection about surviving ranges and the ranges of generations."""
 
 from __future__ import annotations
 
@@ -22,54 +22,47 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class SurvivalEvents:
-    """What one collection tells of where things are.
+    """The address ranges in the events of one collection.
 
     Attributes:
-        moves: Old start, new start and length of ranges, as uint64, event by event.
-        places: Parts of generations and the clock when each was told.
-        parted_at: How many of those were told before anything else.
-        told_at: The clock at the first of ``moves``.
-        threads: Who told it.
+        moves: Old start, new start and length of surviving ranges, as uint64, one entry
+            per event.
+        generations: Ranges of generations, each with its time in ticks.
+        count_before: How many of ``generations`` precede all other events; ``None``
+            until another event arrives.
+        first_ticks: Time of the first of ``moves``.
+        threads: The threads that wrote the events.
     """
 
     moves: list[Moves] = field(default_factory=list)
-    places: list[tuple[int, GenerationRange]] = field(default_factory=list)
-    parted_at: int | None = None
-    told_at: int | None = None
+    generations: list[tuple[int, GenerationRange]] = field(default_factory=list)
+    count_before: int | None = None
+    first_ticks: int | None = None
     threads: set[int] = field(default_factory=set)
 
-    def part(self) -> None:
-        """What is told from here on is the heap as the collection leaves it."""
-        if self.parted_at is None:
-            self.parted_at = len(self.places)
+    def end_before(self) -> None:
+        """Note that later ranges of generations describe the heap afterwards."""
+        if self.count_before is None:
+            self.count_before = len(self.generations)
 
-    def survived(self, kind: Gc, event: Event, rows: Rows) -> None:
-        """Take ranges of what outlived the collection."""
+    def add_moves(self, kind: Gc, event: Event, rows: Rows) -> None:
+        """Add ranges that survived the collection."""
         old, new = ("old", "new") if kind is Gc.MOVED else ("start", "start")
         columns = (rows[old], rows[new], rows["length"])
         first, second, third = (column.astype(np.uint64) for column in columns)
-        self.part()
-        if self.told_at is None:
-            self.told_at = event.ticks
+        self.end_before()
+        if self.first_ticks is None:
+            self.first_ticks = event.ticks
         self.threads.add(event.thread)
         self.moves.append((first, second, third))
 
-    def placed(self, event: Event, found: GenerationRange) -> None:
-        """Take a part of a generation."""
+    def add_generation(self, event: Event, found: GenerationRange) -> None:
+        """Add a range of a generation."""
         self.threads.add(event.thread)
-        self.places.append((event.ticks, found))
+        self.generations.append((event.ticks, found))
 
-    @property
-    def moved_bytes(self) -> int | None:
-        """What outlived it in another place; ``None`` if not told."""
-        return self._sum(moved=True)
-
-    @property
-    def kept_bytes(self) -> int | None:
-        """What outlived it where it was; ``None`` if not told."""
-        return self._sum(moved=False)
-
-    def _sum(self, *, moved: bool) -> int | None:
+    def surviving_bytes(self, *, moved: bool) -> int | None:
+        """Bytes that survived elsewhere, or in place; ``None`` if not recorded."""
         if not self.moves:
             return None
         return sum(
@@ -78,34 +71,36 @@ class SurvivalEvents:
         )
 
     def before(self) -> Bounds | None:
-        """Where generations were when it began; ``None`` if not told."""
-        return bounds(entry for _, entry in self.places[: self._parting()])
+        """The generations at the start of the collection; ``None`` if not recorded."""
+        return bounds(entry for _, entry in self.generations[: self._split()])
 
     def after(self) -> list[GenerationRange]:
-        """Where they are when it has ended."""
-        return [entry for _, entry in self.places[self._parting() :]]
+        """The generations at the end of the collection."""
+        return [entry for _, entry in self.generations[self._split() :]]
 
-    def _parting(self) -> int:
-        """How many of the places are of the time before it.
+    def _split(self) -> int:
+        """How many of the ranges of generations describe the heap before.
 
-        Where it told of nothing that survived, the longest pause tells.
+        Without other events, the ranges after the longest pause describe it afterwards.
         """
-        if self.parted_at is not None or len(self.places) < 2:
-            return len(self.places) if self.parted_at is None else self.parted_at
-        ticks = [at for at, _ in self.places]
+        if self.count_before is not None:
+            return self.count_before
+        if len(self.generations) < 2:
+            return len(self.generations)
+        ticks = [at for at, _ in self.generations]
         pauses = [after - before for before, after in pairwise(ticks)]
         return pauses.index(max(pauses)) + 1
 
 
 def bounds(ranges: Iterable[GenerationRange]) -> Bounds | None:
-    """Ranges of generations as columns; ``None`` where none has objects."""
-    told = [entry for entry in ranges if entry.used_bytes]
-    if not told:
+    """Ranges of generations as columns; ``None`` if all are empty."""
+    used = [entry for entry in ranges if entry.used_bytes]
+    if not used:
         return None
-    start = np.array([entry.start for entry in told], np.uint64)
-    used = np.array([entry.used_bytes for entry in told], np.uint64)
+    start = np.array([entry.start for entry in used], np.uint64)
+    length = np.array([entry.used_bytes for entry in used], np.uint64)
     return Bounds(
         start,
-        np.maximum(start, start + used),  # a sum that wraps has no objects
-        np.array([entry.generation & 0x7F for entry in told], np.int8),
+        np.maximum(start, start + length),  # a range that wraps around is empty
+        np.array([entry.generation & 0x7F for entry in used], np.int8),
     )

@@ -251,7 +251,7 @@ def test_a_collection_without_a_dump_is_refused_with_those_that_have_one(
         DumpError, match=r"3 has no heap dump; --part .*2 \(2 objects\), 7"
     ):
         reading(trace.file(), part=3)
-    with pytest.raises(DumpError, match=r"collection 4 is not there"):
+    with pytest.raises(DumpError, match=r"collection 4 is not in the trace"):
         reading(trace.file(), part=4)
 
 
