@@ -200,7 +200,7 @@ def test_one_of_several_heap_dumps_of_a_trace(
     assert len((folder / "objects.csv").read_text().splitlines()) == 4
     code, _, error = ingest("info", str(path), "--part", "3")
     assert code == 3
-    assert "collection 3 is not there; --part takes one that has a dump: 2 (1" in error
+    assert "collection 3 is not in the trace; --part accepts those that" in error
 
 
 def test_one_of_several_heap_dumps_of_a_log(
