@@ -23,11 +23,11 @@ FAULTS = {
     LONG: "a number is longer than 64 bits",
 }
 
-(METADATA, SEQUENCE, CAPTURE, PROCESSOR, THREAD, STACK, TICKS, SIZE) = range(8)
-STATE_ROWS = 8
+METADATA, SEQUENCE, THREAD, TICKS, SIZE = range(5)
+STATE_ROWS = 5
 
 _SORTED = 0x80000000
-_HAS_METADATA, _HAS_CAPTURE, _HAS_THREAD, _HAS_STACK = 1, 2, 4, 8
+_HAS_METADATA, _HAS_WRITER, _HAS_THREAD, _HAS_STACK = 1, 2, 4, 8
 _HAS_ACTIVITY, _HAS_RELATED, _HAS_SIZE = 16, 32, 128
 _GUID_BYTES = 16
 _FIXED_BYTES = 44
@@ -83,21 +83,23 @@ def _header(data: Bytes, begin: int, labels: bool, state: Ids) -> int:
         state[METADATA], position = uleb(data, position, end)
         if position < 0:
             return position
-    if flags & _HAS_CAPTURE:
+    if flags & _HAS_WRITER:
         delta, position = uleb(data, position, end)
         if position < 0:
             return position
         state[SEQUENCE] += delta
-        for field in (CAPTURE, PROCESSOR):
-            state[field], position = uleb(data, position, end)
-            if position < 0:
-                return position
+        state[THREAD], position = uleb(data, position, end)
+        if position < 0:
+            return position
+        _, position = uleb(data, position, end)  # processor
+        if position < 0:
+            return position
     if labels or state[METADATA] != 0:
         state[SEQUENCE] += np.uint64(1)
     state[SEQUENCE] &= np.uint64(0xFFFFFFFF)
-    for field, flag in ((THREAD, _HAS_THREAD), (STACK, _HAS_STACK)):
+    for flag in (_HAS_THREAD, _HAS_STACK):  # the thread that the event is about
         if flags & flag:
-            state[field], position = uleb(data, position, end)
+            _, position = uleb(data, position, end)
             if position < 0:
                 return position
     delta, position = uleb(data, position, end)
@@ -128,7 +130,7 @@ def scan_compressed(
         begin: Offset of the first event.
         labels: Whether the format is version 6: every event increments the sequence
             number, and a label list index replaces the activity ids.
-        state: uint64 (8,), the fields of the previous event; 0 at the block's start.
+        state: uint64 (5,), the fields of the previous event; 0 at the block's start.
         rows: Filled.
 
     Returns:
@@ -149,7 +151,7 @@ def scan_compressed(
         state[:] = new
         rows.metadata[row] = new[METADATA]
         rows.sequence[row] = new[SEQUENCE]
-        rows.thread[row] = new[CAPTURE]
+        rows.thread[row] = new[THREAD]
         rows.ticks[row] = new[TICKS]
         rows.begin[row] = payload
         rows.size[row] = np.int64(new[SIZE])

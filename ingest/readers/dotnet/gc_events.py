@@ -48,7 +48,6 @@ class Gc(IntEnum):
     MOVED = 22
     GENERATION = 23
     COM_CALLABLE = 36
-    RUNTIME_CALLABLE = 37
     STATICS = 38
 
 
