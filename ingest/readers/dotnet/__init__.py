@@ -1,1 +1,1 @@
-"""What the .NET formats and the live capture share."""
+"""Modules shared by the .NET formats and the live capture."""

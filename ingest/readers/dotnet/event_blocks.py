@@ -126,7 +126,7 @@ class Blocks:
             self.header = self._header(version)
             self._end()
         if self.header.pointer_bytes not in (4, 8):
-            raise feed.malformed(f"pointers have {self.header.pointer_bytes} bytes")
+            raise feed.malformed(f"a pointer size of {self.header.pointer_bytes} bytes")
 
     def _unsupported(self, version: int) -> MalformedDump:
         return MalformedDump(

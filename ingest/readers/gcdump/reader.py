@@ -61,7 +61,7 @@ def _check_version(feed: Feed, kind: StoredType) -> None:
     version = f"version {kind.version} of the format"
     if kind.version == _REFUSED_VERSION or kind.version < _FIRST_VERSION:
         raise MalformedDump(
-            f"{version} is read by no program; collect the dump with a newer one",
+            f"{version} is not supported; collect the dump with a newer program",
             path=feed.name,
             offset=feed.offset,
         )

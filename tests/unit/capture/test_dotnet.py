@@ -228,7 +228,7 @@ GAP = [
             END,
             "(byte 20: version 0 of ",
         ),
-        ([opening(3)], END, "pointers have 3 bytes"),
+        ([opening(3)], END, "a pointer size of 3 bytes"),
         ([opening() + b"\x09"], END, "no more of the heap dump has arrived"),
         (
             [opening() + struct.pack("<BBBiii", 5, 5, 1, 1, 1, 1 << 30)],

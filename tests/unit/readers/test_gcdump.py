@@ -284,7 +284,7 @@ def test_versions(reading: Reading, version: int) -> None:
 
 @pytest.mark.parametrize(
     ("version", "least", "what"),
-    [(8, 8, "newer one"), (3, 0, "newer one"), (12, 11, "update ingest")],
+    [(8, 8, "newer program"), (3, 0, "newer program"), (12, 11, "update ingest")],
 )
 def test_versions_that_cannot_be_read(
     reading: Reading, version: int, least: int, what: str
