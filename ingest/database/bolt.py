@@ -116,7 +116,7 @@ def write(
         node: The server's id of its Dump node.
         properties: Of its Dump node.
         expected: What there will be, its Dump node included.
-        progress: Told of nodes and relationships written.
+        progress: Receives the nodes and relationships written.
 
     Raises:
         StoreError: the server refused, was lost, or counted something else.

@@ -253,7 +253,7 @@ def write(
         exact_name: Whether ``name`` must be had, or may get a number behind it.
         properties: Of its Dump node.
         replaces: Numbers of dumps to remove when this one is ready.
-        progress: Told of all stages as one.
+        progress: Receives all stages as one.
 
     Returns:
         The name it got.

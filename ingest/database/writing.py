@@ -112,7 +112,7 @@ def write(
             name = dumps.publish_as(
                 database, number, name, list(replaces), exact=exact_name
             )
-            # Whoever has loaded another dump of the trace meanwhile did not see ours.
+            # A load of another dump of the trace that ended meanwhile did not see ours.
             late = links.siblings(database, number) - linked
             links.link(database, number, late, progress)
             for old in replaces:

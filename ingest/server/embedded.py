@@ -181,7 +181,7 @@ class EmbeddedServer:
         Args:
             data: From `Home.new_data`, imported into.
             finish: Completes and checks the new store before others can use it.
-            progress: Told of stopping and starting.
+            progress: Receives the stages of stopping and starting.
 
         Raises:
             EmbeddedError: it does not start on ``data``.

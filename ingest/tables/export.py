@@ -50,7 +50,7 @@ def export(
         about: Properties of the Dump node that the tables do not know.
         force: Whether the folder may have files in it; those of the same names are
             replaced.
-        progress: Told of the rows of each table.
+        progress: Receives the rows of each table.
 
     Returns:
         Bytes of each file by its name.

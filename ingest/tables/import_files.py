@@ -56,7 +56,7 @@ def write_import_files(
     Args:
         folder: An empty folder.
         dumps: All that the new store will have.
-        progress: Told of files.
+        progress: Receives the files written.
 
     Returns:
         The importer's arguments; the paths in them start in ``folder``.
