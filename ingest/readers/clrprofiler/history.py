@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.heap.graph import GENERATIONS, GarbageCollection
 from ingest.heap.history import OLDEST, UNKNOWN, Allocations, Bounds, History, Survival
-from ingest.readers.clrprofiler.scan import BOUNDS
+from ingest.readers.clrprofiler.buffers import BOUNDS
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.id_table import IdTable
 

@@ -12,29 +12,43 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.readers.base import Selection
-from ingest.readers.clrprofiler.names import (
-    Functions,
-    ident_of,
-    local_of,
-    static_of,
-)
-from ingest.readers.clrprofiler.scan import (
+from ingest.readers.clrprofiler.buffers import (
+    ALLOCATIONS,
+    BOUND_ROWS,
     CLOCK,
+    COUNTERS,
+    DUMP_ROWS,
     DUMPS,
     EPOCH,
+    EVENTS,
+    FRAMES,
     FUNCTION,
     HAS_FUNCTION,
     KINDS,
     LAST_EPOCH,
     LINE,
     LOCAL,
+    NULLS,
+    OBJECTS,
     OFFSET,
+    PLAIN_ROOTS,
+    RANGES,
+    REFERENCES,
+    ROOTS,
+    STACKS,
     STATES,
     STATIC,
+    TEXTS,
     LogBuffers,
     buffers_for,
-    scan,
 )
+from ingest.readers.clrprofiler.names import (
+    Functions,
+    ident_of,
+    local_of,
+    static_of,
+)
+from ingest.readers.clrprofiler.scan import scan
 from ingest.readers.shared.columns import ObjectColumns
 
 if TYPE_CHECKING:
@@ -187,37 +201,41 @@ class LogScanner:
 
     def _take(self, text: bytes, counter: IrregularityCounter) -> None:
         buffers = self._buffers_for(len(text))
-        used = np.zeros(13, np.int64)
+        used = np.zeros(COUNTERS, np.int64)
         scan(np.frombuffer(text, np.uint8), self._state, buffers, self.book, used)
-        n, e, r, q, v, a, k, f, g, b, t, d, nulls = used.tolist()
-        self._split(buffers, buffers.dump[:d].tolist(), RowCounts(n, e, r, q, nulls))
-        buffers.event[:g, 6] += self._bound_count
-        self._bound_count += b
-        if self._event_count + g > MOST_EVENTS:
+        rows = used.tolist()
+        end = RowCounts(
+            rows[OBJECTS], rows[REFERENCES], rows[ROOTS], rows[PLAIN_ROOTS], rows[NULLS]
+        )
+        self._split(buffers, buffers.dump[: rows[DUMP_ROWS]].tolist(), end)
+        events, bounds = rows[EVENTS], rows[BOUND_ROWS]
+        buffers.event[:events, 6] += self._bound_count
+        self._bound_count += bounds
+        if self._event_count + events > MOST_EVENTS:
             over = max(self._event_count, MOST_EVENTS) - self._event_count
             line = int(buffers.event[over, 1])
-            counter.add("too_many_collections", g - over, line, None)
-            self._event_count += g - over
-            g, b = over, b if over else 0
-        self._event_count += g
-        self._allocation_count += a
-        for name, rows in (
-            ("range", v),
-            ("range_epoch", v),
-            ("allocation", a),
-            ("allocation_at", a),
-            ("stack", k),
-            ("stack_count", k),
-            ("frame", f),
-            ("event", g),
-            ("bound", b),
+            counter.add("too_many_collections", events - over, line, None)
+            self._event_count += events - over
+            events, bounds = over, bounds if over else 0
+        self._event_count += events
+        self._allocation_count += rows[ALLOCATIONS]
+        for name, count in (
+            ("range", rows[RANGES]),
+            ("range_epoch", rows[RANGES]),
+            ("allocation", rows[ALLOCATIONS]),
+            ("allocation_at", rows[ALLOCATIONS]),
+            ("stack", rows[STACKS]),
+            ("stack_count", rows[STACKS]),
+            ("frame", rows[FRAMES]),
+            ("event", events),
+            ("bound", bounds),
         ):
-            if rows:
+            if count:
                 self._parts.setdefault(name, []).append(
-                    getattr(buffers, name)[:rows].copy()
+                    getattr(buffers, name)[:count].copy()
                 )
-        for kind, start, end, line, dumps in buffers.text[:t].tolist():
-            if not self._name(kind, text[start:end], line, max(dumps - 1, 0), counter):
+        for kind, start, stop, line, dumps in buffers.text[: rows[TEXTS]].tolist():
+            if not self._name(kind, text[start:stop], line, max(dumps - 1, 0), counter):
                 counter.add("malformed_record", 1, line, None)
 
     def _name(

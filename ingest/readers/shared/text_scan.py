@@ -25,7 +25,7 @@ CLASS[[0x0A, 0x0D]] = END
 ENDED, DECIMAL, HEX, NEGATIVE, BAD = range(5)
 """How reading a number went; the writers say no number and -1 for the same."""
 
-UNTOLD = -1
+NOT_RECORDED = -1
 """A count that a line does not have."""
 
 
@@ -116,8 +116,8 @@ def is_number(how: int) -> bool:
 
 @kernel
 def count(data: Bytes, p: int, end: int) -> tuple[Number, int]:
-    """The next number, `UNTOLD` for none, and where it ended."""
+    """The next number, `NOT_RECORDED` for none, and where it ended."""
     value, how, p = number(data, p, end)
     if is_number(how) and value < np.uint64(1 << 62):
         return np.int64(value), p
-    return UNTOLD, p
+    return NOT_RECORDED, p
