@@ -1,9 +1,9 @@
-"""What a CLR Profiler log tells of collections: when, what outlived them, and where.
+"""The collections of a CLR Profiler log: when they ran, and what survived where.
 
-A ``b`` record stands where a collection begins and where it ends, and both have the
-bounds of all generations. Collections nest: one that runs in the background has others
-in it, and ranges are told of the one that began last and goes on. Logs of old have a
-``g`` record behind each collection, with nothing but how many there were.
+A ``b`` record marks the begin and the end of a collection, each with the bounds of all
+generations. Collections nest: one in the background may contain others, and ranges
+belong to the innermost one that has not ended. Old logs have only a ``g`` record after
+each collection, which counts the collections so far.
 
 Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp.
 """
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 MOST_FRAMES = 64
-"""Of a site's functions the innermost are kept."""
+"""The most functions of a site that are stored, innermost first."""
 
 _MOST_NESTED = 16
-"""Collections that may go on at once; runtimes have two."""
+"""The most collections that may run at once; runtimes have two."""
 
 _MOST_STACKS = 1000
-"""Stacks that begin like one another, followed for one site."""
+"""The longest chain of stacks that share frames, followed for one site."""
 
 _MOST_BYTES = 2.0**62
 
@@ -48,11 +48,11 @@ class _Collection:
 
     Attributes:
         number: 1 for the first that begins.
-        generation: The highest that it collects; `UNKNOWN` if not told.
+        generation: The highest that it collects, or `UNKNOWN`.
         is_induced: Whether the program asked for it.
-        began_ms, ended_ms: The clock; ``None`` for no end.
-        first, last: Which events its begin and end are; ``None`` for no end.
-        told: How many events were before the last of its ranges, or before its end.
+        began_ms, ended_ms: The clock; ``None`` without an end.
+        first, last: Events that begin and end it; ``None`` without an end.
+        recorded: Epoch of the last of its ranges, or else of its end.
         before, after: Rows of bounds.
         rows: Rows of ranges.
     """
@@ -64,7 +64,7 @@ class _Collection:
     first: int
     ended_ms: int | None = None
     last: int | None = None
-    told: int | None = None
+    recorded: int | None = None
     before: slice | None = None
     after: slice | None = None
     rows: list[slice] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Collections:
 
     Args:
         log: Its columns of events, bounds and ranges are taken.
-        counter: Told of what is irregular.
+        counter: Counts what is irregular.
     """
 
     def __init__(self, log: LogScanner, counter: IrregularityCounter) -> None:
@@ -87,18 +87,18 @@ class Collections:
         epochs = log.column("range_epoch")
         paired = bool((event[:, 0] == BOUNDS).any())
         self._owners: dict[int, _Collection] = {}
-        """Which collection goes on behind so many events, innermost."""
+        """The innermost collection that runs after so many events."""
         if paired:
             self._pair(event)
         else:
             self._count(event)
         self._assign(epochs, paired=paired, clock=log.clock)
         for collection in self.all:
-            if collection.told is None:
-                collection.told = collection.last
+            if collection.recorded is None:
+                collection.recorded = collection.last
 
     def _pair(self, event: Longs) -> None:
-        going_on: list[_Collection] = []
+        running: list[_Collection] = []
         for at, row in enumerate(event.tolist()):
             kind, line, clock, begins, induced, generation, start, many = row
             if kind != BOUNDS:
@@ -108,24 +108,24 @@ class Collections:
                     len(self.all) + 1, generation, induced > 0, clock, at
                 )
                 begun.before = slice(start, start + many)
-                going_on.append(begun)
+                running.append(begun)
                 self.all.append(begun)
-                if len(going_on) > _MOST_NESTED:
+                if len(running) > _MOST_NESTED:
                     self._counter.add("collection_without_end", 1, line, None)
-                    del going_on[0]
-            elif going_on:
-                same = [c for c in going_on if c.generation == generation]
-                ended = same[-1] if same else going_on[-1]
-                going_on.remove(ended)
+                    del running[0]
+            elif running:
+                same = [c for c in running if c.generation == generation]
+                ended = same[-1] if same else running[-1]
+                running.remove(ended)
                 ended.last, ended.ended_ms = at, clock
                 ended.after = slice(start, start + many)
             else:
                 self._counter.add("collection_without_begin", 1, line, None)
-            if going_on:
-                self._owners[at + 1] = going_on[-1]
+            if running:
+                self._owners[at + 1] = running[-1]
 
     def _count(self, event: Longs) -> None:
-        """One collection for each ``g``; what is told belongs to the next."""
+        """One collection for each ``g``; ranges belong to the next one."""
         counts = (0, 0, 0)
         for at, row in enumerate(event.tolist()):
             clock, found = row[2], tuple(row[3:6])
@@ -149,7 +149,7 @@ class Collections:
             epoch = int(epochs[begin])
             owner = self._owners.get(epoch)
             if owner is None and not paired and epoch == len(self.all):
-                # The log ends before it tells of that collection.
+                # The log ends before the record of that collection.
                 owner = _Collection(epoch + 1, UNKNOWN, False, clock, epoch)
                 self._owners[epoch] = owner
                 self.all.append(owner)
@@ -157,21 +157,21 @@ class Collections:
                 self._counter.add("range_outside_collection", end - begin, 0, None)
                 continue
             owner.rows.append(slice(begin, end))
-            owner.told = epoch
+            owner.recorded = epoch
 
     def reporting_to(self, counter: IrregularityCounter) -> Collections:
-        """The same, for one of the log's dumps."""
+        """The same collections, for one of the log's dumps."""
         other = copy(self)
         other._counter = counter
         return other
 
     @property
-    def is_going_on(self) -> bool:
-        """Whether one has begun, but not ended."""
+    def is_running(self) -> bool:
+        """Whether a collection has begun but not ended."""
         return any(c.last is None and c.before is not None for c in self.all)
 
     def at(self, dump: LoggedDump) -> _Collection | None:
-        """The collection that a dump was taken in."""
+        """The collection during which a dump was taken."""
         return self._owners.get(dump.epoch)
 
     def bounds_at(self, dump: LoggedDump) -> list[tuple[int, int, int, int]]:
@@ -194,15 +194,15 @@ class Collections:
         """All collections, and which of them have one of those dumps."""
         own = [self.at(dump) for dump in dumps]
         return tuple(
-            self._told(c, is_dump=any(c is one for one in own)) for c in self.all
+            self._as_recorded(c, is_dump=any(c is one for one in own)) for c in self.all
         )
 
-    def _told(self, c: _Collection, *, is_dump: bool) -> GarbageCollection:
-        moved = kept = None
+    def _as_recorded(self, c: _Collection, *, is_dump: bool) -> GarbageCollection:
+        moved = in_place = None
         if c.rows:
             ranges = self._rows(c)
             stayed = ranges[:, 0] == ranges[:, 1]
-            moved, kept = _sum(ranges[~stayed, 2]), _sum(ranges[stayed, 2])
+            moved, in_place = _sum(ranges[~stayed, 2]), _sum(ranges[stayed, 2])
         return GarbageCollection(
             number=c.number,
             generation=c.generation if c.generation >= 0 else None,
@@ -214,7 +214,7 @@ class Collections:
             else max(c.ended_ms - c.began_ms, 0) * 1000,
             heap_bytes=None if c.after is None else _sum(self._bounds[c.after, 1]),
             moved_bytes=moved,
-            kept_bytes=kept,
+            kept_bytes=in_place,
             is_dump=is_dump,
         )
 
@@ -222,25 +222,29 @@ class Collections:
         return np.concatenate([self._ranges[rows] for rows in c.rows])
 
     def _until(self, dump: LoggedDump) -> list[_Collection]:
-        """Those that had told what survived when the dump was taken."""
+        """Collections whose survivors were recorded before the dump."""
         return sorted(
-            (c for c in self.all if c.told is not None and c.told <= dump.epoch),
-            key=lambda c: (c.told, c.last is None, c.last),
+            (
+                c
+                for c in self.all
+                if c.recorded is not None and c.recorded <= dump.epoch
+            ),
+            key=lambda c: (c.recorded, c.last is None, c.last),
         )
 
     def history(
         self, dump: LoggedDump, allocations: Allocations | None
     ) -> History | None:
-        """What went before a dump; ``None`` if nothing did."""
+        """Collections and allocations before a dump; ``None`` if there are none."""
         survivals = tuple(self._survival(c) for c in self._until(dump))
         if not survivals and allocations is None:
             return None
         return History(survivals, allocations)
 
     def over(self, dump: LoggedDump, epochs: Longs) -> NDArray[np.int32]:
-        """int32: how many collections were over after so many events."""
-        told = np.array([c.told for c in self._until(dump)], np.int64)
-        return np.searchsorted(told, epochs, "left").astype(np.int32)
+        """int32: how many collections were recorded after so many events."""
+        recorded = np.array([c.recorded for c in self._until(dump)], np.int64)
+        return np.searchsorted(recorded, epochs, "left").astype(np.int32)
 
     def _survival(self, c: _Collection) -> Survival:
         ranges = self._rows(c) if c.rows else np.empty((0, 3), np.uint64)
@@ -259,14 +263,14 @@ class Collections:
         )
 
     def _apart(self, ranges: Ids) -> Ids:
-        """Those that do not overlap with one before; a sound log has no others."""
-        kept, upto = [], 0
+        """Drops ranges that overlap an earlier one, and counts them."""
+        good, upto = [], 0
         for row, (start, _, length) in enumerate(ranges.tolist()):
             if start >= upto:
-                kept.append(row)
+                good.append(row)
                 upto = start + length
-        self._counter.add("overlapping_range", len(ranges) - len(kept), 0, None)
-        return ranges[kept]
+        self._counter.add("overlapping_range", len(ranges) - len(good), 0, None)
+        return ranges[good]
 
     def _made(self, rows: slice | None) -> Bounds | None:
         if rows is None or rows.stop == rows.start:
@@ -283,7 +287,7 @@ class Collections:
 
 
 def _sum(sizes: Ids) -> int | None:
-    """No sum that is larger than any memory: a log can say anything."""
+    """The sum, or ``None`` if it is larger than any memory."""
     if float(sizes.sum(dtype=np.float64)) >= _MOST_BYTES:
         return None
     return int(sizes.sum())
@@ -292,7 +296,7 @@ def _sum(sizes: Ids) -> int | None:
 def allocations_of(
     log: LogScanner, dump: LoggedDump, collections: Collections
 ) -> Allocations | None:
-    """The allocations before a dump; ``None`` if the log tells none."""
+    """The allocations before a dump; ``None`` if none is recorded."""
     count = dump.allocation_count
     allocation = log.column("allocation")[:count]
     at = log.column("allocation_at")[:count]
@@ -310,7 +314,7 @@ def allocations_of(
 
 
 class _Stacks:
-    """Stacks of a log; each may begin like another one."""
+    """Stacks of a log; each may share frames with another one."""
 
     def __init__(self, log: LogScanner) -> None:
         self._functions = log.functions

@@ -1,6 +1,6 @@
-r"""Lines of CLR Profiler logs that have names: types, functions, roots by name.
+r"""Lines of CLR Profiler logs with names: types, functions, named roots.
 
-Names went through the code page of the program. One that does not fit is escaped:
+Names are in the code page of the program. Characters outside it are escaped:
 ``\uXXXX`` for all but ASCII, ``\\``, and a backslash before the character that would
 end it, which for functions is a blank.
 
@@ -19,7 +19,7 @@ LONGEST_FUNCTION_NAME = 255
 NATIVE = "NATIVE FUNCTION"
 
 _MOST_BYTES = 4096
-"""What is looked at of a function's line; the writer writes fewer."""
+"""The most bytes of a function's line that are parsed; the writer writes fewer."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\\ ]))")
 _NUMBER = rb"(0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,19})(?=[ \t]|\Z)"
@@ -34,11 +34,11 @@ class NamedRoot(NamedTuple):
     """A root that has a name.
 
     Attributes:
-        address: Of what it holds.
+        address: Of the object it holds.
         name: Of the field, or of the function and its variable.
         type_name: What declares the field; empty for a variable.
         thread: Number of the thread it belongs to; 0 for none.
-        line: Where it stands.
+        line: 1-based.
     """
 
     address: int
@@ -66,28 +66,28 @@ def _number(token: str | bytes) -> int:
 
 
 def ident_of(rest: bytes) -> tuple[int, bytes] | None:
-    """The number that a line begins with, and what stands behind it, if it does."""
+    """The number that a line begins with, and the rest; ``None`` if it has none."""
     match = _IDENT.fullmatch(rest)
     return (_number(match[1]), match[2]) if match else None
 
 
 class Functions:
-    """Functions by id; what they are called is looked up when it is asked for."""
+    """Functions by id; names are parsed when they are asked for."""
 
     def __init__(self) -> None:
         self._rest: dict[int, bytes] = {}
         self._names: dict[int, tuple[str, str]] = {}
 
     def add(self, ident: int, rest: bytes) -> None:
-        """Remember what an ``f`` line says; the first one counts."""
+        """Add an ``f`` line; the first one of an id counts."""
         self._rest.setdefault(ident, rest[:_MOST_BYTES])
 
     def name(self, ident: int) -> str:
-        """What a function is called, without its signature."""
+        """The name of a function, without its signature."""
         return self._parts(ident)[0]
 
     def full_name(self, ident: int) -> str:
-        """What it is called, and its signature."""
+        """The name of a function, and its signature."""
         return " ".join(part for part in self._parts(ident) if part)
 
     def _parts(self, ident: int) -> tuple[str, str]:
@@ -107,8 +107,8 @@ def _name_and_signature(rest: bytes, ident: int) -> tuple[str, str]:
     match = _PLAIN_NAME.match(rest)
     end = match.end(1) if match else _end_of_name(rest)
     signature = _SIGNATURE.match(plain(rest[end:]))
-    told = " ".join(signature[0].split()) if signature else ""
-    return plain(rest[:end]) or f"<function {ident}>", told
+    shown = " ".join(signature[0].split()) if signature else ""
+    return plain(rest[:end]) or f"<function {ident}>", shown
 
 
 def _end_of_name(rest: bytes) -> int:
@@ -129,7 +129,7 @@ def _end_of_name(rest: bytes) -> int:
 
 
 def static_of(rest: bytes, line: int) -> NamedRoot | None:
-    """The root that an ``s`` line tells; ``None`` if it tells none."""
+    """The root in an ``s`` line; ``None`` if it has none."""
     found = _named(rest, 1)
     if found is None:
         return None
@@ -138,7 +138,7 @@ def static_of(rest: bytes, line: int) -> NamedRoot | None:
 
 
 def local_of(rest: bytes, line: int) -> NamedRoot | None:
-    """The root that an ``L`` line tells; ``None`` if it tells none."""
+    """The root in an ``L`` line; ``None`` if it has none."""
     found = _named(rest, 2)
     if found is None:
         return None
@@ -165,9 +165,9 @@ def _named(rest: bytes, names: int) -> tuple[int, list[str], str, int] | None:
     return None
 
 
-def type_name(ident: int, told: bytes) -> str:
-    """The name of a type, of what stands behind its id."""
+def type_name(ident: int, rest: bytes) -> str:
+    """The name of a type, from the rest of its line after the id."""
     # An old form of the record lacks the flag.
-    if flag := _FINALIZABLE.match(told):
-        told = told[flag.end() :]
-    return plain(told) or f"<unnamed {ident}>"
+    if flag := _FINALIZABLE.match(rest):
+        rest = rest[flag.end() :]
+    return plain(rest) or f"<unnamed {ident}>"

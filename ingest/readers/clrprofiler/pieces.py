@@ -1,7 +1,7 @@
-"""A CLR Profiler log piece by piece: columns put to the heap dump they belong to.
+"""A CLR Profiler log piece by piece: assigns columns to their heap dumps.
 
-Of the dumps of a log only one is wanted, so no more than two are held at a time: the
-last whole one and the one being read.
+Unless all dumps are read, at most two are stored at a time: the last complete one
+and the one being read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SMALL_BYTES, _STEP_BYTES = 1 << 14, 1 << 18
 _MOST_LISTED = 10
 
 MOST_EVENTS = 1 << 20
-"""Collections begun and ended that are kept; an hour with 100 a second has fewer."""
+"""The most begins and ends of collections stored: an hour at 100 a second."""
 
 _ROOT = (
     "root_id",
@@ -81,10 +81,10 @@ class LoggedDump:
         index: 0 for the first.
         line, offset: Where it begins.
         epoch: How many ``b`` and ``g`` records are before it.
-        allocation_count: How many allocations the log tells before it.
+        allocation_count: How many allocations are before it.
         last_epoch: As ``epoch``, of its last record.
-        object_count: Objects, whether they are kept or not.
-        null_count: References to nothing.
+        object_count: Objects, whether they are stored or not.
+        null_count: Null references.
         pieces: Its objects; ``None`` if they are not stored.
         roots: Its roots, columns in pieces by name.
     """
@@ -111,7 +111,7 @@ class LoggedDump:
 
 
 class RowCounts(NamedTuple):
-    """How many rows of each group of columns; where they begin, or how many."""
+    """Rows of each group of columns: a position in the buffers."""
 
     objects: int = 0
     references: int = 0
@@ -122,14 +122,14 @@ class RowCounts(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class LogScanner:
-    """Scans a log and keeps what outlives a piece.
+    """Scans a log piece by piece and stores its columns.
 
     Attributes:
         wanted: Index of the dump to choose; ``None`` for the last complete one.
         selection: Which dumps' columns to store.
         dumps: All dumps of the log.
-        types: Of the ``t`` lines, what stands behind the id; the first one counts.
-        functions: Of the ``f`` lines.
+        types: The rest of each ``t`` line by id; the first one counts.
+        functions: Those of the ``f`` lines.
         named: Roots with names, and which dump each belongs to.
         book: int64 (kinds, 3): count, first line and byte of each of `KINDS`.
     """
@@ -171,7 +171,7 @@ class LogScanner:
 
     @property
     def clock(self) -> int:
-        """Milliseconds since the log's start, as told last."""
+        """Milliseconds since the log's start, as last recorded."""
         return int(self._state[CLOCK])
 
     @property
@@ -189,7 +189,7 @@ class LogScanner:
         return joined
 
     def take(self, text: bytes, counter: IrregularityCounter) -> None:
-        """Scan whole lines."""
+        """Scan complete lines."""
         at = 0
         while at < len(text):
             cut = len(text)
@@ -246,7 +246,7 @@ class LogScanner:
         index: int,
         counter: IrregularityCounter,
     ) -> bool:
-        """Take a line with names; false if it is none."""
+        """Parse a line with names; false if it is malformed."""
         if kind in (STATIC, LOCAL):
             root = static_of(rest, line) if kind == STATIC else local_of(rest, line)
             if root is not None:
@@ -262,7 +262,7 @@ class LogScanner:
         return True
 
     def _buffers_for(self, size_bytes: int) -> LogBuffers:
-        """LogBuffers that is kept: pages that are touched once need not be again."""
+        """Buffers, reused so that their pages are mapped only once."""
         if size_bytes > _STEP_BYTES:
             return buffers_for(size_bytes)
         if self._buffers is None or size_bytes > self._buffer_bytes:
@@ -275,7 +275,7 @@ class LogScanner:
     def _split(
         self, buffers: LogBuffers, begun: list[list[int]], upto: RowCounts
     ) -> None:
-        """Put the rows of a piece to the dumps they belong to."""
+        """Assign the rows of a piece to their dumps."""
         before = RowCounts()
         for line, offset, epoch, n, e, r, q, a, nulls, last_epoch in begun:
             here = RowCounts(n, e, r, q, nulls)
@@ -305,7 +305,7 @@ class LogScanner:
         self.dumps.append(begun)
 
     def _put(self, buffers: LogBuffers, begin: RowCounts, end: RowCounts) -> None:
-        """Put rows to the last dump; before the first one there are none."""
+        """Add rows to the last dump, if there is one."""
         if not self.dumps:
             return
         dump = self.dumps[-1]
@@ -328,7 +328,7 @@ class LogScanner:
         """The dump to read; ``None`` if there is none with objects.
 
         Args:
-            cut: Whether the file ends too early, so that its last dump may.
+            cut: Whether the file ends too early, perhaps in its last dump.
         """
         if self.wanted is not None:
             if self.wanted >= len(self.dumps):
@@ -338,8 +338,8 @@ class LogScanner:
         last = self.dumps[-1] if self.dumps else None
         if last is None or not last.object_count:
             return self._best
-        is_whole = not (cut and self.is_cut(last))
-        return last if is_whole or self._best is None else self._best
+        is_complete = not (cut and self.is_cut(last))
+        return last if is_complete or self._best is None else self._best
 
     def with_objects(self) -> list[LoggedDump]:
         """The dumps that have objects."""
@@ -350,7 +350,7 @@ class LogScanner:
         return dump is self.dumps[-1] and dump.last_epoch == self.epoch
 
     def explained(self) -> str:
-        """What to say where nothing is chosen."""
+        """The message for when no dump can be chosen."""
         have = self.with_objects()
         if not have:
             return (
@@ -365,12 +365,12 @@ class LogScanner:
         listed += f" and {more:,} more" if more > 0 else ""
         assert self.wanted is not None
         there = self.wanted < len(self.dumps)
-        what = "has no objects" if there else "is not there"
-        return f"heap dump {self.wanted} {what}; --part takes one of: {listed}"
+        what = "has no objects" if there else "does not exist"
+        return f"heap dump {self.wanted} {what}; choose --part from: {listed}"
 
 
 def _objects(buffers: LogBuffers, begin: RowCounts, end: RowCounts) -> ObjectColumns:
-    """The objects of a scan from ``begin`` to ``end``."""
+    """The scanned objects from ``begin`` to ``end``."""
     rows = slice(begin.objects, end.objects)
     references = slice(begin.references, end.references)
     return ObjectColumns(

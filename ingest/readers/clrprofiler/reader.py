@@ -42,17 +42,17 @@ _ROOT_KINDS = np.array(
     [RootKind.OTHER, RootKind.LOCAL, RootKind.FINALIZER_QUEUE, RootKind.HANDLE],
     np.uint8,
 )
-"""What kinds 0 to 3 are."""
+"""Meaning of the format's root kinds 0 to 3."""
 
 _FLAGS = RootFlag.PINNED | RootFlag.WEAK | RootFlag.INTERIOR
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read a heap dump in ``source``; see `ingest.readers.base.Reader.read`.
+    """Read a heap dump of ``source``; see `ingest.readers.base.Reader.read`.
 
     Memory while reading: at most 50 bytes an object and 13 a reference; 36 an
-    allocation, 28 a range. Of logs with several dumps the last two are held: 32 bytes
-    an object and 8 a reference of the other one.
+    allocation, 28 a range. Of logs with several dumps another one is stored: 32 bytes
+    an object and 8 a reference.
     """
     found = _Log.read(source, options, progress, Selection.ONE)
     return found.graph(found.chosen())
@@ -117,7 +117,7 @@ class _Log:
         counter = IrregularityCounter(strict=options.strict, name=source.name)
         log = LogScanner(options.part, selection)
         rest = _take(log, source, counter, progress)
-        # Every line that a writer writes has an end; half a number is worse than none.
+        # Writers end every line; the last number of an incomplete one may be cut.
         if rest:
             counter.add("truncated_line", 1, log.line + 1, log.offset)
         if source.truncated:
@@ -125,7 +125,7 @@ class _Log:
         for kind, (count, line, offset) in zip(KINDS, log.book.tolist(), strict=True):
             counter.add(kind, count, line, offset)
         collections = Collections(log, counter)
-        ends_early = bool(rest) or source.truncated or collections.is_going_on
+        ends_early = bool(rest) or source.truncated or collections.is_running
         return cls(log, collections, options, counter, ends_early)
 
     def chosen(self) -> LoggedDump:
@@ -140,14 +140,14 @@ class _Log:
         return dump
 
     def part(self, dump: LoggedDump) -> Part:
-        """Which dump of the log it is."""
+        """The dump as a part of the log."""
         is_default = self.options.part is None and dump is self.log.chosen(
             cut=self.ends_early
         )
         return Part(dump.index, dump.object_count, is_default=is_default)
 
     def graph(self, dump: LoggedDump, *, is_only: bool = True) -> HeapGraph:
-        """The graph of a dump, whose columns are freed.
+        """The graph of a dump; frees its columns.
 
         Args:
             dump: One whose columns are stored.
@@ -175,9 +175,9 @@ def _take(
     """Read all records; returns the bytes after the last complete line."""
     rest = b""
     for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
-        whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
-        log.take(text[:whole], counter)
-        rest = text[whole:]
+        complete = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        log.take(text[:complete], counter)
+        rest = text[complete:]
     return rest
 
 
@@ -214,7 +214,7 @@ def _assembled(
 
 
 class _RowOfName(dict[str, int]):
-    """Rows of names, in the order in which they are asked for."""
+    """Rows of names, numbered as they are first looked up."""
 
     def __missing__(self, name: str) -> int:
         self[name] = len(self)
@@ -224,8 +224,8 @@ class _RowOfName(dict[str, int]):
 def _roots(
     log: LogScanner, dump: LoggedDump, types: TypeTable
 ) -> tuple[RootColumns, tuple[str, ...], tuple[str, ...]]:
-    """The roots, names of fields, and what has roots of its own."""
-    told = {
+    """The roots, names of fields, and owners of roots."""
+    recorded = {
         name: dump.root_column(name)
         for name in (
             "root_id", "root_place", "root_kind", "root_flags", "root_named",
@@ -233,16 +233,16 @@ def _roots(
         )
     }  # fmt: skip
     plain = dump.root_column("plain_root_id")
-    if len(told["root_id"]):
+    if len(recorded["root_id"]):
         plain = plain[:0]
     named = [root for at, root in log.named if at == dump.index and root.address]
     fields, owners = _RowOfName(), _RowOfName()
-    r, q, s = len(told["root_id"]), len(plain), len(named)
+    r, q, s = len(recorded["root_id"]), len(plain), len(named)
     field = np.full(r + q + s, NO_FIELD, np.int32)
     owner = np.full(r + q + s, -1, np.int32)
     container = np.full(r + q + s, NO_TYPE, np.int32)
-    at = np.flatnonzero(told["root_named"])
-    idents, rank = np.unique(told["root_place"][at], return_inverse=True)
+    at = np.flatnonzero(recorded["root_named"])
+    idents, rank = np.unique(recorded["root_place"][at], return_inverse=True)
     names = [fields[log.functions.name(ident)] for ident in idents.tolist()]
     field[at] = np.array(names, np.int32)[rank]
     for row, root in enumerate(named, r + q):
@@ -253,21 +253,23 @@ def _roots(
             owner[row] = owners[f"thread {root.thread}"]
     static = [bool(root.type_name) and not root.thread for root in named]
     roots = RootColumns(
-        id=_joined(told["root_id"], plain, [root.address for root in named], np.uint64),
+        id=_joined(
+            recorded["root_id"], plain, [root.address for root in named], np.uint64
+        ),
         kind=_joined(
-            _ROOT_KINDS[told["root_kind"]],
+            _ROOT_KINDS[recorded["root_kind"]],
             np.full(q, RootKind.OTHER, np.uint8),
             [RootKind.STATIC if known else RootKind.LOCAL for known in static],
             np.uint8,
         ),
         flags=_joined(
-            told["root_flags"] & np.uint8(_FLAGS),
+            recorded["root_flags"] & np.uint8(_FLAGS),
             np.zeros(q, np.uint8),
             [0] * s,
             np.uint8,
         ),
         line=_joined(
-            told["root_line"],
+            recorded["root_line"],
             np.full(q, dump.line % 2**32, np.uint32),
             [root.line % 2**32 for root in named],
             np.uint32,

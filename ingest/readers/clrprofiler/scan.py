@@ -86,7 +86,7 @@ _SKIPPED = (
 
 @kernel
 def _letter(data: Bytes, position: int, end: int) -> tuple[int, Number]:
-    """What kind of record a line has: (where the rest of it begins, its letter)."""
+    """The kind of record in a line: (where the rest of it begins, its letter)."""
     while position < end and CLASS[data[position]] == BLANK:
         position += 1
     if position >= end or CLASS[data[position]] == END:
@@ -109,7 +109,7 @@ def _begin_dump(
     is_object: bool, line: int, start: int, state: Longs, dump: Longs, book: Longs,
     used: Longs,
 ) -> None:  # fmt: skip
-    """Begin a heap dump: what comes before it belongs to the one before."""
+    """Begin a heap dump; rows so far belong to the one before."""
     row = used[DUMP_ROWS]
     dump[row, 0] = line
     dump[row, 1] = start
@@ -151,7 +151,7 @@ def _heap_lines(
     book: Longs,
     used: Longs,
 ) -> Number:
-    """Parse the lines of a heap dump: where the first line of no heap dump begins."""
+    """Parse lines of heap dumps; returns where the first other line begins."""
     end = len(data)
     line, base = state[LINE], state[OFFSET]
     objects, references, nulls = used[OBJECTS], used[REFERENCES], used[NULLS]
@@ -227,7 +227,7 @@ def _log_lines(
     book: Longs,
     used: Longs,
 ) -> Number:
-    """Parse the lines outside heap dumps: where the first line of one begins."""
+    """Parse lines outside heap dumps; returns where the first of one begins."""
     end = len(data)
     line, base, allocations = state[LINE], state[OFFSET], used[ALLOCATIONS]
     while position < end:

@@ -1,4 +1,4 @@
-"""How a CLR Profiler log begins."""
+"""Recognizes CLR Profiler logs by their first bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARK = re.compile(
     rb"|[fF][ \t]+[0-9]+[ \t]+\S.*\).*)",
     re.S,
 )
-"""Records that nothing but this format has."""
+"""Records of this format only."""
 
 _RECORD = re.compile(
     rb"[ \t]*(?:[iI][ \t]+[0-9]+|[gG](?:[ \t]+-?[0-9]+){1,3}|[cC](?:[ \t]+[0-9]+){2}"

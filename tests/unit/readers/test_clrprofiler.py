@@ -258,7 +258,7 @@ def test_a_dump_that_is_not_there(reading: Reading) -> None:
 
     with pytest.raises(
         DumpError,
-        match=r"dump 4 is not there; --part takes one of: 0 \(1 objects\), 1",
+        match=r"dump 4 does not exist; choose --part from: 0 \(1 objects\), 1",
     ):
         reading(log.bytes(), part=4)
     with pytest.raises(DumpError, match="heap dump 3 has no objects"):
