@@ -1,4 +1,4 @@
-"""From a gclog's records to the columns that the resolver takes."""
+"""Converts the records of a gclog to columns for the resolver."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The example dump: a small XNA game that leaks, made up but shaped like life.
+"""The example dump: a small XNA game that leaks, invented but realistic.
 
-``StarMiner`` closes a level by letting go of its screen, but every screen has
+``StarMiner`` closes a level by dropping its screen, but every screen has
 subscribed to the static event ``GameEvents.ScoreChanged`` and none unsubscribes: the
-delegate keeps them all. Beside that there is what a heap has: a cache that grows,
+delegate retains them all. Besides, the heap has what real ones have: a growing cache,
 pinned buffers, a finalizer queue, interned strings, weak handles, a linked list,
 garbage, two application domains, and a few loose ends.
 """
@@ -95,7 +95,7 @@ def _level(out: _LineWriter, chance: random.Random, game: int, font: int) -> int
 
 
 def _event(out: _LineWriter, screens: list[int]) -> None:
-    """The static event that nobody unsubscribes from."""
+    """The static event from which no screen unsubscribes."""
     handler = "StarMiner.ScoreChangedEventHandler"
     delegates = [out.object(handler, 0x20, screen) for screen in screens]
     calls = out.object("System.Object[]", 0x10 + 4 * len(delegates), *delegates)
@@ -139,7 +139,7 @@ def _game(out: _LineWriter, game: int, current: int, font: int) -> None:
 
 
 def _loose_ends(out: _LineWriter, chance: random.Random, screens: list[int]) -> None:
-    """Handles, finalizers, garbage, and what a real dump gets wrong."""
+    """Handles, finalizers, garbage, and the faults of real dumps."""
     for _ in range(8):
         buffer = out.object("System.Byte[]", 0x2000)
         out.root(buffer, _HANDLE, _PINNED)
@@ -156,12 +156,12 @@ def _loose_ends(out: _LineWriter, chance: random.Random, screens: list[int]) -> 
         out.object("StarMiner.Emitter", 0x2C, spark, at=emitter)
     forgotten = out.object("StarMiner.HighScore", 0x30)
     out.root(forgotten, _HANDLE, _WEAK)
-    # An object that the dump does not have, and a type that nobody declares.
+    # An object missing from the dump, and an undeclared type.
     lost = out.reserve()
     undeclared = len(out.types) + 0x20
-    odd = out.reserve()
-    out.lines.append(f"o {odd:x} {undeclared:x} 18 {lost:x}")
-    out.root(odd, _HANDLE)
+    untyped = out.reserve()
+    out.lines.append(f"o {untyped:x} {undeclared:x} 18 {lost:x}")
+    out.root(untyped, _HANDLE)
 
 
 def _script_domain(out: _LineWriter) -> None:

@@ -1,8 +1,8 @@
-"""The pieces of a gclog, scanned side by side on all cores, put in order.
+"""Scans the pieces of a gclog in parallel, and returns them in order.
 
-What a record means depends on the domain it stands in, which a piece cannot know
-before those in front of it are scanned. Domains are few: a piece is scanned as if
-none opened or closed in what is still being scanned, and again where one did.
+A record belongs to the open domain, which is known only when all earlier pieces are
+scanned. Domains are few: a piece is scanned as if none opened or closed in the pieces
+still being scanned, and scanned again if one did.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class GclogPiece:
 
 @dataclass(slots=True)
 class _Scan:
-    """One piece scanned by itself: its lines count from 0.
+    """One piece scanned on its own: its lines count from 0.
 
     Attributes:
         piece: Its columns.
         types, events: As in `GclogScanner`.
-        before: (section, state) that it was scanned under.
-        state: int64 (5,): lines, section, state, null references, offset; behind it.
+        before: (section, state) assumed at its begin.
+        state: int64 (5,): lines, section, state, null references, offset, after it.
         book: As in `GclogScanner`.
     """
 
@@ -78,12 +78,12 @@ class _Scan:
 
 
 class GclogScanner:
-    """Scans a gclog piece by piece and keeps what outlives a piece.
+    """Scans a gclog piece by piece, and collects its types and events.
 
     Attributes:
         types: (id, section, name as bytes, line) of each ``t`` record.
         events: (kind, section, rest of the line as bytes, line) of each ``a`` and
-            ``c`` record, and of each record that stands outside any domain first.
+            ``c`` record, and of the first record of each run outside any domain.
         book: int64 (kinds, 3): count, first line and first byte offset of each of
             `KINDS`; the offset counts decompressed bytes, without a byte order mark.
     """
@@ -119,7 +119,7 @@ class GclogScanner:
     def scan(self, texts: Iterable[bytes]) -> Iterator[GclogPiece]:
         """Scan ``texts``, each ending at a line end or at the end of the file.
 
-        No more of them are held at a time than there are cores, and one.
+        At most one more than there are cores are in memory at a time.
         """
         workers = thread_count()
         running: deque[tuple[bytes, int, Future[_Scan]]] = deque()
@@ -131,7 +131,7 @@ class GclogScanner:
                     (text, offset, pool.submit(self._scan, text, offset, before))
                 )
                 offset += len(text)
-                # Of the first piece all others want to know the domain.
+                # All others depend on the domain that the first piece opens.
                 while len(running) > (workers if self.offset else 0):
                     yield self._take(*running.popleft())
             while running:
@@ -141,7 +141,7 @@ class GclogScanner:
         return int(self._state[SECTION]), int(self._state[STATE])
 
     def _scan(self, text: bytes, offset: int, before: tuple[int, int]) -> _Scan:
-        """Scan one piece on a thread of its own."""
+        """Scan one piece, on a worker thread."""
         buffers = self._buffers(len(text))
         state = np.array([0, *before, 0, offset], np.int64)
         book = np.zeros((len(KINDS), 3), np.int64)
@@ -176,7 +176,7 @@ class GclogScanner:
         )
 
     def _buffers(self, size_bytes: int) -> GclogBuffers:
-        """This thread's buffers: pages that are touched once are reused."""
+        """Buffers of this thread, reused so that their pages are mapped only once."""
         if size_bytes > _REUSED_BUFFER_BYTES:
             return buffers_for(size_bytes)
         reused: GclogBuffers | None = getattr(self._own, "buffers", None)
@@ -185,7 +185,7 @@ class GclogScanner:
         return reused
 
     def _take(self, text: bytes, offset: int, future: Future[_Scan]) -> GclogPiece:
-        """Put the next piece behind those before it."""
+        """The next piece, its lines numbered from the start of the file."""
         found = future.result()
         if found.before != self._before():
             found = self._scan(text, offset, self._before())

@@ -38,13 +38,13 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     def lines() -> Iterator[bytes]:
         nonlocal rest
         for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
-            whole = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
-            yield text[:whole]
-            rest = text[whole:]
+            complete = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+            yield text[:complete]
+            rest = text[complete:]
 
     pieces = list(scanner.scan(lines()))
-    # The last line may have no end. Where its domain is not closed either, the file
-    # was cut, and half a number is worse than none.
+    # The last line may lack its end. If its domain is not closed either, the file is
+    # truncated, and the last number may be cut.
     if rest and scanner.is_open and not _CLOSE.match(rest):
         counter.add("truncated_line", 1, scanner.line + 1, scanner.offset)
     elif rest:
@@ -60,11 +60,11 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
 
 def _readings(text: str) -> list[tuple[str, int | None]]:
-    """How the rest of an ``a`` or ``c`` record can be read: (name, clock)."""
-    whole = (text.strip(" \t"), None)
+    """Possible readings of the rest of an ``a`` or ``c`` record: (name, clock)."""
+    all_of_it = (text.strip(" \t"), None)
     if match := _CLOCK.fullmatch(text):
-        return [(match[1].strip(" \t"), int(match[2], 16)), whole]
-    return [whole]
+        return [(match[1].strip(" \t"), int(match[2], 16)), all_of_it]
+    return [all_of_it]
 
 
 def _domains(
@@ -72,8 +72,8 @@ def _domains(
 ) -> tuple[Domain, ...]:
     """The domains in the order of their sections.
 
-    A name may end in something that looks like a clock (``my face``): of all
-    readings the one is taken under which the names in ``a`` and ``c`` agree.
+    A name may end in something that looks like a clock (``my face``): the reading
+    under which the names in ``a`` and ``c`` agree counts.
     """
     if not events:
         return (Domain("", complete=False),)

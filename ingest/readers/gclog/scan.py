@@ -187,7 +187,7 @@ def _references(
     stored: int,
     book: Longs,
 ) -> tuple[int, int]:
-    """Read the references of an ``o`` record: (how many are stored, where it ends)."""
+    """Parse the references of an ``o`` record: (how many are stored, its end)."""
     while True:
         target, outcome, position = _hex(data, position, end)
         if outcome == _ENDED:
@@ -205,7 +205,7 @@ def _references(
 def _checked_size(
     number: Number, size: Number, line: int, start: int, book: Longs
 ) -> Number:
-    """The size of an object, or 0 if it cannot be; counts odd ids and sizes."""
+    """The size of an object, or 0 if it is impossible; notes bad ids and sizes."""
     if number == 0:
         note(book, ZERO_OBJECT_ID, line, start)
     if size > np.uint64(MAX_SIZE_BYTES):
@@ -228,7 +228,7 @@ def _root(
     book: Longs,
     used: Longs,
 ) -> int:
-    """Read an ``r`` record behind its first number; returns where it ends."""
+    """Parse an ``r`` record after its first number; returns where it ends."""
     kind, outcome, position = _hex(data, position, end)
     flags = np.uint64(0)
     if outcome == _GOOD:
@@ -279,7 +279,7 @@ def _type(
     types: Longs,
     used: Longs,
 ) -> int:
-    """Read a ``t`` record behind its number; the name is the rest of the line."""
+    """Parse a ``t`` record after its number; the name is the rest of the line."""
     while position < end and CLASS[data[position]] == BLANK:
         position += 1
     row = used[TYPES]
@@ -306,7 +306,7 @@ def _domain(
     book: Longs,
     used: Longs,
 ) -> int:
-    """Read an ``a`` or a ``c`` record behind its letter."""
+    """Parse an ``a`` or a ``c`` record after its letter."""
     if opens:
         if state[STATE] == INSIDE:
             note(book, UNCLOSED_DOMAIN, line, start)
@@ -339,7 +339,7 @@ def _imply_domain(
 def scan(
     data: Bytes, state: Longs, buffers: GclogBuffers, book: Longs, used: Longs
 ) -> None:
-    """Scan whole lines.
+    """Scan complete lines.
 
     Args:
         data: uint8 (B,), ends at a line end or at the end of the file.

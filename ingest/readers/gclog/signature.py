@@ -1,4 +1,4 @@
-"""How a gclog begins."""
+"""Recognizes gclogs by their first bytes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def sniff(head: bytes) -> bool:
     if len(lines) > 1:
         lines.pop()  # perhaps cut
     good = sum(_RECORD.fullmatch(line) is not None for line in lines)
-    whole = _RECORD.fullmatch(lines[0]) is not None
-    if len(lines) == 1 and not whole and len(lines[0]) >= 16384:
+    first = _RECORD.fullmatch(lines[0]) is not None
+    if len(lines) == 1 and not first and len(lines[0]) >= 16384:
         # An object with a long list of references, cut in the middle.
         return _RECORD.match(lines[0]) is not None
-    return whole and 2 * good > len(lines)
+    return first and 2 * good > len(lines)

@@ -42,7 +42,7 @@ _LARGEST_ID = (1 << 64) - 1
 
 _CONTROL = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
 _BLANKED = bytes.maketrans(_CONTROL, b"?" * len(_CONTROL))
-"""Characters that no XML may have; names made by obfuscators do."""
+"""Characters that XML forbids; names made by obfuscators have them."""
 
 _ROOT_KINDS = {
     "stack": RootKind.LOCAL,
@@ -58,7 +58,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     Memory while reading: at most 50 bytes an object and 13 a reference.
 
     Raises:
-        MalformedDump: it is no XML, or declares entities.
+        MalformedDump: it is not XML, or declares a document type.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     elements = _Elements(counter)
@@ -71,7 +71,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
 
 def _pieces(chunks: Iterable[bytes], counter: IrregularityCounter) -> Iterator[bytes]:
-    """The same text, cut behind tags, as UTF-8 and without what no XML may have.
+    """The same text as UTF-8, cut after tags, without characters that XML forbids.
 
     Raises:
         MalformedDump: a tag is longer than `LONGEST_TAG_BYTES`.
@@ -111,14 +111,14 @@ def _parse(
     """Feed XML to ``elements``; a document that ends too early is counted.
 
     Raises:
-        MalformedDump: it is no XML, or declares entities.
+        MalformedDump: it is not XML, or declares a document type.
     """
     try:
         for piece in pieces:
             elements.take(piece)
     except expat.ExpatError as error:
         raise MalformedDump(
-            f"it is no XML ({expat.ErrorString(error.code)}); write the file again",
+            f"it is not XML ({expat.ErrorString(error.code)}); write the file again",
             path=counter.name,
             line=error.lineno,
             offset=elements.offset,
@@ -130,7 +130,7 @@ def _parse(
 
 
 class _Single:
-    """Objects that the parser has found, one by one; see `ObjectColumns`."""
+    """Objects found by the XML parser, one by one; see `ObjectColumns`."""
 
     def __init__(self) -> None:
         self.address, self.type_id = array("Q"), array("Q")
@@ -151,11 +151,11 @@ class _Single:
 
 
 class _Elements:
-    """What the elements of a document say.
+    """Collects the elements of a document.
 
-    Objects in the spelling of the writers are taken out of the text, and the parser
-    gets as many line ends in their place. Where comments and the like are, which
-    could hold objects that are none, it gets all.
+    Objects spelled as the writers do are scanned and removed from the text; the XML
+    parser gets as many line ends in their place. From the first comment or the like
+    on, which may contain text that looks like an object, the parser gets everything.
     """
 
     def __init__(self, counter: IrregularityCounter) -> None:
@@ -165,7 +165,7 @@ class _Elements:
         self._parser.StartDoctypeDeclHandler = self._refuse
         self._is_plain = True
         self._line_ends = 0
-        self._taken_out = 0
+        self._removed_bytes = 0
         self._buffers, self._buffer_bytes = buffers_for(0), 0
         self._counter = counter
         self._types: dict[int, str] = {}
@@ -190,19 +190,19 @@ class _Elements:
 
     @property
     def line(self) -> int:
-        """The line that is being read."""
+        """The line being parsed."""
         return int(self._parser.CurrentLineNumber)
 
     @property
     def offset(self) -> int:
-        """The byte that is being read, or that is wrong."""
-        return int(self._parser.CurrentByteIndex) + self._taken_out
+        """The byte being parsed, or at fault."""
+        return int(self._parser.CurrentByteIndex) + self._removed_bytes
 
     def take(self, piece: bytes) -> None:
-        """Read a piece of the document.
+        """Parse a piece of the document.
 
         Raises:
-            ExpatError: it is no XML.
+            ExpatError: it is not XML.
             MalformedDump: it declares a document type.
         """
         if not self._is_plain or b"<!" in piece or b"<?" in piece:
@@ -218,80 +218,84 @@ class _Elements:
         at = 0
         while at < len(piece):
             skim(data, at, buffers, used)
-            begin, end, n, e, nulls, line_ends = used.tolist()
+            begin, end, objects, references, nulls, line_ends = used.tolist()
             self._parser.Parse(piece[at:begin], False)
             self._line_ends += piece.count(b"\n", at, begin)
             at = begin
-            if n:
-                self._put(buffers, n, e, nulls)
+            if objects:
+                self._put(buffers, objects, references, nulls)
                 self._parser.Parse(b"\n" * line_ends, False)
                 self._line_ends += line_ends
-                self._taken_out += end - begin - line_ends
+                self._removed_bytes += end - begin - line_ends
                 at = end
 
-    def _put(self, buffers: ElementBuffers, n: int, e: int, nulls: int) -> None:
+    def _put(
+        self, buffers: ElementBuffers, objects: int, references: int, nulls: int
+    ) -> None:
         self._flush()
-        line = (buffers.line[:n] + self._line_ends + 1) % 2**32
+        line = (buffers.line[:objects] + self._line_ends + 1) % 2**32
         self._pieces.append(
             ObjectColumns(
-                id=buffers.address[:n].copy(),
-                type_id=buffers.type_id[:n].copy(),
-                size_bytes=buffers.size_bytes[:n].copy(),
-                ref_count=np.diff(buffers.first[:n], append=e).astype(np.int32),
-                ref_id=[buffers.target[:e].copy()],
+                id=buffers.address[:objects].copy(),
+                type_id=buffers.type_id[:objects].copy(),
+                size_bytes=buffers.size_bytes[:objects].copy(),
+                ref_count=np.diff(buffers.first[:objects], append=references).astype(
+                    np.int32
+                ),
+                ref_id=[buffers.target[:references].copy()],
                 line=line.astype(np.uint32),
             )
         )
-        self._target_count += e
+        self._target_count += references
         self._null_count += nulls
         self._is_object = False
 
     def _flush(self) -> None:
-        """Make a piece of the objects that the parser has found."""
+        """Make a piece of the objects found by the XML parser."""
         if self._single.size:
             self._pieces.append(self._single.columns())
             self._single = _Single()
 
     def finish(self) -> None:
-        """Read the end of the document.
+        """Parse the end of the document.
 
         Raises:
             ExpatError: it ends too early.
         """
         self._parser.Parse(b"", True)
 
-    def _odd(self, kind: str) -> None:
+    def _count(self, kind: str) -> None:
         self._counter.add(kind, 1, self.line, self.offset)
 
     def _refuse(self, *_: object) -> None:
         raise MalformedDump(
-            "it declares a document type, which such files do not; write it again",
+            "it declares a document type, which SOS never writes; write it again",
             path=self._counter.name,
             line=self.line,
             offset=self.offset,
         )
 
-    def _begin(self, name: str, told: dict[str, str]) -> None:
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
         if name == "member":
-            self._member(told)
+            self._member(attributes)
         elif handle := self._others.get(name):
             try:
-                handle(told)
+                handle(attributes)
             except (KeyError, ValueError, OverflowError):
-                self._odd("malformed_element")
+                self._count("malformed_element")
         elif name not in _PARTS:
-            self._odd("unknown_element")
+            self._count("unknown_element")
 
     def _end(self, name: str) -> None:
         if name == "object":
             self._is_object = False
 
-    def _member(self, told: dict[str, str]) -> None:
+    def _member(self, attributes: dict[str, str]) -> None:
         if not self._is_object:
-            self._odd("member_outside_object")
+            self._count("member_outside_object")
             return
         try:
-            target = int(told["address"], 16)
+            target = int(attributes["address"], 16)
             if target:
                 self._single.target.append(target)
                 self._target_count += 1
@@ -299,23 +303,23 @@ class _Elements:
                 self._null_count += 1
                 return
         except (KeyError, ValueError, OverflowError):
-            self._odd("malformed_reference")
+            self._count("malformed_reference")
             return
-        if told.get("dependentHandle", "0") != "0":
+        if attributes.get("dependentHandle", "0") != "0":
             self._dependent.append(self._target_count - 1)
 
-    def _object(self, told: dict[str, str]) -> None:
+    def _object(self, attributes: dict[str, str]) -> None:
         self._is_object = False
-        address, type_id = int(told["address"], 16), int(told["typeid"])
-        size = int(told["size"])
+        address, type_id = int(attributes["address"], 16), int(attributes["typeid"])
+        size = int(attributes["size"])
         if not (0 <= address <= _LARGEST_ID and 0 <= type_id <= _LARGEST_ID):
             raise ValueError(address, type_id)
         if not 0 <= size <= MAX_SIZE_BYTES:
-            self._odd("size_out_of_range")
-            # SOS of old writes sizes as if they had 32 bits and a sign.
+            self._count("size_out_of_range")
+            # Old versions of SOS write sizes as signed 32-bit numbers.
             size = size + (1 << 32) if -(1 << 31) <= size < 0 else 0
         if not address:
-            self._odd("zero_object_id")
+            self._count("zero_object_id")
         if len(self._single.size) >= _PIECE_ROWS:
             self._flush()
         single = self._single
@@ -326,26 +330,26 @@ class _Elements:
         single.first.append(len(single.target))
         self._is_object = True
 
-    def _type(self, told: dict[str, str]) -> None:
-        ident = int(told["id"])
+    def _type(self, attributes: dict[str, str]) -> None:
+        ident = int(attributes["id"])
         if not 0 <= ident <= _LARGEST_ID:
             raise ValueError(ident)
-        name = told["name"] or f"<unnamed {ident}>"
+        name = attributes["name"] or f"<unnamed {ident}>"
         if self._types.setdefault(ident, name) != name:
-            self._odd("conflicting_type")
+            self._count("conflicting_type")
 
-    def _root(self, told: dict[str, str]) -> None:
-        address = int(told["address"], 16)
+    def _root(self, attributes: dict[str, str]) -> None:
+        address = int(attributes["address"], 16)
         if not 0 <= address <= _LARGEST_ID:
             raise ValueError(address)
-        kind = _ROOT_KINDS.get(told["kind"])
+        kind = _ROOT_KINDS.get(attributes["kind"])
         if kind is None:
-            self._odd("unknown_root_kind")
+            self._count("unknown_root_kind")
         if address:
             self._roots.append((address, kind or RootKind.OTHER, self.line % 2**32))
 
     def graph(self) -> HeapGraph:
-        """Make the graph, once all is read."""
+        """The graph, once the document is parsed."""
         self._flush()
         names = self._describe_dependents()
         many = len(self._roots)

@@ -1,7 +1,7 @@
-"""The compiled scanner of what XML of SOS has most of: objects with their members.
+"""The compiled scanner of objects and their members in the XML of SOS.
 
-It takes whole elements in the spelling of the writers, one behind the other, and
-stops before whatever is different in any way: that is for a real parser.
+It scans consecutive elements that are spelled as the writers do, and stops before
+anything else, which is left to an XML parser.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _SHORTEST_OBJECT_BYTES, _SHORTEST_MEMBER_BYTES = 42, 22
 
 
 class ElementBuffers(NamedTuple):
-    """Where objects go; see `ingest.readers.shared.resolver.Objects`.
+    """Where a scan writes its columns; see `ObjectColumns`.
 
     Attributes:
         address, type_id: uint64 (rows,).
         size_bytes: int64 (rows,).
-        first: int64 (rows,). How many references are before its own.
+        first: int64 (rows,). Row of the first reference.
         line: int64 (rows,). Line ends before it.
         target: uint64.
     """
@@ -63,116 +63,122 @@ def buffers_for(size_bytes: int) -> ElementBuffers:
 
 
 @kernel
-def _after(data: Bytes, p: int, text: Bytes) -> int:
-    """Behind ``text``, which stands at ``p``; -1 if it does not."""
-    if p < 0 or p + len(text) > len(data):
+def _after(data: Bytes, position: int, text: Bytes) -> int:
+    """Where ``text``, expected at ``position``, ends; -1 if it is not there."""
+    if position < 0 or position + len(text) > len(data):
         return -1
     for i in range(len(text)):
-        if data[p + i] != text[i]:
+        if data[position + i] != text[i]:
             return -1
-    return p + len(text)
+    return position + len(text)
 
 
 @kernel
-def _space(data: Bytes, p: int) -> int:
-    """Behind blanks and line ends, of which there may be none."""
-    while 0 <= p < len(data) and (CLASS[data[p]] == BLANK or CLASS[data[p]] == END):
-        p += 1
-    return p
+def _space(data: Bytes, position: int) -> int:
+    """Where blanks and line ends, if any, end."""
+    while 0 <= position < len(data) and (
+        CLASS[data[position]] == BLANK or CLASS[data[position]] == END
+    ):
+        position += 1
+    return position
 
 
 @kernel
-def _some_space(data: Bytes, p: int) -> int:
-    """Behind blanks and line ends, of which there must be some; else -1."""
-    after = _space(data, p)
-    return after if after > p else -1
+def _some_space(data: Bytes, position: int) -> int:
+    """Where blanks and line ends end; -1 if there are none."""
+    after = _space(data, position)
+    return after if after > position else -1
 
 
 @kernel
-def _number(data: Bytes, p: int, base: int) -> tuple[Number, int]:
-    """A number, and behind the quote that ends it; -1 if it is none, or too large."""
+def _number(data: Bytes, position: int, base: int) -> tuple[Number, int]:
+    """A number, and where its closing quote ends; -1 if it is none or too large."""
     value = np.uint64(0)
-    if p < 0:
+    if position < 0:
         return value, -1
-    first = p
-    while p < len(data) and CLASS[data[p]] < base:
-        value = value * np.uint64(base) + np.uint64(CLASS[data[p]])
-        p += 1
-    if p == first or p - first > (16 if base == 16 else 18):
+    first = position
+    while position < len(data) and CLASS[data[position]] < base:
+        value = value * np.uint64(base) + np.uint64(CLASS[data[position]])
+        position += 1
+    if position == first or position - first > (16 if base == 16 else 18):
         return value, -1
-    return value, _after(data, p, _QUOTE)
+    return value, _after(data, position, _QUOTE)
 
 
 @kernel
-def _address(data: Bytes, p: int) -> tuple[Number, int]:
-    """An address as an attribute, and behind it; -1 if it is none."""
-    return _number(data, _after(data, _some_space(data, p), _ADDRESS), 16)
+def _address(data: Bytes, position: int) -> tuple[Number, int]:
+    """An address attribute, and where it ends; -1 if there is none."""
+    return _number(data, _after(data, _some_space(data, position), _ADDRESS), 16)
 
 
 @kernel
 def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
-    """Take objects that follow one another, from the first that can be taken on.
+    """Scan the first run of consecutive objects.
 
     Args:
-        data: uint8 (B,). Well-formed as far as it goes.
-        start: Where to begin to look for them.
-        buffers: Where to.
-        used: int64 (6,). Filled with where they begin and end, how many objects and
-            references there are, references to nothing, and line ends in them.
+        data: uint8 (B,). Well-formed XML that may end early.
+        start: Where to begin to look for objects.
+        buffers: Filled.
+        used: int64 (6,). Filled with where the run begins and ends, and its objects,
+            references, null references and line ends.
     """
-    n = e = nulls = lines = 0
+    objects = references = nulls = lines = 0
     begin = start
-    while n == 0:
+    while objects == 0:
         while begin < len(data) and _after(data, begin, _OBJECT) < 0:
             begin += 1
         if begin >= len(data):
             break
         end = begin
         while True:
-            p = _space(data, end)
-            at = p
-            address, p = _address(data, _after(data, p, _OBJECT))
-            kind, p = _number(data, _after(data, _some_space(data, p), _TYPE), 10)
-            size, p = _number(data, _after(data, _some_space(data, p), _SIZE), 10)
-            p = _space(data, p)
-            if p < 0 or address == 0 or size > np.uint64(MAX_SIZE_BYTES):
+            position = _space(data, end)
+            at = position
+            address, position = _address(data, _after(data, position, _OBJECT))
+            kind, position = _number(
+                data, _after(data, _some_space(data, position), _TYPE), 10
+            )
+            size, position = _number(
+                data, _after(data, _some_space(data, position), _SIZE), 10
+            )
+            position = _space(data, position)
+            if position < 0 or address == 0 or size > np.uint64(MAX_SIZE_BYTES):
                 break
-            before, void = e, nulls
-            empty = _after(data, p, _CLOSE_EMPTY)
-            p = empty if empty >= 0 else _after(data, p, _CLOSE)
-            while p >= 0 and empty < 0:
-                p = _space(data, p)
-                closed = _after(data, p, _OBJECT_END)
+            first, nulls_before = references, nulls
+            empty = _after(data, position, _CLOSE_EMPTY)
+            position = empty if empty >= 0 else _after(data, position, _CLOSE)
+            while position >= 0 and empty < 0:
+                position = _space(data, position)
+                closed = _after(data, position, _OBJECT_END)
                 if closed >= 0:
-                    p = closed
+                    position = closed
                     break
-                target, p = _address(data, _after(data, p, _MEMBER))
-                p = _after(data, _space(data, p), _CLOSE_EMPTY)
-                if p >= 0 and target:
-                    buffers.target[e] = target
-                    e += 1
-                elif p >= 0:
+                target, position = _address(data, _after(data, position, _MEMBER))
+                position = _after(data, _space(data, position), _CLOSE_EMPTY)
+                if position >= 0 and target:
+                    buffers.target[references] = target
+                    references += 1
+                elif position >= 0:
                     nulls += 1
-            if p < 0:
-                e, nulls = before, void
+            if position < 0:
+                references, nulls = first, nulls_before
                 break
             for i in range(end, at):
                 lines += data[i] == 0x0A
-            buffers.address[n] = address
-            buffers.type_id[n] = kind
-            buffers.size_bytes[n] = np.int64(size)
-            buffers.first[n] = before
-            buffers.line[n] = lines
-            n += 1
-            for i in range(at, p):
+            buffers.address[objects] = address
+            buffers.type_id[objects] = kind
+            buffers.size_bytes[objects] = np.int64(size)
+            buffers.first[objects] = first
+            buffers.line[objects] = lines
+            objects += 1
+            for i in range(at, position):
                 lines += data[i] == 0x0A
-            end = p
-        if n == 0:
+            end = position
+        if objects == 0:
             begin += 1
         else:
             used[1] = end
     used[0] = begin
-    used[2] = n
-    used[3] = e
+    used[2] = objects
+    used[3] = references
     used[4] = nulls
     used[5] = lines

@@ -1,4 +1,4 @@
-"""How the XML of ``!traverseheap`` begins."""
+"""Recognizes the XML of ``!traverseheap`` by its first bytes."""
 
 from __future__ import annotations
 

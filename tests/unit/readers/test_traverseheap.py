@@ -158,10 +158,10 @@ def test_irregularities_are_counted_and_strict_refuses(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (small() + "<more/>", "it is no XML .junk after document element."),
-        (small("<a></b>"), "it is no XML .mismatched tag."),
-        (small("&lol;"), "it is no XML .undefined entity."),
-        (small('<type id="2" id="3"/>'), "it is no XML .duplicate attribute."),
+        (small() + "<more/>", "it is not XML .junk after document element."),
+        (small("<a></b>"), "it is not XML .mismatched tag."),
+        (small("&lol;"), "it is not XML .undefined entity."),
+        (small('<type id="2" id="3"/>'), "it is not XML .duplicate attribute."),
         (small("<" + "a" * (2 << 20)), "a tag of more than 1 MiB"),
         ("<gcheap/>", "it has no objects"),
     ],
