@@ -1,16 +1,16 @@
-"""From a Dart snapshot's own ids to one graph: roots, fields, weak references.
+"""From the ids of a Dart snapshot to a graph: roots, fields, weak references.
 
-What keeps alive. A weak reference's target, the elements of a weak array, and what
+Weak references. A weak reference's target, the elements of a weak array, and what
 a finalizer watches are weak. A weak property (an entry of an `Expando`) is an
-ephemeron: its value lives while its key does, so the reference to the value is told
-as one of the key, in a field named `EPHEMERON`; where the snapshot itself does not
-reach the property it holds nothing.
+ephemeron: its value lives while its key does, so the reference to the value is recorded
+as one of the key, in a field named `EPHEMERON`. A property that the snapshot does not
+reach holds nothing.
 
-What is folded, unless all is asked for. The pseudo objects of classes ``Root`` and
+Folding, unless it is turned off. The pseudo objects of classes ``Root`` and
 ``Isolate`` become roots: a static field is a static root of its isolate. An object
 without size and without references (each small integer, ``null``, ``true``, what
-the VM shares between its isolates) is a value, and goes: a reference to ``null`` is
-a reference to nothing, any other is counted as folded.
+the VM shares between its isolates) is a value, and is removed: a reference to
+``null`` is a null reference, any other is counted as folded.
 
 Source: dart-lang/sdk, runtime/vm/object_graph.cc and raw_object.h.
 """
@@ -57,7 +57,7 @@ def assemble(
         MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
             irregular.
     """
-    _mend_small_integers(classes, objects)
+    _sign_small_integers(classes, objects)
     stays = np.ones(objects.count, np.bool_)
     pseudo = np.empty(0, np.int64)
     null_row = -1
@@ -129,11 +129,11 @@ def _moved(
     return replace(external, object_index=new_row[external.object_index])
 
 
-def _mend_small_integers(classes: SnapshotClasses, objects: SnapshotObjects) -> None:
-    """Give small integers their signs; they stand as the machine's words.
+def _sign_small_integers(classes: SnapshotClasses, objects: SnapshotObjects) -> None:
+    """Sign-extend small integers, which are recorded as machine words.
 
-    A machine word has 32 bits where all of them are such as 31 bits with a sign give,
-    and at least one is negative.
+    The machine has 32-bit words if all of them are signed 31-bit numbers, and at least
+    one is negative.
     """
     values = objects.values
     small = np.zeros(len(classes.names), np.bool_)
@@ -155,7 +155,7 @@ def _mend_small_integers(classes: SnapshotClasses, objects: SnapshotObjects) -> 
 def _pseudo_objects(
     classes: SnapshotClasses, objects: SnapshotObjects
 ) -> NDArray[np.int64]:
-    """Rows of the root and of the isolates; none where the first is no root."""
+    """Rows of the root and of the isolates; none unless the first is a root."""
     root, isolate = classes.internal("Root"), classes.internal("Isolate")
     if root < 0 or objects.class_index[0] != root:
         return np.empty(0, np.int64)
@@ -202,10 +202,10 @@ class Ephemerons(NamedTuple):
 def _ephemerons(
     classes: SnapshotClasses, objects: SnapshotObjects, stays: NDArray[np.bool_]
 ) -> Ephemerons:
-    """The ephemerons that hold their values for a key.
+    """The ephemerons whose values become references of their keys.
 
     An ephemeron that the snapshot does not reach holds nothing; one whose key was
-    folded, and so lives for ever, holds its value itself.
+    folded, and so is never freed, holds its value itself.
     """
     none = np.empty(0, np.int64)
     moved, keys = [none], [none]
@@ -220,8 +220,8 @@ def _ephemerons(
             queue = np.empty(objects.count, np.int32)
             reached(objects.ref_start, objects.ref_id, seen, queue)
         begin, end = objects.ref_start[entries], objects.ref_start[entries + 1]
-        whole = seen[entries] & (begin + max(key, value) < end)
-        begin = begin[whole]
+        complete = seen[entries] & (begin + max(key, value) < end)
+        begin = begin[complete]
         key_row = objects.ref_id[begin + key].astype(np.int64) - 1
         held = (key_row >= 0) & (key_row < objects.count)
         held[held] = stays[key_row[held]]

@@ -1,4 +1,4 @@
-"""A Dart snapshot's classes and objects, as they stand in the file."""
+"""The classes and objects of a Dart snapshot, as recorded in the file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SnapshotClasses:
     def place(self, row: int, name: str) -> int:
         """The place of a field in a class; -1 where it has none.
 
-        The VM writes its own fields with an underscore behind them.
+        The VM writes its own fields with an underscore after the name.
         """
         wanted = {self.field_names.get(text, -1) for text in (name, f"{name}_")} - {-1}
         begin, end = self.first_slot[row], self.first_slot[row + 1]
@@ -83,7 +83,7 @@ class SnapshotClasses:
         return signed
 
     def type_names(self) -> tuple[str, ...]:
-        """Names with the library in front, as ``dart:core::_List``."""
+        """Names after their library, as ``dart:core::_List``."""
         return tuple(
             f"{library}::{name}" if library else name or f"<class {row + 1}>"
             for row, (name, library) in enumerate(
@@ -110,16 +110,16 @@ class SnapshotClasses:
 
 @dataclass(slots=True, eq=False)
 class SnapshotObjects:
-    """The objects of a snapshot as they stand there; a row is an id less 1.
+    """The objects of a snapshot as recorded; a row is an id less 1.
 
     Attributes:
         class_index: int32 (N,). Row of the classes.
         size_bytes: int64 (N,).
-        length: int64 (N,); -1 where an object tells none.
+        length: int64 (N,); -1 where none is recorded.
         ref_start: int64 (N + 1,).
-        ref_id: int32 (E,). Ids; 0 for nothing.
-        values: Small integers still as the machine's words.
-        claimed_count: How many the file says there are.
+        ref_id: int32 (E,). Ids; 0 for null.
+        values: Small integers as machine words.
+        claimed_count: Number of objects according to the file.
         external: Memory outside the heap, if any.
         identity_hash: int64 (N,), if the file has them.
     """

@@ -1,4 +1,4 @@
-"""Kernels over a Dart snapshot's references: what each is, and which stay."""
+"""Kernels over the references of a Dart snapshot: fields, kinds, reachability."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def describe(
     field: Ints,
     kind: Bytes,
 ) -> None:
-    """Tell each reference's field and kind from its place in its object.
+    """Find each reference's field and kind by its place in its object.
 
     Args:
         class_index: int32 (N,).

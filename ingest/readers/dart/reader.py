@@ -57,9 +57,9 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     feed.uleb()  # flags, none known
     isolate = feed.text(_LONGEST_NAME_BYTES)
     for _ in ("shallow size", "capacity", "external size"):
-        feed.uleb()  # whole pages, which the objects do not add up to
+        feed.uleb()  # counted in pages: not the sum of the objects
     classes = _classes(feed)
-    feed.uleb()  # references, which the objects tell each for itself
+    feed.uleb()  # number of references, which each object records too
     claimed = feed.uleb()
     objects = _objects(feed, classes, claimed, counter)
     objects.external, objects.identity_hash = _tail(feed, objects, counter)
@@ -78,7 +78,7 @@ def _classes(feed: Feed) -> SnapshotClasses:
     """The table of classes.
 
     Raises:
-        MalformedDump, TruncatedDump: it is not whole; nothing can be read then.
+        MalformedDump, TruncatedDump: it is incomplete; then nothing can be read.
     """
     count = feed.uleb()
     if count > _MOST_CLASSES:
@@ -106,7 +106,7 @@ def _classes(feed: Feed) -> SnapshotClasses:
 
 @dataclass(slots=True)
 class _Piece:
-    """What one scan has found, copied out of its buffers."""
+    """The columns of one scan, copied out of its buffers."""
 
     class_index: NDArray[np.int32]
     size_bytes: NDArray[np.int64]
@@ -238,7 +238,7 @@ def _external(feed: Feed, objects: int) -> ExternalMemory | None:
 
     Raises:
         MalformedDump: it contradicts the objects.
-        TruncatedDump: it is not whole.
+        TruncatedDump: it is incomplete.
     """
     found: dict[int, list[int]] = {}
     names: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The roots of a Dart snapshot: what its pseudo objects refer to."""
+"""The roots of a Dart snapshot: the references of its pseudo objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SnapshotRoots:
-    """The roots, as the snapshot's pseudo objects tell them."""
+    """The roots recorded by the pseudo objects of a snapshot."""
 
     def __init__(
         self, classes: SnapshotClasses, objects: SnapshotObjects, isolate: str
@@ -107,9 +107,9 @@ class SnapshotRoots:
     def _statics(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """int32, twice: field and type of each static's place in an isolate.
 
-        The class ``Isolate`` has the fields' names. Which class has the field, the
-        VM's own ``Field`` objects tell: those with that name whose id is the place.
-        A variable of no class gets its library in front of its name.
+        The class ``Isolate`` has the fields' names. The class that declares a field is
+        recorded by the VM's ``Field`` object with that name whose id is the place. A
+        top-level variable gets its library as a prefix.
         """
         classes = self._classes
         isolate = classes.internal("Isolate")
@@ -138,14 +138,14 @@ class SnapshotRoots:
             name, library = self._class_named(found.pop())
             if (name, library) in by_name:
                 types[place] = by_name[(name, library)]
-            elif library:  # a variable of no class
+            elif library:  # a top-level variable
                 text = f"{library}::{names[fields[place]]}"
                 known_names = classes.field_names
                 fields[place] = known_names.setdefault(text, len(known_names))
         return fields, types
 
     def _static_fields(self) -> Iterator[tuple[str | None, int, int]]:
-        """Name, id and owner's row of the VM's objects for fields."""
+        """Name, id and owner's row of the VM's field objects."""
         classes, objects = self._classes, self._objects
         kind = classes.internal("Field")
         if kind < 0:
@@ -161,7 +161,7 @@ class SnapshotRoots:
                 yield name, int(text), objects.referred(row, owner)
 
     def _class_named(self, row: int) -> tuple[str, str]:
-        """Name and library of the class that a VM's object for a class stands for."""
+        """Name and library of the class that a VM class object represents."""
         classes, objects = self._classes, self._objects
 
         def follow(row: int, name: str) -> int:

@@ -1,7 +1,7 @@
-"""The compiled scanner of a Dart heap snapshot's objects: bytes in, columns out.
+"""The compiled scanner of the objects of a Dart heap snapshot: bytes to columns.
 
-One call reads the whole records of a window; what a record means is settled in
-`ingest.readers.dart.assembly` once all are read.
+One call parses the complete records of a window; `ingest.readers.dart.assembly`
+resolves them once all are read.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 FAULTS = (
     "",
     "a number is longer than 64 bits",
-    "an object's class is none of the file's",
+    "an object has an unknown class",
     "an object is larger than any memory",
     "an object's data are of an unknown kind",
-    "a reference leads to none of the file's objects",
+    "a reference is to an unknown object",
     "an object has more references than any memory holds",
-    "a text or name is longer than the VM writes any",
+    "a text or name is longer than any that the VM writes",
 )
 _LONG, _CLASS, _SIZE, _TAG, _TARGET, _COUNT, _TEXT = range(1, len(FAULTS))
 
 _MAX_COUNT = (1 << 31) - 2
 _LEAST_RECORD_BYTES = 4
-_KEPT_UNITS = 128
-"""Of a longer string; the VM cuts there itself."""
-_KEPT_NAME_BYTES = 512
+_STORED_UNITS = 128
+"""The most units stored of a string; the VM cuts strings there too."""
+_STORED_NAME_BYTES = 512
 _LONGEST_TEXT = 1 << 20
 
 (NO_DATA, NULL, BOOL, INT, DOUBLE, LATIN1, UTF16, LENGTH, NAME) = range(9)
@@ -56,8 +56,8 @@ class RecordBuffers(NamedTuple):
         class_index: int32. Class id of the file, less 1.
         size_bytes: int64.
         ref_count: int32.
-        length: int64; -1 where an object tells none.
-        ref_id: int32. Object ids of the file, 0 for nothing.
+        length: int64; -1 where none is recorded.
+        ref_id: int32. Object ids of the file, 0 for null.
         value_object: int32. Rows of this scan.
         value_kind: uint8. `ValueKind` values.
         value_end: int64. Where each value ends in ``content``.
@@ -76,7 +76,7 @@ class RecordBuffers(NamedTuple):
 
 
 def buffers_for(size: int) -> RecordBuffers:
-    """RecordBuffers for all that ``size`` bytes can hold."""
+    """Buffers for any window of ``size`` bytes."""
     rows = size // _LEAST_RECORD_BYTES + 1
     return RecordBuffers(
         np.empty(rows, np.int32),
@@ -87,14 +87,14 @@ def buffers_for(size: int) -> RecordBuffers:
         np.empty(rows, np.int32),
         np.empty(rows, np.uint8),
         np.empty(rows, np.int64),
-        # A number of one byte is kept in eight; its record has five.
+        # A number of one byte is stored in eight; its record has five.
         np.empty(2 * size + 8, np.uint8),
     )
 
 
 @kernel
 def _sleb(data: Bytes, p: int, end: int) -> tuple[Number, int]:
-    """The same for a signed number, as the bits of an unsigned one."""
+    """Like `uleb` for a signed number, as the bits of an unsigned one."""
     value = np.uint64(0)
     shift = np.uint64(0)
     for i in range(LONGEST_ULEB_BYTES):
@@ -111,8 +111,8 @@ def _sleb(data: Bytes, p: int, end: int) -> tuple[Number, int]:
 
 
 @kernel
-def _skip_value(data: Bytes, p: int, end: int, tag: int, kept: Longs) -> int:
-    """Where the text or name at ``p`` ends; ``kept`` gets length, begin, end of it."""
+def _skip_value(data: Bytes, p: int, end: int, tag: int, span: Longs) -> int:
+    """Where the text or name at ``p`` ends; fills ``span``: length, begin, end."""
     length, p = uleb(data, p, end)
     if p < 0:
         return p
@@ -126,10 +126,10 @@ def _skip_value(data: Bytes, p: int, end: int, tag: int, kept: Longs) -> int:
         return _TOO_LONG
     if size * unit > np.uint64(end - p):
         return CUT
-    most = np.uint64(_KEPT_NAME_BYTES if tag == NAME else _KEPT_UNITS)
-    kept[0] = np.int64(min(length, np.uint64(MAX_SIZE_BYTES)))
-    kept[1] = p
-    kept[2] = p + np.int64(min(size, most) * unit)
+    most = np.uint64(_STORED_NAME_BYTES if tag == NAME else _STORED_UNITS)
+    span[0] = np.int64(min(length, np.uint64(MAX_SIZE_BYTES)))
+    span[1] = p
+    span[2] = p + np.int64(min(size, most) * unit)
     return p + int(size * unit)
 
 
@@ -164,7 +164,7 @@ def _references(
     ref_id: Ints,
     stored: int,
 ) -> tuple[Number, int, int]:
-    """Read an object's references: (how many, a fault, where they end)."""
+    """Parse an object's references: (how many, a fault, where they end)."""
     count, position = uleb(data, position, end)
     if position < 0:
         return 0, 0, position
@@ -184,14 +184,14 @@ def _references(
 
 @kernel
 def _store_value(
-    data: Bytes, bits: Number, width: int, kept: Longs, content: Bytes, stored: int
+    data: Bytes, bits: Number, width: int, span: Longs, content: Bytes, stored: int
 ) -> int:
     """Store a value of ``width`` bytes, or a text if that is 0; returns its end."""
     for i in range(width):
         content[stored + i] = np.uint8((bits >> np.uint64(8 * i)) & np.uint64(0xFF))
     if width:
         return stored + width
-    for i in range(kept[1], kept[2]):
+    for i in range(span[1], span[2]):
         content[stored] = data[i]
         stored += 1
     return stored
@@ -242,12 +242,12 @@ def scan(
             of `FAULTS`; all zero when called.
 
     Returns:
-        Where the first record starts that is incomplete, or at fault.
+        Where the first incomplete or faulty record starts.
     """
     end = len(data)
     at = position = begin
     objects = references = values = stored = fault = 0
-    kept = np.zeros(3, np.int64)
+    span = np.zeros(3, np.int64)
     while objects < objects_left:
         kind, size, tag, fault, position = _head(data, at, end, len(signed_class))
         if position < 0 or fault:
@@ -262,11 +262,11 @@ def scan(
                 data, position, end, int(tag), signed_class[kind - np.uint64(1)]
             )
         elif tag >= LATIN1:
-            position = _skip_value(data, position, end, int(tag), kept)
+            position = _skip_value(data, position, end, int(tag), span)
             value_kind = _K_NAME
             if tag != NAME:
                 value_kind = _K_LATIN1 if tag == LATIN1 else _K_UTF16
-                length = kept[0]
+                length = span[0]
         if position < 0:
             break
         many, fault, position = _references(
@@ -275,7 +275,7 @@ def scan(
         if position < 0 or fault:
             break
         if value_kind >= 0:
-            stored = _store_value(data, bits, width, kept, buffers.content, stored)
+            stored = _store_value(data, bits, width, span, buffers.content, stored)
             buffers.value_object[values] = objects
             buffers.value_kind[values] = value_kind
             buffers.value_end[values] = stored

@@ -1,4 +1,4 @@
-"""How a Dart heap snapshot begins."""
+"""Recognizes Dart heap snapshots by their first bytes."""
 
 from __future__ import annotations
 

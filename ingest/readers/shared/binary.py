@@ -1,6 +1,6 @@
-"""The bytes of a binary dump from front to back, as many as a record needs.
+"""A cursor over the bytes of a binary dump.
 
-No length is trusted: what a file claims costs nothing until its bytes are there.
+No length is trusted: memory is allocated only for bytes that were read.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def utf16z(data: bytes, begin: int) -> tuple[str, int]:
 
 
 class Feed:
-    """A window on a dump that moves on and grows as it is asked to.
+    """A window on a dump that is moved and grown on demand.
 
     Attributes:
-        data: The bytes at hand.
+        data: The bytes of the window.
         position: The next byte to read, in ``data``.
         name: Of the dump, for messages.
     """
@@ -53,9 +53,9 @@ class Feed:
 
     @classmethod
     def whole(cls, chunks: Iterable[bytes], name: str, begin: int = 0) -> Feed:
-        """A window on all of a dump, in which ``position`` may be set anywhere.
+        """A window on a complete dump, in which ``position`` may be set anywhere.
 
-        Or on all of a part of it, which begins at byte ``begin``.
+        Or on a complete part of it, which begins at byte ``begin``.
         """
         feed = cls((), name)
         data = bytearray()
@@ -66,18 +66,18 @@ class Feed:
 
     @property
     def offset(self) -> int:
-        """Where the next byte stands in the dump."""
+        """Offset of the next byte in the dump."""
         return self._passed + self.position
 
     def grow(self, least: int | None = None) -> bool:
-        """Let go of what was read, and put more behind the rest of the window.
+        """Drop the bytes that were read, and append more to the window.
 
         Args:
-            least: How many bytes; no chunk is waited for once they are there. Without
-                it the window doubles.
+            least: How many bytes; reading stops once they are there. Without it the
+                window doubles.
 
         Returns:
-            Whether there was more.
+            Whether there were any.
         """
         parts = [self.data[self.position :]]
         wanted, got = least or len(parts[0]) + 1, 0
@@ -93,13 +93,12 @@ class Feed:
         """The next ``size`` bytes.
 
         Raises:
-            TruncatedDump: there are not so many.
+            TruncatedDump: the file has fewer.
         """
         while (missing := size - len(self.data) + self.position) > 0:
             if not self.grow(missing):
                 raise TruncatedDump(
-                    f"the file ends where {size:,} bytes more should stand; "
-                    "get it again",
+                    f"the file ends within the next {size:,} bytes; get it again",
                     path=self.name,
                     offset=self._passed + len(self.data),
                 )
@@ -141,7 +140,7 @@ class Feed:
     def keep_only(self, begin: int, count: int) -> NDArray[Any]:
         """uint64 (count,): the numbers at ``begin``; the rest of the window is freed.
 
-        Only of a `whole` dump, no array of which is in use.
+        Only of a `whole` dump, while no array of it is in use.
         """
         import numpy as np
 
@@ -208,7 +207,7 @@ class Feed:
         return self.take(size).decode("utf-8", "replace")
 
     def malformed(self, what: str) -> MalformedDump:
-        """An error about what stands before ``position``, to be raised."""
+        """An error about the bytes before ``position``, to be raised."""
         return MalformedDump(
             f"{what}; get the file again", path=self.name, offset=self.offset
         )

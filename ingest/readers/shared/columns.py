@@ -115,7 +115,7 @@ class RootColumns:
     """R roots as a dump records them; none is null.
 
     Attributes:
-        id: integer (R,). Of the object that each holds.
+        id: integer (R,). The object that each holds.
         kind: uint8 (R,). As in the graph.
         flags: uint8 (R,). As in the graph.
         type: int32 (R,), as in the graph; ``None`` where none is recorded.

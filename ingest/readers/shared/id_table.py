@@ -1,4 +1,4 @@
-"""Row numbers of a dump's own ids: sparse ids (addresses), or dense ones.
+"""Row numbers of the ids of a dump: sparse ids (addresses), or dense ones.
 
 Collectors that walk the heap write ascending addresses. Those are found through
 their high bits, in which neighbours stay neighbours; all others are hashed.
@@ -28,7 +28,7 @@ ABSENT, NULL, FOLDED = -1, -2, -3
 """In place of a row: no object has the id, it is null, its object is left out."""
 
 _SCANNED_ROWS = 8
-"""Buckets of at most so many rows are scanned from front to back."""
+"""Buckets of at most so many rows are scanned linearly."""
 
 
 @kernel
@@ -242,7 +242,7 @@ class RowNumbers:
     Attributes:
         new_row: int32 (N,). The row of each object in the graph, negative for none.
         object_count: Objects that stay.
-        placeholder_count: Placeholders, whose rows are behind all objects.
+        placeholder_count: Placeholders, whose rows are after all objects.
     """
 
     ascends = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _NO_FAULTS = frozenset({"other_heap_dump"})
-"""Kinds worth a warning that are no fault of the file."""
+"""Kinds that deserve a warning but are not faults of the file."""
 
 
 class IrregularityCounter:

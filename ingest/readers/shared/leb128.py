@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ingest.compiled import Bytes, Number
 
 CUT, LONG = -1, -2
-"""In place of where a number ends: the bytes end before it, or it has over 64 bits."""
+"""In place of a number's end: the bytes end within it, or it exceeds 64 bits."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Text dumps in pieces that end at a line end, whatever their encoding."""
+"""Text dumps of any encoding, in pieces that end at a line end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def to_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same text without a byte order mark; UTF-16 (told by its mark) as UTF-8.
+    """The same text without a byte order mark; UTF-16 (with its mark) as UTF-8.
 
     Bytes of other encodings pass as they are: see `decode`.
     """
@@ -33,7 +33,7 @@ def to_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def whole_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """The same bytes, cut only behind a line end; the last piece as it comes.
+    """The same bytes, cut only after line ends; the last piece may lack one.
 
     Raises:
         MalformedDump: a line of more than `LONGEST_LINE_BYTES`.
@@ -57,7 +57,7 @@ def whole_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def decode(name: bytes) -> str:
-    """A name as text: UTF-8, or else cp1252 as an old Windows program writes it."""
+    """A name as text: UTF-8, or else cp1252, which old Windows programs write."""
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError:

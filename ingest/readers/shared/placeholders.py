@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Placeholders:
-    """Collects the ids that no object has; each gets one row for each section.
+    """Collects ids that no object has; each gets one row in each section.
 
     Args:
         first_row: Row of the first placeholder.

@@ -23,8 +23,8 @@ class AddedReferences(NamedTuple):
         owner: int32 (A,). Rows of the objects that refer.
         target: int32 (A,). Rows of those that are referred to.
         field: int32 (A,). As in the graph.
-        is_first: bool (A,). Whether each stands in front of the owner's recorded
-            references, or behind them.
+        is_first: bool (A,). Whether each is inserted before or after the owner's
+            recorded references.
     """
 
     owner: Ints
@@ -63,22 +63,22 @@ class References:
         more = np.bincount(owner, minlength=len(self.start) - 1)
         self.start[1:] += np.cumsum(more)
 
-    def drop(self, kept: Bools | None) -> int:
+    def drop(self, stays: Bools | None) -> int:
         """Drop the references with a negative target, and those of other objects.
 
         Args:
-            kept: bool (N,). Objects that stay; ``None`` for all.
+            stays: bool (N,). Objects that stay; ``None`` for all.
 
         Returns:
             How many references of objects that stay were `NULL`.
         """
-        objects = len(self.start) - 1 if kept is None else int(kept.sum())
+        objects = len(self.start) - 1 if stays is None else int(stays.sum())
         nulls = _compact(
             self.start,
             self.target,
             np.empty(0, np.int32) if self.field is None else self.field,
             np.empty(0, np.uint8) if self.kind is None else self.kind,
-            np.empty(0, np.bool_) if kept is None else kept,
+            np.empty(0, np.bool_) if stays is None else stays,
         )
         self.start = shortened(self.start, objects + 1)
         count = int(self.start[-1])
@@ -91,15 +91,15 @@ class References:
 
 
 @kernel
-def _compact(start: Longs, target: Ints, field: Ints, kind: Bytes, kept: Bools) -> int:
-    """Drop references in place; see `References.drop`. Empty columns are not there."""
+def _compact(start: Longs, target: Ints, field: Ints, kind: Bytes, stays: Bools) -> int:
+    """Drop references in place; see `References.drop`. Empty columns are absent."""
     nulls = 0
     row = 0
     stored = 0
     begin = start[0]
     for i in range(len(start) - 1):
         end = start[i + 1]
-        if len(kept) == 0 or kept[i]:
+        if len(stays) == 0 or stays[i]:
             for at in range(begin, end):
                 if target[at] >= 0:
                     target[stored] = target[at]

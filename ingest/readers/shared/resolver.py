@@ -142,8 +142,8 @@ class HeapResolver:
             owner: integer (A,). Rows of the objects as recorded.
             ids: integer (A,). What they refer to.
             field: Row of the field names, of each or of all.
-            is_first: bool (A,). Whether each stands in front of the owner's
-                recorded references; ``None`` for behind them.
+            is_first: bool (A,). Whether each is inserted before the owner's recorded
+                references; ``None`` for after them.
             instead_of: integer (A,). Positions of recorded references that these
                 replace; ``None`` for none.
         """
@@ -194,22 +194,22 @@ class HeapResolver:
         if added is not None:
             links.target[self._replaced] = FOLDED
             links.insert(added)
-        kept = self._kept_objects()
+        stays = self._remaining()
         self._table = _NO_IDS
-        drops = self._drops or kept is not None
-        null_count = links.drop(kept) if drops else 0
+        drops = self._drops or stays is not None
+        null_count = links.drop(stays) if drops else 0
         if links.kind is not None and not links.kind.any():
             links.kind = None
         if folding is not None:
             lost = recorded_count - len(links.target) - null_count
             lost -= len(root_object) if folding.makes_roots else 0
-            facts["folded"] = self._folded(kept, lost)
+            facts["folded"] = self._folded(stays, lost)
         facts["null_reference_count"] = null_count + facts.get(
             "null_reference_count", 0
         )
         return HeapGraph(
             object_count=self._object_count,
-            **self._object_columns(kept, ids, scopes, links.start, by_id),
+            **self._object_columns(stays, ids, scopes, links.start, by_id),
             ref_target=links.target,
             ref_field=links.field,
             ref_kind=links.kind,
@@ -266,15 +266,15 @@ class HeapResolver:
         self._counter.add_rows("cross_domain_root", roots.line, crossed)
         if roots.interior is not InteriorRoots.NONE:
             self._find_interior(roots, rows)
-        kept = rows >= ABSENT
+        stays = rows >= ABSENT
         if roots.is_location is not None:
             useless = roots.is_location & (rows == ABSENT)
             self._counter.add_rows(
                 "root_without_object", roots.line, np.flatnonzero(useless)
             )
-            kept &= ~useless
-        roots.keep(kept)
-        return rows[kept]
+            stays &= ~useless
+        roots.keep(stays)
+        return rows[stays]
 
     def _scopes_of(self, roots: RootColumns) -> Ints | None:
         return None if self._columns.scope is None else roots.scope
@@ -324,9 +324,9 @@ class HeapResolver:
             self._counter.add_lines("missing_object", roots.line[at])
 
     def _targets(self, starts: Longs, placeholders: Placeholders) -> Ints:
-        """int32 (E,): the row of each reference's target, or why it has none.
+        """int32 (E,): the row of each reference's target, or a negative code.
 
-        Blocks are looked up side by side, and freed one by one.
+        Blocks are looked up in parallel, and freed one by one.
         """
         columns, table = self._columns, self._table
         pieces, columns.ref_id = columns.ref_id, []
@@ -371,7 +371,7 @@ class HeapResolver:
         return targets
 
     def _resolved_additions(self, placeholders: Placeholders) -> AddedReferences | None:
-        """What `add_references` was given, its targets looked up."""
+        """The references of `add_references`, their targets looked up."""
         if not self._added:
             return None
         owner, ids, field, is_first = (
@@ -382,36 +382,36 @@ class HeapResolver:
         placeholders.want(rows, at, ids[at], None)
         return AddedReferences(owner, rows, field, is_first)
 
-    def _kept_objects(self) -> Bools | None:
+    def _remaining(self) -> Bools | None:
         """Bool (N,): objects that stay objects; ``None`` for all."""
         if self._folding is None:
             return None
         rows = self.new_row
-        kept = (rows >= 0) & (rows < self._object_count)
-        return None if kept.all() else kept
+        stays = (rows >= 0) & (rows < self._object_count)
+        return None if stays.all() else stays
 
-    def _folded(self, kept: Bools | None, reference_count: int) -> Folded:
-        """What was left out, placeholders not counted."""
-        if kept is None:
+    def _folded(self, stays: Bools | None, reference_count: int) -> Folded:
+        """The counts of what was folded, without placeholders."""
+        if stays is None:
             return Folded(0, 0, reference_count)
         sizes = self._columns.size_bytes
         objects = len(sizes) - self._object_count - self._recorded_missing
-        return Folded(objects, int(sizes[~kept].sum()), reference_count)
+        return Folded(objects, int(sizes[~stays].sum()), reference_count)
 
     def _object_columns(
         self,
-        kept: Bools | None,
+        stays: Bools | None,
         missing: Ids,
         missing_scopes: Ints,
         starts: Longs,
         by_id: Callable[[Ids], dict[str, Any]] | None,
     ) -> dict[str, Any]:
-        """The columns of objects and placeholders, each freed as it was recorded."""
+        """The columns of objects and placeholders; frees the recorded ones."""
         columns = self._columns
         many = self._recorded_missing + len(missing)
 
         def of_all(column: NDArray[Any], value: int) -> NDArray[Any]:
-            return extended(column if kept is None else column[kept], many, value)
+            return extended(column if stays is None else column[stays], many, value)
 
         found: dict[str, Any] = {"ref_start": extended(starts, many, int(starts[-1]))}
         found["type_index"] = of_all(columns.type_id, NO_TYPE)
@@ -424,32 +424,32 @@ class HeapResolver:
             del column
         if columns.scope is not None:
             found["domain_index"] = np.concatenate([columns.scope, missing_scopes])
-        ids = self._object_ids(kept)
+        ids = self._object_ids(stays)
         found["object_id"] = np.concatenate([ids, missing]) if len(missing) else ids
         if by_id is not None:
             found |= by_id(found["object_id"])
         return found
 
-    def _object_ids(self, kept: Bools | None) -> Ids:
+    def _object_ids(self, stays: Bools | None) -> Ids:
         """uint64: the ids of objects, then of those recorded as missing."""
         ids = self._columns.id
         if ids is None:
             count = self._object_count
-            rows = np.arange(count) if kept is None else np.flatnonzero(kept)
+            rows = np.arange(count) if stays is None else np.flatnonzero(stays)
             rows += self._first_number
             return rows.view(np.uint64)
-        if kept is None:
+        if stays is None:
             return ids.astype(np.uint64, copy=False)
         if self._recorded_missing:
             assert self._folding is not None
             assert self._folding.placeholder is not None
             last = np.flatnonzero(self._folding.placeholder & self._folding.stays)
-            return np.concatenate([ids[kept], ids[last]]).astype(np.uint64, copy=False)
-        return ids[kept].astype(np.uint64, copy=False)
+            return np.concatenate([ids[stays], ids[last]]).astype(np.uint64, copy=False)
+        return ids[stays].astype(np.uint64, copy=False)
 
 
 def _blocks(pieces: list[NDArray[Any]]) -> list[tuple[int, NDArray[Any]]]:
-    """Views of so many rows at most, each with the position of its first one."""
+    """Views of at most `_BLOCK_REFERENCES` rows, with the position of the first."""
     found: list[tuple[int, NDArray[Any]]] = []
     begin = 0
     for piece in pieces:

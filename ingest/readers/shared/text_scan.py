@@ -1,4 +1,4 @@
-"""What compiled scanners of line-oriented text share: classes of bytes, and a book."""
+"""Kernels for line-oriented text: classes of bytes, numbers, irregularities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 BLANK, END, OTHER = 16, 17, 18
 CLASS = np.full(256, OTHER, np.uint8)
-"""What a byte is: a digit below 16, or one of the above."""
+"""The class of each byte: the value of a digit, or one of the above."""
 for _i, _c in enumerate(b"0123456789abcdef"):
     CLASS[_c] = _i
 for _i, _c in enumerate(b"ABCDEF"):
@@ -23,10 +23,10 @@ CLASS[[0x0A, 0x0D]] = END
 
 
 ENDED, DECIMAL, HEX, NEGATIVE, BAD = range(5)
-"""How reading a number went; the writers say no number and -1 for the same."""
+"""Outcomes of parsing a number. Writers end a list with the line or with -1."""
 
 NOT_RECORDED = -1
-"""A count that a line does not have."""
+"""In place of a count that a line lacks."""
 
 
 @kernel
@@ -39,85 +39,93 @@ def note(book: Longs, kind: int, line: int, offset: int) -> None:
 
 
 @kernel
-def skip_line(data: Bytes, p: int, end: int) -> int:
-    """Where the next line begins: any line end counts, CR LF once."""
-    while p < end and CLASS[data[p]] != END:
-        p += 1
-    if p < end:
-        p += 1
-        if data[p - 1] == 0x0D and p < end and data[p] == 0x0A:
-            p += 1
-    return p
+def skip_line(data: Bytes, position: int, end: int) -> int:
+    """Where the next line begins, after LF, CR or CR LF."""
+    while position < end and CLASS[data[position]] != END:
+        position += 1
+    if position < end:
+        position += 1
+        if data[position - 1] == 0x0D and position < end and data[position] == 0x0A:
+            position += 1
+    return position
 
 
 @kernel
-def number(data: Bytes, p: int, end: int) -> tuple[Number, int, int]:
-    """The next number of a line: (value without sign, how it went, where it ended)."""
-    while p < end and CLASS[data[p]] == BLANK:
-        p += 1
-    if p >= end or CLASS[data[p]] == END:
-        return np.uint64(0), ENDED, p
+def number(data: Bytes, position: int, end: int) -> tuple[Number, int, int]:
+    """The next number of a line: (value without sign, outcome, where it ended)."""
+    while position < end and CLASS[data[position]] == BLANK:
+        position += 1
+    if position >= end or CLASS[data[position]] == END:
+        return np.uint64(0), ENDED, position
     value = np.uint64(0)
-    how = DECIMAL
-    if data[p] == 0x2D:
-        how = NEGATIVE
-        p += 1
-    if p + 1 < end and data[p] == 0x30 and (data[p + 1] | 0x20) == 0x78:
-        p += 2
-        if how == DECIMAL:
-            how = HEX
-        if p >= end or CLASS[data[p]] >= BLANK:
-            how = BAD
-        while p < end and data[p] == 0x30:
-            p += 1
-        first = p
-        while p < end and CLASS[data[p]] < BLANK:
-            value = (value << np.uint64(4)) | np.uint64(CLASS[data[p]])
-            p += 1
-        if p - first > 16:
-            how = BAD
+    outcome = DECIMAL
+    if data[position] == 0x2D:
+        outcome = NEGATIVE
+        position += 1
+    if (
+        position + 1 < end
+        and data[position] == 0x30
+        and (data[position + 1] | 0x20) == 0x78
+    ):
+        position += 2
+        if outcome == DECIMAL:
+            outcome = HEX
+        if position >= end or CLASS[data[position]] >= BLANK:
+            outcome = BAD
+        while position < end and data[position] == 0x30:
+            position += 1
+        first = position
+        while position < end and CLASS[data[position]] < BLANK:
+            value = (value << np.uint64(4)) | np.uint64(CLASS[data[position]])
+            position += 1
+        if position - first > 16:
+            outcome = BAD
     else:
-        if p >= end or CLASS[data[p]] >= 10:
-            how = BAD
-        while p < end and data[p] == 0x30:
-            p += 1
-        first = p
-        while p < end and CLASS[data[p]] < 10:
-            digit = np.uint64(CLASS[data[p]])
+        if position >= end or CLASS[data[position]] >= 10:
+            outcome = BAD
+        while position < end and data[position] == 0x30:
+            position += 1
+        first = position
+        while position < end and CLASS[data[position]] < 10:
+            digit = np.uint64(CLASS[data[position]])
             # The largest number of 64 bits has 20 digits and ends in 5.
-            if p - first == 19 and (
+            if position - first == 19 and (
                 value > np.uint64(1844674407370955161)
                 or (value == np.uint64(1844674407370955161) and digit > np.uint64(5))
             ):
-                how = BAD
+                outcome = BAD
             value = value * np.uint64(10) + digit
-            p += 1
-        if p - first > 20:
-            how = BAD
-    while p < end and CLASS[data[p]] not in (BLANK, END):
-        how = BAD
-        p += 1
-    return value, how, p
+            position += 1
+        if position - first > 20:
+            outcome = BAD
+    while position < end and CLASS[data[position]] not in (BLANK, END):
+        outcome = BAD
+        position += 1
+    return value, outcome, position
 
 
 @kernel
-def is_hexadecimal(data: Bytes, p: int, end: int) -> bool:
-    """Whether what comes next begins with ``0x``."""
-    while p < end and CLASS[data[p]] == BLANK:
-        p += 1
-    return p + 1 < end and data[p] == 0x30 and (data[p + 1] | 0x20) == 0x78
+def is_hexadecimal(data: Bytes, position: int, end: int) -> bool:
+    """Whether the next token begins with ``0x``."""
+    while position < end and CLASS[data[position]] == BLANK:
+        position += 1
+    return (
+        position + 1 < end
+        and data[position] == 0x30
+        and (data[position + 1] | 0x20) == 0x78
+    )
 
 
 @kernel
-def is_number(how: int) -> bool:
+def is_number(outcome: int) -> bool:
     """Whether a number without a sign was read."""
-    return how in (DECIMAL, HEX)
+    return outcome in (DECIMAL, HEX)
 
 
 @kernel
-def count(data: Bytes, p: int, end: int) -> tuple[Number, int]:
+def count(data: Bytes, position: int, end: int) -> tuple[Number, int]:
     """The next number, `NOT_RECORDED` for none, and where it ended."""
-    value, how, p = number(data, p, end)
-    if is_number(how) and value < np.uint64(1 << 62):
-        return np.int64(value), p
-    return NOT_RECORDED, p
+    value, outcome, position = number(data, position, end)
+    if is_number(outcome) and value < np.uint64(1 << 62):
+        return np.int64(value), position
+    return NOT_RECORDED, position

@@ -1,4 +1,4 @@
-"""How many threads to use: kernels do not hold the interpreter's lock."""
+"""Threads for kernels, which release the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def thread_count() -> int:
 def in_threads(
     work: Callable[[Item], Result], items: Iterable[Item]
 ) -> Iterator[Result]:
-    """What ``work`` makes of each item, in their order, on all cores."""
+    """The result of ``work`` for each item, in order, computed on all cores."""
     threads = thread_count()
     if threads == 1:
         yield from map(work, items)
