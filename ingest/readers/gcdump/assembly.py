@@ -55,7 +55,7 @@ _BY_SIZE = re.compile(r" \(Bytes > \d+[KM](?:,[^()]*)?\)$")
 
 
 @dataclass(slots=True)
-class DumpInfo:
+class DumpDetails:
     """The information in a dump besides its graph.
 
     Attributes:
@@ -76,7 +76,7 @@ class DumpInfo:
 
 
 def assemble(
-    nodes: Nodes, info: DumpInfo, *, fold: Fold, counter: IrregularityCounter
+    nodes: Nodes, info: DumpDetails, *, fold: Fold, counter: IrregularityCounter
 ) -> HeapGraph:
     """Make the graph.
 
@@ -253,7 +253,7 @@ def _has_declaring_types(
     )
 
 
-def _segment_columns(info: DumpInfo, address: NDArray[np.uint64]) -> dict[str, Any]:
+def _segment_columns(info: DumpDetails, address: NDArray[np.uint64]) -> dict[str, Any]:
     """The segments, and segment and generation of each address."""
     if not info.segments:
         return {}
@@ -285,7 +285,7 @@ def _segment_kind(bounds: tuple[int, ...]) -> SegmentKind:
 
 def _sampling(
     nodes: Nodes,
-    info: DumpInfo,
+    info: DumpDetails,
     is_object: NDArray[np.bool_],
     types: MergedTypes,
     counter: IrregularityCounter,

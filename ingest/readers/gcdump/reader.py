@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.errors import MalformedDump, TruncatedDump
 from ingest.readers.dotnet.fastserialization import Archive, Tag
-from ingest.readers.gcdump.assembly import DumpInfo, assemble
+from ingest.readers.gcdump.assembly import DumpDetails, assemble
 from ingest.readers.gcdump.nodes import read_nodes
 from ingest.readers.gcdump.signature import ENTRY, HEAD
 from ingest.readers.shared.binary import F32, I32, I64, U8, Feed
@@ -75,9 +75,9 @@ def _check_version(feed: Feed, kind: StoredType) -> None:
 
 def _read_info(
     archive: Archive, version: int, counter: IrregularityCounter
-) -> DumpInfo:
+) -> DumpDetails:
     """The information after the graph, as far as it can be read."""
-    info = DumpInfo()
+    info = DumpDetails()
     try:
         if version < _REFUSED_VERSION:
             _read_old_fields(archive, version, info)
@@ -91,7 +91,7 @@ def _read_info(
     return info
 
 
-def _read_fields(archive: Archive, info: DumpInfo) -> None:
+def _read_fields(archive: Archive, info: DumpDetails) -> None:
     """Read the fields of versions from 9 on."""
     feed = archive.feed
     feed.number(U8)  # whether the process has 64 bits
@@ -107,7 +107,7 @@ def _read_fields(archive: Archive, info: DumpInfo) -> None:
         info.tool = archive.text() or ""
 
 
-def _read_old_fields(archive: Archive, version: int, info: DumpInfo) -> None:
+def _read_old_fields(archive: Archive, version: int, info: DumpDetails) -> None:
     """Read the fields of versions before 8."""
     feed = archive.feed
     feed.take(3 * I64.size + U8.size)  # sizes of segments, and an unused field
@@ -119,7 +119,7 @@ def _read_old_fields(archive: Archive, version: int, info: DumpInfo) -> None:
         feed.number(U8)  # whether the process has 64 bits
 
 
-def _read_process(archive: Archive, info: DumpInfo) -> None:
+def _read_process(archive: Archive, info: DumpDetails) -> None:
     feed = archive.feed
     archive.text()  # log of the collection
     feed.number(I64)  # time
@@ -128,13 +128,13 @@ def _read_process(archive: Archive, info: DumpInfo) -> None:
     feed.take(I32.size + 2 * I64.size)  # process id and memory
 
 
-def _read_heap(archive: Archive, info: DumpInfo) -> bool:
+def _read_heap(archive: Archive, info: DumpDetails) -> bool:
     archive.feed.number(I64)  # size of the segments
     _read_segments(archive, info)
     return True
 
 
-def _read_segments(archive: Archive, info: DumpInfo) -> None:
+def _read_segments(archive: Archive, info: DumpDetails) -> None:
     for _ in range(archive.feed.count("segments")):
         segment = archive.read(
             "GCHeapDumpSegment", lambda kind: _read_bounds(archive, kind)
