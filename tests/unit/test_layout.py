@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,9 +67,10 @@ def sources(package: Path) -> dict[str, str]:
     return found
 
 
-def imports(text: str) -> set[str]:
+@functools.cache
+def imports(text: str) -> frozenset[str]:
     """Dotted names that a module imports, in functions and for types too."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -76,7 +78,7 @@ def imports(text: str) -> set[str]:
             assert node.level == 0, "a relative import"
             assert node.module is not None
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def inner_imports(modules: Mapping[str, str]) -> dict[str, set[str]]:
