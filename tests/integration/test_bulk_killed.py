@@ -28,6 +28,9 @@ pytestmark = [
 ]
 
 OBJECTS, REFERENCES = 5_000, 12_500
+DEEP = pytest.mark.deep
+"""Each stop starts three servers: the quick suite has the three that come last, when
+the store is about to change, and a load after one in the middle of the import."""
 
 LOADER = """
 import os, signal, sys
@@ -85,11 +88,13 @@ def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("point", "how", "is_there"),
     [
-        ("with import files written", signal.SIGKILL, False),
-        ("while it imports", signal.SIGKILL, False),
+        pytest.param(*("with import files written", signal.SIGKILL, False), marks=DEEP),
+        pytest.param(*("while it imports", signal.SIGKILL, False), marks=DEEP),
         ("with a store that is imported", signal.SIGKILL, False),
         ("with the server on the new store", signal.SIGKILL, False),
-        ("with the server on the new store", signal.SIGINT, False),
+        pytest.param(
+            *("with the server on the new store", signal.SIGINT, False), marks=DEEP
+        ),
         ("with the new store made current", signal.SIGKILL, True),
     ],
 )
