@@ -20,7 +20,7 @@ from ingest.readers.clrprofiler.signature import NAME
 from ingest.readers.dotnet.segments import FREE_SPACE, segment_columns
 from ingest.readers.shared.columns import InteriorRoots, RootColumns
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.readers.shared.lines import to_utf8, whole_lines
+from ingest.readers.shared.lines import complete_bytes, to_utf8, whole_lines
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 
@@ -175,7 +175,7 @@ def _take(
     """Read all records; returns the bytes after the last complete line."""
     rest = b""
     for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
-        complete = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        complete = complete_bytes(text)
         log.take(text[:complete], counter)
         rest = text[complete:]
     return rest

@@ -10,7 +10,7 @@ from ingest.readers.gclog.assembly import assemble
 from ingest.readers.gclog.pieces import GclogScanner
 from ingest.readers.gclog.scan import CLOSED, IMPLIED, KINDS, OPENED
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.readers.shared.lines import decode, to_utf8, whole_lines
+from ingest.readers.shared.lines import complete_bytes, decode, to_utf8, whole_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     def lines() -> Iterator[bytes]:
         nonlocal rest
         for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
-            complete = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+            complete = complete_bytes(text)
             yield text[:complete]
             rest = text[complete:]
 

@@ -56,6 +56,11 @@ def whole_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         yield b"".join(carry)
 
 
+def complete_bytes(text: bytes) -> int:
+    """How many bytes of ``text`` are complete lines."""
+    return max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+
+
 def decode(name: bytes) -> str:
     """A name as text: UTF-8, or else cp1252, which old Windows programs write."""
     try:
