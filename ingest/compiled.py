@@ -8,12 +8,14 @@ is stored under, is in `ingest.kernel_cache`.
 from __future__ import annotations
 
 import functools
+import gc
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
     import numpy as np
     from numpy.typing import NDArray
@@ -50,6 +52,23 @@ def _report(compilation: Compilation) -> None:
         listener(compilation)
 
 
+@functools.cache
+def _kernel_cache() -> ModuleType:
+    """`ingest.kernel_cache`, and with it numba.
+
+    The import makes 90,000 objects that live as long as the process. Looking for
+    garbage among them, now, later and at the end, would take a sixth of the time of a
+    short command.
+    """
+    gc.disable()
+    try:
+        from ingest import kernel_cache
+    finally:
+        gc.freeze()
+        gc.enable()
+    return kernel_cache
+
+
 class Kernel:
     """A function that is compiled, or loaded from the cache, at its first call.
 
@@ -70,9 +89,7 @@ class Kernel:
         """What numba makes of the function: it chooses the code by argument types."""
         with _LOCK:
             if self._dispatcher is None:
-                from ingest.kernel_cache import dispatcher
-
-                self._dispatcher = dispatcher(self.py_func, _report)
+                self._dispatcher = _kernel_cache().dispatcher(self.py_func, _report)
         return self._dispatcher
 
     @property

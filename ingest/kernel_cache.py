@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import llvmlite
+import llvmlite.binding
 import numba
 import numpy as np
 from numba.core import event
@@ -37,7 +37,7 @@ from numba.core.caching import (
     NullCache,
     _CacheLocator,
 )
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python
 
 from ingest import __version__
 from ingest.places import places
@@ -139,9 +139,10 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
     def load_overload(self, sig: object, target_context: object) -> object:
-        # numba would first load all that it needs for compiling: 0.3 s, 20 MiB.
-        # Stored code needs only the runtime.
-        rtsys.initialize(target_context)
+        # numba would first load all that it needs for compiling, 0.3 s and 20 MiB, and
+        # generate the code of its reference counts, 20 MiB. Stored code contains
+        # these; it only needs to find the functions of numba's runtime.
+        _link_runtime()
         found = self._load_overload(sig, target_context)
         if found is None:
             found = super().load_overload(sig, target_context)
@@ -150,6 +151,14 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: object, data: object) -> None:
         with suppress(OSError):  # such as of a full disk: the code runs all the same
             super().save_overload(sig, data)
+
+
+@functools.cache
+def _link_runtime() -> None:
+    """Tell LLVM the addresses of the functions that all machine code of numba calls."""
+    for name, address in _nrt_python.c_helpers.items():
+        symbol = name if name.startswith("_") else f"NRT_{name}"
+        llvmlite.binding.add_symbol(symbol, address)
 
 
 def folder_name(module: str) -> str:

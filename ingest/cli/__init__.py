@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -87,6 +88,8 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; the only place where errors are printed."""
     signal.signal(signal.SIGINT, _interrupt)
+    # Nothing here multiplies matrices; numpy's threads for that cost 0.1 s to start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with compilations_reported(CompilationNotice()):
             app(arguments)
