@@ -27,6 +27,7 @@ _METHODS = "GET, HEAD, OPTIONS"
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9, -]+")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _IDLE_S = 10.0
+_POLL_S = 0.05  # how long the end of a server takes at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,9 @@ def origins_of(address: str) -> frozenset[str]:
 def serving(origins: frozenset[str]) -> Iterator[PageServer]:
     """Run a server on a free port of loopback for the duration of the block."""
     with PageServer(origins) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, args=(_POLL_S,), daemon=True
+        )
         thread.start()
         try:
             yield server
