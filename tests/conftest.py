@@ -61,8 +61,9 @@ def share_jars(home: Path) -> None:
         mine = jars / jar.relative_to(_USERS_CACHE / "maven")
         if not mine.exists():
             mine.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(jar, mine.with_suffix(".copy"))
-            mine.with_suffix(".copy").replace(mine)
+            copy = mine.with_suffix(f".{os.getpid()}.copy")
+            shutil.copy2(jar, copy)
+            copy.replace(mine)
     (home / "cache").mkdir(parents=True, exist_ok=True)
     (TEST_CACHE / "classes").mkdir(exist_ok=True)
     for name in ("maven", "classes"):
