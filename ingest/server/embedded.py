@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import filelock
 import psutil
@@ -39,6 +40,7 @@ from ingest.server.launch import (
     main_class,
     packaged_java,
 )
+from ingest.server.process import alive, end, listens
 from ingest.server.target import Target
 
 if TYPE_CHECKING:
@@ -51,11 +53,12 @@ USERNAME = "neo4j"
 DATABASE = "neo4j"
 
 _BOLT_PORT, _HTTP_PORT = 7687, 7474
-_START_S, _STOP_S, _REFUSED_S, _POLL_S = 120.0, 60.0, 10.0, 0.25
+_START_S, _REFUSED_S, _POLL_S = 120.0, 10.0, 0.25
 # A step of the system's clock moves the time at which a process seems created.
 _CREATED_TOLERANCE_S = 5.0
 _PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _STAGE = "start Neo4j"
+_OTHER_PORTS = "start Neo4j on other ports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +129,7 @@ class EmbeddedServer:
                 return self._finish(process, state, progress, stage=_STAGE)
             # Any other runs on a store that was never made current.
             self._end_ours(process, progress)
-            try:
-                return self._start_new(state, progress, stage=_STAGE)
-            except _PortTaken:  # between our check and Neo4j's start
-                return self._start_new(
-                    state, progress, stage=f"{_STAGE} on another port"
-                )
+            return self._start_new(state, progress)
 
     def stop(self, progress: Progress = silent) -> bool:
         """Stop the server; kills it after a minute.
@@ -196,12 +194,10 @@ class EmbeddedServer:
 
             try:
                 self.files.carry_users(data)
-                return self._start_new(
-                    state, progress, stage=_STAGE, data=data, commit=commit
-                )
+                return self._start_new(state, progress, data=data, commit=commit)
             except BaseException:
                 if self.files.data != data:
-                    self._start_new(state, progress, stage=_STAGE)
+                    self._start_new(state, progress)
                 raise
 
     def _start_new(
@@ -209,9 +205,30 @@ class EmbeddedServer:
         before: State | None,
         progress: Progress,
         *,
-        stage: str,
         data: Path | None = None,
         commit: Callable[[Endpoint], None] | None = None,
+    ) -> Endpoint:
+        """Start it on the ports that it had, or on others if these are taken."""
+        bolt = before.bolt_port if before else _BOLT_PORT
+        http = before.http_port if before else _HTTP_PORT
+        try:
+            return self._start_on(
+                bolt, http, progress, stage=_STAGE, data=data, commit=commit
+            )
+        except _PortTaken:  # between our check and Neo4j's start
+            return self._start_on(
+                0, 0, progress, stage=_OTHER_PORTS, data=data, commit=commit
+            )
+
+    def _start_on(
+        self,
+        bolt: int,
+        http: int,
+        progress: Progress,
+        *,
+        stage: str,
+        data: Path | None,
+        commit: Callable[[Endpoint], None] | None,
     ) -> Endpoint:
         java, java_major = packaged_java(self.version)
         jars = self.jars(progress)
@@ -222,8 +239,8 @@ class EmbeddedServer:
             total_mib=memory.total_mib(),
         )
         self.files.password()
-        bolt = free_port(before.bolt_port if before else _BOLT_PORT)
-        http = free_port(before.http_port if before else _HTTP_PORT, other_than=bolt)
+        bolt = free_port(bolt)
+        http = free_port(http, other_than=bolt)
         (self.home / "conf" / "neo4j.conf").write_text(
             configuration(
                 self.version, data=data, bolt_port=bolt, http_port=http, sizes=sizes
@@ -254,7 +271,7 @@ class EmbeddedServer:
             self.files.write_state(state)
             return self._finish(process, state, progress, stage=stage, commit=commit)
         except BaseException:  # Ctrl-C too: leave no server half started
-            _end(process, progress)
+            end(process, progress)
             raise
 
     def _finish(
@@ -308,15 +325,18 @@ class EmbeddedServer:
         """Wait until the database answers a query."""
         from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
+        port = urlsplit(endpoint.bolt_uri).port
         begun = time.monotonic()
         refused: float | None = None
         while (waited := time.monotonic() - begun) < _START_S:
             progress(stage, int(waited), None)
-            if not _alive(process):
+            if not alive(process):
                 raise self._ended(process)
             try:
-                _ask(endpoint)
-                return
+                # Never ask a server of another home that took the port before ours.
+                if listens(process, port):
+                    _ask(endpoint)
+                    return
             except AuthError as error:
                 # Shortly after the start it may not have read its users yet.
                 refused = waited if refused is None else refused
@@ -410,7 +430,7 @@ class EmbeddedServer:
 
     def _is_ours(self, process: psutil.Process) -> bool:
         try:
-            return self._home_argument in process.cmdline() and _alive(process)
+            return self._home_argument in process.cmdline() and alive(process)
         except psutil.Error:
             return False
 
@@ -421,10 +441,10 @@ class EmbeddedServer:
             Whether there was one.
         """
         if known is not None:
-            _end(known, progress)
+            end(known, progress)
         unknown = [one for one in psutil.process_iter() if self._is_ours(one)]
         for process in unknown:
-            _end(process, progress)
+            end(process, progress)
         return known is not None or bool(unknown)
 
 
@@ -466,24 +486,3 @@ def _ask(endpoint: Endpoint) -> None:
         driver.session(database=DATABASE) as session,
     ):
         session.run("RETURN 1").consume()
-
-
-def _alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _end(process: psutil.Process, progress: Progress) -> None:
-    """Ask it to end, and kill it after a minute."""
-    begun = time.monotonic()
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process.terminate()
-        while (waited := time.monotonic() - begun) < _STOP_S:
-            progress("stop Neo4j", int(waited), None)
-            with contextlib.suppress(psutil.TimeoutExpired):
-                process.wait(_POLL_S)
-                return
-        process.kill()
-        process.wait(_STOP_S)

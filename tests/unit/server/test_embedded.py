@@ -186,7 +186,7 @@ def _impostor(*arguments: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _finish(process: subprocess.Popen[bytes]) -> None:
+def _finish(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     process.kill()
     process.communicate()
 
@@ -248,6 +248,81 @@ def test_stop_ends_one_that_the_state_file_does_not_know(
         assert not server.stop(silent)
     finally:
         _finish(process)
+
+
+UNREAPED = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "input()", input()], stdin=-1)
+print(child.pid, flush=True)
+input()
+"""
+
+
+def test_an_ended_server_whose_parent_has_not_waited_for_it_is_stopped(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.server.process._STOP_S", 5.0)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", UNREAPED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        parent.stdin.write(f"--home-dir={server.home}\n")
+        parent.stdin.flush()
+        child = psutil.Process(int(parent.stdout.readline()))
+        server.files.write_state(_state(child.pid, child.create_time()))
+        assert server.stop(silent)
+        assert child.status() == psutil.STATUS_ZOMBIE
+    finally:
+        _finish(parent)
+
+
+LOSER = """
+import sys, time
+time.sleep(1)
+sys.exit("Caused by: java.net.BindException: Address already in use")
+"""
+
+
+def test_who_finds_the_server_of_another_home_on_its_port_takes_other_ports(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must neither try its password there nor report that one as wrong."""
+    ports: list[int] = []
+
+    def start_java(*_: object) -> psutil.Process:
+        state = server.files.read_state()
+        assert state is None or not state.ready
+        with server.log_path.open("wb") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-c", LOSER], stderr=log, stdin=subprocess.DEVNULL
+            )
+        child.returncode = 0
+        return psutil.Process(child.pid)
+
+    def free(preferred: int, *, other_than: int = 0) -> int:
+        ports.append(preferred)
+        return free_port(0, other_than=other_than)
+
+    def refuse(_: object) -> None:
+        pytest.fail("asked a server that is not ours")
+
+    here = "ingest.server.embedded."
+    monkeypatch.setattr(f"{here}packaged_java", lambda _: (Path(sys.executable), 21))
+    monkeypatch.setattr(f"{here}main_class", lambda *_: "")
+    monkeypatch.setattr(f"{here}archive_flags", lambda *_: [])
+    monkeypatch.setattr(f"{here}free_port", free)
+    monkeypatch.setattr(f"{here}_ask", refuse)
+    monkeypatch.setattr(EmbeddedServer, "jars", lambda *_: ())
+    monkeypatch.setattr(EmbeddedServer, "_set_password", lambda *_: None)
+    monkeypatch.setattr(EmbeddedServer, "_spawn", start_java)
+    with pytest.raises(EmbeddedError, match="Address already in use"):
+        server.start(silent)
+    assert ports == [7687, 7474, 0, 0]
 
 
 @pytest.mark.parametrize(
