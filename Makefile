@@ -11,7 +11,7 @@ LIMIT  ?= 20
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep check lint cypher bench bench-large up down load leak-report \
+.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker \
         readme clean
 
@@ -63,6 +63,9 @@ bench: $(VENV)/.tools ## measure 1 million objects against other tools and limit
 
 bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for more
 	@$(BIN)/python -m tests.bench --objects 10000000 --no-bolt $(ARGS)
+
+bench-answers: $(VENV)/.tools ## what the first suspect says of 70 heaps of known leaks
+	@$(BIN)/python -m tests.bench.answers $(ARGS)
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)

@@ -108,7 +108,7 @@ class GcDump:
         return self.node(0, address)
 
     def graph(self) -> bytes:
-        blob, offsets = b"\0\0", []
+        blob, offsets = bytearray(b"\0\0"), []
         for row, node in enumerate(self.nodes):
             offsets.append(0 if row in self.undefined else len(blob))
             blob += b"" if row in self.undefined else node

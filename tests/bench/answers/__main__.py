@@ -1,0 +1,75 @@
+"""``make bench-answers``: does the first suspect name what leaks, and who holds it?
+
+Every case is a dump whose truth is known: programs with invented names that leak in
+many ways, healthy programs, and real dumps where they are at hand. A case passes if the
+first suspect of ``ingest info --json`` names the leaking type, its holder and, where
+the format has names of fields, the field or the static; a healthy heap, if there is
+no suspect. Another ``--seed`` makes other heaps of the same kinds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from functools import partial
+from multiprocessing import Pool
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.bench.answers.healthy import HEALTHY
+from tests.bench.answers.leaks import LEAKS
+from tests.bench.answers.samples import samples
+from tests.bench.answers.verdict import Asked, ask
+
+if TYPE_CHECKING:
+    from tests.bench.answers.cases import Case
+
+
+def made(case: Case, seed: int, keep: Path | None) -> Asked:
+    """Write a case's dump and ask about it."""
+    program, truths = case.program(seed)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = keep or Path(temporary)
+        name = f"{case.name}-{case.share}".replace(" ", "-")
+        path = folder / f"{name}.{case.format}"
+        path.write_bytes(program.dump())
+        return ask(case.name, case.format, path, truths)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="make bench-answers", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="cases with this in their name")
+    parser.add_argument("--keep", type=Path, help="folder to write the dumps to")
+    chosen = parser.parse_args()
+    begin, asked = time.perf_counter(), []
+    if chosen.keep:
+        chosen.keep.mkdir(parents=True, exist_ok=True)
+    cases = [case for case in (*LEAKS, *HEALTHY) if chosen.only in case.name]
+    print(Asked.heading(), flush=True)
+    with Pool() as pool:
+        work = partial(made, seed=chosen.seed, keep=chosen.keep)
+        for one in pool.imap(work, cases):
+            asked.append(one)
+            print(one.row(), flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, path, truths in samples(Path(temporary)):
+            if chosen.only in name:
+                asked.append(ask(name, "", path, truths))
+                print(asked[-1].row(), flush=True)
+    told = [one for one in asked if one.sentence is not None]
+    short = sum(one.sentence_is_good for one in told)
+    print(f"\n{short} of {len(told)} sentences are short and name type and holder")
+    for word, some in (
+        ("leaks", [one for one in asked if one.truths]),
+        ("healthy", [one for one in asked if not one.truths]),
+    ):
+        print(f"{word}: {sum(one.passes for one in some)} of {len(some)}")
+    print(f"{time.perf_counter() - begin:.0f} s, seed {chosen.seed}")
+    print(f"{sum(one.passes for one in asked)} of {len(asked)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Asking for suspects, and holding the first one against the truth."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ingest.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bench.answers.cases import Truth
+
+_LONGEST_SENTENCE = 300
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case, and what was answered.
+
+    Attributes:
+        truths: Answers that are right; none if nothing leaks.
+        suspects: The answer.
+        error: Why there is none.
+    """
+
+    name: str
+    format: str
+    truths: list[Truth]
+    suspects: list[dict[str, Any]]
+    error: str = ""
+
+    @property
+    def passes(self) -> bool:
+        if self.error or not self.truths:
+            return not self.error and not self.suspects
+        return any(self._agrees(truth) for truth in self.truths)
+
+    def _agrees(self, truth: Truth) -> bool:
+        if not self.suspects or self.suspects[0].get("type") != truth.type:
+            return False
+        holder = self.suspects[0].get("holder")
+        if truth.holder is None:
+            holds = not holder or _is_of_runtime(holder)
+        else:
+            holds = holder == truth.holder
+        named = truth.reference is None
+        return holds and (named or self.suspects[0].get("reference") == truth.reference)
+
+    @property
+    def sentence(self) -> str | None:
+        if not self.suspects:
+            return None
+        return str(self.suspects[0].get("sentence", ""))
+
+    @property
+    def sentence_is_good(self) -> bool:
+        """Whether it is short and has the names that the suspect has."""
+        first, text = self.suspects[0], self.sentence or ""
+        names = [first.get("type"), first.get("holder"), first.get("reference")]
+        return 0 < len(text) < _LONGEST_SENTENCE and all(
+            _simple(name) in text for name in names if name
+        )
+
+    def row(self) -> str:
+        """One line of the table."""
+        wanted = [_told(*truth) for truth in self.truths[:1]] or ["nothing"]
+        more = f" (or {len(self.truths) - 1} more)" if len(self.truths) > 1 else ""
+        if self.error:
+            found = self.error
+        elif self.suspects:
+            one = self.suspects[0]
+            found = _told(one.get("type"), one.get("holder"), one.get("reference"))
+        else:
+            found = "nothing"
+        verdict = "pass" if self.passes else "MISS"
+        return _line(self.name, self.format, verdict, wanted[0] + more, found)
+
+    @staticmethod
+    def heading() -> str:
+        return _line("case", "format", "", "expected: type, holder, reference",
+                     "first suspect")  # fmt: skip
+
+
+def ask(name: str, written: str, path: Path, truths: list[Truth]) -> Asked:
+    """Let ``ingest info --json`` read a dump, in this process."""
+    out, told = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
+            main(["info", str(path), "--json"])
+    except SystemExit as end:
+        if end.code:
+            error = (told.getvalue().splitlines() or [f"exit {end.code}"])[-1]
+            return Asked(name, written, truths, [], error)
+    except Exception as error:  # one that fails must not end the others
+        return Asked(name, written, truths, [], repr(error))
+    found = json.loads(out.getvalue())
+    return Asked(name, written or found["format"], truths, found.get("suspects", []))
+
+
+def _is_of_runtime(holder: str) -> bool:
+    """Whether it is a type that no program declares."""
+    return holder.startswith(("System.", "dart:")) or "." not in holder
+
+
+def _simple(name: str) -> str:
+    """A type's name without its namespace or library and its arguments."""
+    return name.split("<")[0].split("`")[0].rpartition("::")[2].rpartition(".")[2]
+
+
+def _told(*names: str | None) -> str:
+    return ", ".join(_simple(name) if name else "-" for name in names)
+
+
+def _line(name: str, written: str, verdict: str, wanted: str, found: str) -> str:
+    return f"{name:<17} {written:<12} {verdict:<5} {wanted:<60} {found}"
