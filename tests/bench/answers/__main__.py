@@ -13,10 +13,12 @@ import argparse
 import tempfile
 import time
 from functools import partial
+from itertools import chain
 from multiprocessing import Pool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.bench.answers.coreclr import programs
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
 from tests.bench.answers.samples import samples
@@ -55,7 +57,8 @@ def main() -> None:
             asked.append(one)
             print(one.row(), flush=True)
     with tempfile.TemporaryDirectory() as temporary:
-        for name, path, truths in samples(Path(temporary)):
+        folder = chosen.keep or Path(temporary)
+        for name, path, truths in chain(samples(folder), programs(folder)):
             if chosen.only in name:
                 asked.append(ask(name, "", path, truths))
                 print(asked[-1].row(), flush=True)

@@ -49,7 +49,12 @@ class DotNet:
         return name
 
     def nested(self, outer: str, name: str) -> str:
-        """A type that the compiler or the program nests in another."""
+        """A type within another, which may be generic; a trace has its name alone."""
+        at = min((outer.find(mark) for mark in "`<" if mark in outer), default=None)
+        if self._style == "short":
+            return name + ("" if at is None else outer[outer.index("[", at) :])
+        if self._style == "csharp" and at is not None:
+            return f"{outer[:at]}+{name}{outer[at:]}"
         return f"{outer}+{name}"
 
     def object(self, name: str, held: Iterable[int] = (), extra: int = 8) -> int:
@@ -83,9 +88,7 @@ class DotNet:
     def _hashed(self, name: str, held: Sequence[int], count: int) -> int:
         room = count * 5 // 4 + 3
         buckets = self.heap.add("System.Int32[]", 24 + 4 * room)
-        head, mark, rest = name.partition("`") if "`" in name else name.partition("<")
-        entry = f"{head}+Entry{mark}{rest}[]" if mark == "<" else f"{name}+Entry[]"
-        entries = self.heap.add(entry, 24 + 24 * room, held)
+        entries = self.array(self.nested(name, "Entry"), held, 3 * room)
         return self.heap.add(name, 80, [buckets, entries])
 
     def concurrent_map(
@@ -95,16 +98,16 @@ class DotNet:
         name = self.generic(
             "System.Collections.Concurrent.ConcurrentDictionary", key, value
         )
-        room = max(31, len(pairs) // 2)
+        room, node_type = max(31, len(pairs) // 2), self.nested(name, "Node")
         buckets: list[int] = []
         for row, (one, other) in enumerate(pairs):
             after = [buckets[row % room]] if row >= room else []
-            node = self.heap.add(f"{name}+Node", 48, [one, other, *after])
+            node = self.heap.add(node_type, 48, [one, other, *after])
             if row < room:
                 buckets.append(node)
             else:
                 buckets[row % room] = node
-        nodes = self.heap.add(f"{name}+Node[]", 24 + 8 * room, buckets)
+        nodes = self.array(node_type, buckets, room)
         locks = [self.heap.add(OBJECT, 24) for _ in range(4)]
         tables = self.heap.add(f"{name}+Tables", 48, [nodes, self.array(OBJECT, locks)])
         return self.heap.add(name, 64, [tables])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,12 +105,16 @@ def ask(name: str, written: str, path: Path, truths: list[Truth]) -> Asked:
 
 def _is_of_runtime(holder: str) -> bool:
     """Whether it is a type that no program declares."""
-    return holder.startswith(("System.", "dart:")) or "." not in holder
+    return (
+        holder.startswith(("System.", "dart:"))
+        or "." not in re.split("[`[<]", holder)[0]
+    )
 
 
 def _simple(name: str) -> str:
     """A type's name without its namespace or library and its arguments."""
-    return name.split("<")[0].split("`")[0].rpartition("::")[2].rpartition(".")[2]
+    head = re.split("[`[]|(?<!^)<", name)[0]
+    return head.rpartition("::")[2].rpartition(".")[2] + "[]" * name.endswith("[]")
 
 
 def _told(*names: str | None) -> str:
