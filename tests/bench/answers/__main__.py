@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.bench.answers.coreclr import programs
+from tests.bench.answers.dart_vm import style_sheet
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
 from tests.bench.answers.samples import samples
@@ -58,7 +59,9 @@ def main() -> None:
             print(one.row(), flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.keep or Path(temporary)
-        for name, path, truths in chain(samples(folder), programs(folder)):
+        for name, path, truths in chain(
+            samples(folder), programs(folder), style_sheet(folder)
+        ):
             if chosen.only in name:
                 asked.append(ask(name, "", path, truths))
                 print(asked[-1].row(), flush=True)
