@@ -34,7 +34,8 @@ class Preorder(NamedTuple):
             ``referrer[referrer_start[p]:referrer_start[p + 1]]``, without those that
             it dominates. For any other position the list is empty.
         referrer: int32.
-        instance_count: int64 (T,). Reachable instances of each type.
+        dominated_count: int64 (T,). Sum over the instances of each type of ``end``
+            minus position; 0 where ``type_index`` does not have the type.
     """
 
     object_index: Ints
@@ -44,7 +45,7 @@ class Preorder(NamedTuple):
     type_index: Ints
     referrer_start: Longs
     referrer: Ints
-    instance_count: Longs
+    dominated_count: Longs
 
 
 @kernel
@@ -59,6 +60,7 @@ def _number(
     dominator: Ints,
     type_index: Ints,
     instance_count: Longs,
+    dominated_count: Longs,
 ) -> None:
     """Number the vertices in preorder; fills the arrays from ``vertex_at`` on.
 
@@ -75,6 +77,10 @@ def _number(
         kind = object_types[object_index[vertex]]
         if kind >= 0:
             instance_count[kind] += 1
+            dominated_count[kind] += size[vertex]
+    for kind in range(len(instance_count)):
+        if instance_count[kind] == 1:
+            dominated_count[kind] = 0
     position[0] = 0
     cursor[0] = 1
     for i in range(len(finished) - 1, -1, -1):
@@ -134,7 +140,7 @@ def preorder_of(
     vertex_at, position, end, dominator, type_index = (
         np.empty(count, np.int32) for _ in range(5)
     )
-    instance_count = np.zeros(len(graph.type_names), np.int64)
+    instance_count, dominated_count = np.zeros((2, len(graph.type_names)), np.int64)
     _number(
         tree.object_index,
         tree.idom,
@@ -146,6 +152,7 @@ def preorder_of(
         dominator,
         type_index,
         instance_count,
+        dominated_count,
     )
     referrer_start = np.empty(count + 1, np.int64)
     referrer = np.empty(len(search.pred_source), np.int32)
@@ -167,5 +174,5 @@ def preorder_of(
         type_index,
         referrer_start,
         referrer,
-        instance_count,
+        dominated_count,
     )

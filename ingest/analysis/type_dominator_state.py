@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.types import class_bits
+from ingest.analysis.types import type_classes
 
 if TYPE_CHECKING:
     from ingest.analysis.preorder import Preorder
@@ -37,6 +37,8 @@ class SolverState(NamedTuple):
         counters: int64 (5,). Entries used of ``pool``, the last stamp, head and
             length of ``queue``, steps of work.
         type_bit: uint64 (T,). The class of each type: one bit.
+        single_types: int32 (at most 32,). The type of each class that has only one,
+            in the order of bits.
         cover: int32 (T,). All positions below this one have the type in D.
         type_stamp: int64 (T,). Stamp of the last path on which the type was found.
         is_lost: bool (T,). Whether the type is being removed.
@@ -54,6 +56,7 @@ class SolverState(NamedTuple):
     is_queued: Bools
     counters: Longs
     type_bit: Ids
+    single_types: Ints
     cover: Ints
     type_stamp: Longs
     is_lost: Bools
@@ -66,7 +69,7 @@ def initial_state(
     graph: HeapGraph, tree: Preorder, capacity: int | None
 ) -> SolverState:
     """Allocate the arrays; ``capacity`` limits the int32 in lists of several types."""
-    count, types = len(tree.object_index), len(tree.instance_count)
+    count, types = len(tree.object_index), len(tree.dominated_count)
     if capacity is None:
         # Pages that no list reaches are never resident.
         capacity = 4 * count + 65536
@@ -74,6 +77,7 @@ def initial_state(
     pool[:types] = np.arange(types, dtype=np.int32)
     counters = np.zeros(5, np.int64)
     counters[USED] = types
+    type_bit, single_types = type_classes(tree.dominated_count)
     return SolverState(
         graph.ref_start,
         graph.ref_target,
@@ -85,7 +89,8 @@ def initial_state(
         queue=np.empty(count, np.int32),
         is_queued=np.zeros(count, np.bool_),
         counters=counters,
-        type_bit=class_bits(tree.instance_count),
+        type_bit=type_bit,
+        single_types=single_types,
         cover=np.zeros(types, np.int32),
         type_stamp=np.zeros(types, np.int64),
         is_lost=np.zeros(types, np.bool_),

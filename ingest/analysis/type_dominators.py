@@ -21,7 +21,8 @@ have all types; types that this assumption added wrongly are then removed, join 
 
 To leave little to remove, the same equations are first solved for 64 classes of types,
 a bit each, by sweeps over all objects. A type whose class is not in the mask of v is
-not in D(v): in a heap of a million objects that excludes all but one join in twenty.
+not in D(v). The types that dominate most objects are alone in their classes: their bits
+are in most masks, and would say nothing about other types of the class.
 
 A type with a single instance retains what the instance retains, and is in no set.
 """
@@ -113,6 +114,26 @@ def _stamp_types(
 
 
 @kernel
+def _has_type(
+    tree: Preorder, state: SolverState, position: int, dominator: int, kind: int
+) -> bool:
+    """Whether type ``kind`` is in D(position) but not in D(dominator)."""
+    top, added, pool = state.top, state.added, state.pool
+    node = top[position]
+    steps = 0
+    while node > dominator:
+        steps += 1
+        begin, end = _bounds(pool, len(state.cover), added[node])
+        for i in range(begin, end):
+            if pool[i] == kind:
+                state.counters[WORK] += steps
+                return True
+        node = top[tree.dominator[node]]
+    state.counters[WORK] += steps
+    return False
+
+
+@kernel
 def _intersect(
     tree: Preorder, state: SolverState, position: int, count: int, visited: int
 ) -> tuple[int, bool]:
@@ -131,6 +152,12 @@ def _intersect(
         referrer = tree.referrer[entry]
         if referrer >= visited:
             optimistic = True
+            continue
+        if count == 1:
+            if not _has_type(
+                tree, state, referrer, tree.dominator[position], current[0]
+            ):
+                return 0, optimistic
             continue
         stamp = _stamp_types(tree, state, referrer, tree.dominator[position])
         remaining = 0
@@ -241,12 +268,25 @@ def _first_pass(tree: Preorder, state: SolverState) -> bool:
     start, referrer, mask = tree.referrer_start, tree.referrer, state.mask
     dominator, type_index, end = tree.dominator, tree.type_index, tree.end
     added, top, cover = state.added, state.top, state.cover
+    single_types = state.single_types
+    alone = ~np.uint64(0) >> np.uint64(64 - len(single_types))
     for position in range(1, len(end)):
         count = 0
         if start[position] < start[position + 1]:
             common = ~np.uint64(0)
             for entry in range(start[position], start[position + 1]):
                 common &= mask[referrer[entry]]
+            # Of the classes with one type, those cannot add anything whose type is
+            # that of the object, or one that its dominator has.
+            left, bit = common & alone, np.uint64(1)
+            for kind in single_types:
+                if left < bit:
+                    break
+                if left & bit and (
+                    cover[kind] > position or kind == type_index[position]
+                ):
+                    common ^= bit
+                bit <<= np.uint64(1)
             count = _candidates(tree, state, position, common) if common else 0
             if count:
                 count, optimistic = _intersect(tree, state, position, count, position)

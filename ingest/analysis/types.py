@@ -163,13 +163,19 @@ def type_references(
 
 
 SINGLE_TYPE_CLASSES = 32
-"""The types with most instances have a class of their own."""
+"""The types that dominate most objects have a class of their own."""
 
 
-def class_bits(instances: Longs) -> Ids:
-    """uint64 (T,): the class of each type, a bit; the other types share bits."""
-    rank = np.empty(len(instances), np.uint64)
-    rank[np.argsort(-instances, kind="stable")] = np.arange(len(instances))
+def type_classes(dominated_count: Longs) -> tuple[Ids, Ints]:
+    """Divide T types into 64 classes.
+
+    Returns:
+        uint64 (T,), the class of each type, a bit; and int32 (at most 32,), the types
+        that are alone in their class, in the order of bits.
+    """
+    order = np.argsort(-dominated_count, kind="stable")
+    rank = np.empty(len(order), np.uint64)
+    rank[order] = np.arange(len(order))
     shared = rank >= SINGLE_TYPE_CLASSES
     rank[shared] = SINGLE_TYPE_CLASSES + rank[shared] % (64 - SINGLE_TYPE_CLASSES)
-    return np.uint64(1) << rank
+    return np.uint64(1) << rank, order[:SINGLE_TYPE_CLASSES].astype(np.int32)
