@@ -290,7 +290,7 @@ class Loader:
             raise _name_taken(name)
         replaced = {entry.number: entry for entry in [*same, *named]}
         taken = {entry.name for entry in present if entry.number not in replaced}
-        tables = HeapTables(graph, analyse(graph, self.progress))
+        tables = HeapTables(graph, analyse(graph, self.progress), self.options.own)
         object_count, reference_count = graph.object_count, graph.reference_count
         del graph  # `write` frees it
         try:

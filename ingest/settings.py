@@ -33,6 +33,7 @@ class Settings:
         heap_mib: Java heap of the embedded server, MiB; ``None`` adapts to the machine.
         page_cache_mib: Its page cache, MiB; ``None`` adapts to the machine.
         maven_url: Maven repository for its jars.
+        own: Patterns of types that are the program's own, separated by commas.
         uri: Address of another server; ``None`` for the embedded one.
         username: User at that server.
         password: Password at that server.
@@ -52,6 +53,7 @@ class Settings:
     maven_url: str = field(
         default="https://repo1.maven.org/maven2", metadata=_from("INGEST_MAVEN_URL")
     )
+    own: str = field(default="", metadata=_from("INGEST_OWN"))
     uri: str | None = field(default=None, metadata=_from("NEO4J_URI"))
     username: str = field(default="neo4j", metadata=_from("NEO4J_USERNAME"))
     password: str | None = field(

@@ -20,6 +20,7 @@
 // column: weak_only_count  INTEGER  objects that only weak references refer to
 // column: weak_only_bytes  INTEGER  their shallow size, bytes
 // column: external_bytes   INTEGER  memory outside the heap owned by all objects, bytes
+// column: metadata_bytes   INTEGER  reachable bytes of the runtime's metadata: classes, code, scripts
 // column: folded_count     INTEGER  objects of the runtime itself that were left out
 // column: estimated_count  INTEGER  estimated objects of the heap if the dump is a sample, else null
 // column: estimated_bytes  INTEGER  their estimated shallow size, bytes, else null
@@ -47,6 +48,7 @@ RETURN
   d.weak_only_count AS weak_only_count,
   d.weak_only_bytes AS weak_only_bytes,
   d.external_bytes AS external_bytes,
+  d.metadata_bytes AS metadata_bytes,
   d.folded_count AS folded_count,
   d.estimated_count AS estimated_count,
   d.estimated_bytes AS estimated_bytes

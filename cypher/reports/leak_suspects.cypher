@@ -1,39 +1,55 @@
 // name: leak-suspects
-// title: Leak suspects: objects that retain a large share of the heap
+// title: Leak suspects: what accumulates, what holds it, where to cut
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows
-// column: kind            STRING        `single`, or `group` of objects of one type
-// column: type            STRING        full name of the type
-// column: address         STRING        address of the object, or of the one of the group that retains most
-// column: object_count    INTEGER       1, or the number of objects in the group
-// column: retained_bytes  INTEGER       their retained size, bytes
-// column: share           FLOAT         share of the reachable bytes, 0 to 1
-// column: pile_type       STRING        type of the accumulation point
-// column: pile_address    STRING        address of the accumulation point, which may be the object itself
-// column: path            LIST<STRING>  a shortest path from a root to the object; null if longer than 10,000 objects
-// column: why             STRING        the suspect in a sentence
+// column: type               STRING        full name of the type that accumulates
+// column: object_count       INTEGER       objects of that type
+// column: retained_bytes     INTEGER       what they retain together, bytes
+// column: share              FLOAT         share of the reachable bytes, 0 to 1
+// column: pattern            STRING        how they are held, such as `list`, `map`, `cache`, `event handlers`
+// column: holder             STRING        full name of the type that refers to them, directly or through collections; null if only the runtime does
+// column: reference          STRING        its field or static field; null if the dump records none
+// column: root_kind          STRING        kind of the root that the path begins at
+// column: root_name          STRING        its static field, type or thread; null if the dump records none
+// column: path               LIST<STRING>  a shortest path from a root to the object that retains most; runs of one type are folded
+// column: cut                STRING        the reference to remove
+// column: cut_step           INTEGER       step of the path that it leads to, the root being 0; null if folded
+// column: contents           LIST<STRING>  the types that have most of the bytes, with counts and sizes
+// column: address            STRING        address of the object that retains most
+// column: container_type     STRING        type of the object that they accumulate in
+// column: container_address  STRING        its address, which may be that of the object itself
+// column: sentence           STRING        the suspect in a sentence
 //
-// A single suspect is an object that no other object dominates and that retains at
-// least a tenth of the reachable bytes. A group is two or more smaller such objects of
-// one type that do so together. The accumulation point is found by following the
-// largest dominated object as long as it retains at least 70 % of what its dominator
-// retains. Open it with dominated-by to see what accumulates, and use
-// shortest-root-path to see why it stays. A large share alone is not a leak: compare
-// two dumps to see whether it grows. Suspects are computed when a dump is loaded.
+// A suspect is a pile: objects of one type that one holder keeps alive through one
+// field, list, map or event, and that retain at least a tenth of the reachable bytes
+// and clearly more than other piles do. Types of the runtime (collections, delegates,
+// strings) lead to a pile, and are one only if no object of the program is below them.
+// Open the container with dominated-by, and use shortest-root-path or
+// k-shortest-root-paths to see what else keeps the objects alive. A large share alone
+// is not a leak: compare two dumps to see whether it grows. Suspects are computed when
+// a dump is loaded.
 MATCH (:Dump {number: $dump})-[:HAS_SUSPECT]->(s:Suspect)
-MATCH (s)-[:SUSPECTS]->(o:Object)-[:INSTANCE_OF]->(t:Type)
-MATCH (s)-[:ACCUMULATES_IN]->(p:Object)-[:INSTANCE_OF]->(q:Type)
+MATCH (s)-[:SUSPECTS]->(o:Object)
+MATCH (s)-[:OF_TYPE]->(t:Type)
+MATCH (s)-[:ACCUMULATES_IN]->(c:Object)-[:INSTANCE_OF]->(k:Type)
 RETURN
-  s.kind AS kind,
   t.name AS type,
-  o.address AS address,
   s.object_count AS object_count,
   s.retained_bytes AS retained_bytes,
   s.share AS share,
-  q.name AS pile_type,
-  p.address AS pile_address,
+  s.pattern AS pattern,
+  s.holder AS holder,
+  s.reference AS reference,
+  s.root_kind AS root_kind,
+  s.root_name AS root_name,
   s.path AS path,
-  s.sentence AS why
+  s.cut AS cut,
+  s.cut_step AS cut_step,
+  s.contents AS contents,
+  o.address AS address,
+  k.name AS container_type,
+  c.address AS container_address,
+  s.sentence AS sentence
 ORDER BY s.rank
 LIMIT $limit

@@ -1,176 +1,401 @@
-"""Leak suspects: what retains a large share of the heap, and where it accumulates.
+"""Leak suspects: what accumulates, what holds it, and where to cut.
 
-Source: heap analysers have long used these thresholds. A tenth of the reachable bytes
-makes a suspect; its accumulation point is found by following the largest dominated
-child while that retains most of what its parent does.
+The dominator tree is searched from its top for *piles*: many objects of one type that
+one owner holds through one container, or one very large object. Objects of the
+runtime's own types lead to piles, and are piles only where they have no object of the
+program's below them. A pile is a suspect if it stands out from all others.
+
+Source: the idea of an accumulation point is that of the leak reports of heap analysers.
+The folding over runtime types and the measure of standing out are our own.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.analysis.contents import contents_of
+from ingest.analysis.delegates import delegate_types
 from ingest.analysis.distances import ROOT
+from ingest.analysis.ownership import Ownership, ownership
+from ingest.analysis.runtime_types import TypeClass, type_classes
+from ingest.analysis.suspect_paths import Holder, Paths
+from ingest.analysis.suspect_words import Words
 from ingest.analysis.types import sum_by
-from ingest.heap.graph import RefKind, RootFlag
-from ingest.text import caption_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
 
 SUSPECT_SHARE = 0.10
-"""Of the reachable bytes, from which on objects are a suspect."""
+"""Of the reachable bytes without metadata, from which on a pile can be a suspect."""
 
-ACCUMULATION_SHARE = 0.7
-"""Of what an object retains, from which on its largest child is followed."""
+LEAST_SHARE = 0.05
+"""Of all reachable bytes, from which on a pile can be a suspect."""
 
-MAX_PATH = 10_000
-"""Objects of a path; a longer one is left out."""
+PILE_SHARE = 0.04
+"""Likewise, from which on a pile is compared with others."""
 
-_MAX_VALUE = 40
-"""Characters of a value that are shown in a path."""
+STANDS_OUT = 1.5
+"""Factor by which the score of the last suspect exceeds that of the next pile."""
+
+MAX_SUSPECTS = 3
+
+MOST = 0.7
+"""Share of a pile that one of its objects retains, from which on it is followed."""
+
+FEW = 3
+"""Fewer objects are no pile of their own."""
+
+_MAX_SEARCHES = 200
+_MAX_ENTRIES = 200
+
+
+class Findings(NamedTuple):
+    """What there is to say about a heap before any table of it.
+
+    Attributes:
+        suspects: Leak suspects, the best first.
+        metadata_bytes: Reachable bytes that are the runtime's metadata: classes, code,
+            scripts.
+    """
+
+    suspects: tuple[Suspect, ...]
+    metadata_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One leak suspect.
+    """One leak suspect: objects of one type that one holder keeps alive.
 
     Attributes:
-        kind: ``single``, or ``group`` of objects of one type.
-        object_index: The object, or the one of the group that retains most.
-        object_count: 1, or how many are in the group.
-        retained_bytes: Of all of them.
+        type_index: Their type.
+        object_count: How many there are.
+        retained_bytes: What is freed if they are.
         share: Of the reachable bytes, 0 to 1.
-        accumulation_index: The accumulation point: ``object_index`` or an object that
-            it dominates.
-        path: A shortest path from a strong root to ``object_index``: the root, then
-            objects, each after the field that refers to it. ``None`` if it is too long.
+        object_index: The one that retains most.
+        container_index: The object they accumulate in: an entry of the holder, the
+            holder, or the object itself.
+        pattern: How they are held, such as ``list`` or ``event handlers``; see
+            `ingest.analysis.suspect_words`.
+        holder: Full name of the program's type that refers to them, directly or through
+            containers; ``None`` where only the runtime does.
+        reference: Field or static field of the holder; ``None`` where the format
+            records none.
+        root_kind: Kind of the root at the start of the path, such as ``static``.
+        root_name: Its static field or type, or its thread; ``None`` if not recorded.
+        path: A shortest path from a strong root to the object that retains most: the
+            root, then objects, each after the field that refers to it. Runs of one
+            type and the middle of long paths are folded.
+        cut: The reference to remove, as ``Holder.field -> Type``.
+        cut_step: The step of the path that this reference leads to; ``None`` if it is
+            folded.
+        contents: What most of the bytes are, by type, as ``1,200 Tile, 3.1 MiB``.
         sentence: All that in a sentence, with short type names.
     """
 
-    kind: str
-    object_index: int
+    type_index: int
     object_count: int
     retained_bytes: int
     share: float
-    accumulation_index: int
-    path: tuple[str, ...] | None
+    object_index: int
+    container_index: int
+    pattern: str
+    holder: str | None
+    reference: str | None
+    root_kind: str
+    root_name: str | None
+    path: tuple[str, ...]
+    cut: str
+    cut_step: int | None
+    contents: tuple[str, ...]
     sentence: str
 
 
-def leak_suspects(graph: HeapGraph, metrics: HeapMetrics) -> list[Suspect]:
-    """Suspects, the largest first; at most twenty, as no object is in two.
+class _Pile(NamedTuple):
+    """Objects of one type below one owner.
 
-    A single one is an object that no other object dominates and that retains at least
-    `SUSPECT_SHARE` of the reachable bytes; a group is two or more smaller such objects
-    of one type that do so together.
+    Attributes:
+        type_index: Their type.
+        object_count: Their number.
+        retained_bytes: Retained size of those that no other one dominates.
+        members: Those, the one that retains most first.
+        entry: The container below the owner that all are in, or -1.
+        owner: The owner, or `ROOT`.
     """
-    total = metrics.reachable_bytes
-    if not total:
-        return []
-    top = np.flatnonzero(metrics.dominator == ROOT)
-    top = top[graph.type_index[top] >= 0]
-    retained = metrics.retained_bytes[top]
-    large = retained >= SUSPECT_SHARE * total
-    singles = graph.type_index[top[large]]
-    found = [
-        (int(index), 1, int(metrics.retained_bytes[index])) for index in top[large]
+
+    type_index: int
+    object_count: int
+    retained_bytes: int
+    members: NDArray[np.int64]
+    entry: int
+    owner: int
+
+    @property
+    def score(self) -> float:
+        """Retained bytes, weighed by how much they look like a pile.
+
+        One large object counts a third, a thousand objects count in full.
+        """
+        weight = 0.34 + 0.22 * math.log10(max(self.object_count, 1))
+        return self.retained_bytes * min(weight, 1.0)
+
+
+def find_suspects(
+    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str] = ()
+) -> Findings:
+    """The leak suspects of a heap.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        own: Globs of types that are the program's own, or with ``!`` not; see
+            `ingest.analysis.runtime_types.type_classes`.
+    """
+    if not metrics.reachable_bytes:
+        return Findings((), 0)
+    search = _Search(graph, metrics, own)
+    piles = sorted(search.piles(), key=lambda pile: (-pile.score, pile.members[0]))
+    held = [
+        (pile, holder)
+        for pile in piles
+        if (holder := search.paths.holder(pile.type_index, pile.members, pile.entry))
+        is not None
     ]
-    types = len(graph.type_names)
-    count = metrics.type_top_count - np.bincount(singles, minlength=types)
-    together = metrics.type_top_retained_bytes - sum_by(singles, retained[large], types)
-    for kind in np.flatnonzero((count > 1) & (together >= SUSPECT_SHARE * total)):
-        members = top[(graph.type_index[top] == kind) & ~large]
-        largest = int(members[np.argmax(metrics.retained_bytes[members])])
-        found.append((largest, int(count[kind]), int(together[kind])))
-    found.sort(key=lambda suspect: (-suspect[2], suspect[0]))
-    return [_suspect(graph, metrics, *suspect) for suspect in found]
-
-
-def _suspect(
-    graph: HeapGraph, metrics: HeapMetrics, index: int, count: int, retained: int
-) -> Suspect:
-    share = retained / metrics.reachable_bytes
-    point = accumulation_point(metrics, index)
-    return Suspect(
-        kind="single" if count == 1 else "group",
-        object_index=index,
-        object_count=count,
-        retained_bytes=retained,
-        share=share,
-        accumulation_index=point,
-        path=_steps(graph, shortest_path(metrics, index)),
-        sentence=_sentence(graph, index, count, share, point),
+    least = LEAST_SHARE * metrics.reachable_bytes
+    chosen = held[: _standing_out([pile for pile, _ in held], search.base, least)]
+    contents = contents_of(graph, metrics, [pile.members for pile, _ in chosen])
+    suspects = tuple(
+        search.suspect(pile, holder, listed)
+        for (pile, holder), listed in zip(chosen, contents, strict=True)
     )
+    return Findings(suspects, search.metadata_bytes)
 
 
-def _sentence(
-    graph: HeapGraph, index: int, count: int, share: float, point: int
-) -> str:
-    name = caption_of(graph.type_name(index))
-    part = f"{share:.0%} of the reachable heap"
-    if count > 1:
-        return f"{count:,} instances of {name} together retain {part}."
-    if point == index:
-        return f"One {name} retains {part}."
-    below = caption_of(graph.type_name(point))
-    return f"One {name} retains {part}, accumulated in one {below}."
+def _standing_out(piles: Sequence[_Pile], base: int, least: float) -> int:
+    """How many of the piles, by descending score, stand out from the rest.
 
-
-def shortest_path(metrics: HeapMetrics, index: int) -> tuple[int, ...]:
-    """Objects from one that a root refers to to ``index``; empty if unreachable."""
-    if metrics.root_distance[index] < 0:
-        return ()
-    path = []
-    while index != ROOT:
-        path.append(index)
-        index = int(metrics.path_parent[index])
-    return tuple(reversed(path))
-
-
-def accumulation_point(metrics: HeapMetrics, index: int) -> int:
-    """Where the bytes below ``index`` accumulate: the largest child, while large."""
-    while (child := int(metrics.largest_child[index])) >= 0:
-        enough = ACCUMULATION_SHARE * metrics.retained_bytes[index]
-        if metrics.retained_bytes[child] < enough:
-            break
-        index = child
-    return index
-
-
-def _steps(graph: HeapGraph, path: tuple[int, ...]) -> tuple[str, ...] | None:
-    """A path as text, from its first strong root on; of two fields the first by name.
-
-    Objects are written as in the queries: ``field: Type 0x10 "value"``.
+    Args:
+        piles: The piles.
+        base: Reachable bytes without metadata.
+        least: Bytes that a suspect retains.
     """
-    if len(path) > MAX_PATH:
-        return None
-    strong = (graph.root_flags & RootFlag.WEAK) == 0
-    root = int(np.argmax(strong & (graph.root_object == path[0])))
-    fields = [None, *(_field(graph, *step) for step in pairwise(path))]
-    values: list[str | None] = [None] * len(path)
-    if graph.values is not None:
-        values = graph.values.pick(np.array(path, np.int32))
-    return (
-        graph.root_name(root),
-        *(
-            (f"{field}: " if field else "")
-            + f"{caption_of(graph.type_name(index))} {graph.address(index)}"
-            + ("" if value is None else f' "{value[:_MAX_VALUE]}"')
-            for index, field, value in zip(path, fields, values, strict=True)
-        ),
-    )
+    scores = [pile.score for pile in piles] + [PILE_SHARE * base]
+    best, count = STANDS_OUT, 0
+    for rank in range(min(MAX_SUSPECTS, len(piles))):
+        if piles[rank].retained_bytes < max(SUSPECT_SHARE * base, least):
+            break
+        factor = scores[rank] / max(scores[rank + 1], 1.0)
+        if factor >= best:
+            best, count = factor, rank + 1
+    return count
 
 
-def _field(graph: HeapGraph, source: int, target: int) -> str | None:
-    """The field of a strong reference from one object to another."""
-    begin, end = graph.ref_start[source : source + 2].tolist()
-    found = graph.ref_target[begin:end] == target
-    if graph.ref_kind is not None:
-        found &= graph.ref_kind[begin:end] == RefKind.STRONG
-    names = [graph.field_name(begin + at) for at in np.flatnonzero(found).tolist()]
-    return min((name for name in names if name is not None), default=None)
+class _Search:
+    """The search for piles in one heap."""
+
+    def __init__(
+        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+    ) -> None:
+        self.graph, self.metrics = graph, metrics
+        self.classes = type_classes(graph.format_name, graph.type_names, own)
+        self.classes[delegate_types(graph, metrics, self.classes)] = TypeClass.CONTAINER
+        self.program = ownership(graph, metrics, self.classes)
+        self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
+        self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
+        self.least = max(int(PILE_SHARE * self.base), 1)
+        self.paths = Paths(graph, metrics, self.classes)
+        self._searches = 0
+
+    @cached_property
+    def _libraries(self) -> Ownership:
+        return ownership(self.graph, self.metrics, self.classes, libraries_own=True)
+
+    def piles(self) -> Iterator[_Pile]:
+        """Piles of at least `PILE_SHARE`, none within another one."""
+        yield from self._piles_of(self.program, TypeClass.PROGRAM, ROOT)
+
+    def _piles_of(
+        self, level: Ownership, owning: TypeClass, owner: int
+    ) -> Iterator[_Pile]:
+        """Piles among what an object owns.
+
+        Args:
+            level: Owners of objects.
+            owning: Class of the types that are searched for.
+            owner: The object, or `ROOT`.
+        """
+        self._searches += 1
+        rows = np.flatnonzero(level.owner == owner)
+        if self._searches > _MAX_SEARCHES or not len(rows):
+            return
+        entry = level.entry[rows]
+        is_inner = entry < 0
+        entry[is_inner] = -1 - entry[is_inner]
+        slots, entries = self._large_entries(rows, entry, owning)
+        for pile in self._groups(rows, is_inner, slots[entry], entries, owning, owner):
+            yield from self._followed(level, owning, pile)
+        if owning is TypeClass.PROGRAM:
+            for container in entries:
+                within = rows[entry == container]
+                yield from self._values(container, within, owner)
+
+    def _large_entries(
+        self, rows: NDArray[np.int64], entry: NDArray[np.int32], owning: TypeClass
+    ) -> tuple[NDArray[np.uint8], list[int]]:
+        """Containers that an owner dominates and that retain enough for a pile.
+
+        Returns:
+            uint8 (N + M,): 1 + the row of a container in the list, 0 for other objects;
+            and that list.
+        """
+        tops = rows[entry == rows]
+        tops = tops[self.metrics.retained_bytes[tops] >= self.least]
+        kinds = self.graph.type_index[tops]
+        tops = tops[(kinds >= 0) & (self.classes[kinds] != owning)][:_MAX_ENTRIES]
+        slots = np.zeros(len(self.graph.type_index), np.uint8)
+        slots[tops] = np.arange(1, len(tops) + 1)
+        return slots, tops.tolist()
+
+    def _groups(
+        self,
+        rows: NDArray[np.int64],
+        is_inner: NDArray[np.bool_],
+        slot: NDArray[np.uint8],
+        entries: list[int],
+        owning: TypeClass,
+        owner: int,
+    ) -> Iterator[_Pile]:
+        """Objects of owning types by container and type, if they retain enough."""
+        kinds = self.graph.type_index[rows]
+        owns = (kinds >= 0) & (self.classes[kinds] == owning)
+        if owning is TypeClass.LIBRARY:
+            owns &= ~self.program.is_metadata[rows]
+        rows, kinds, is_inner, slot = (
+            column[owns] for column in (rows, kinds, is_inner, slot)
+        )
+        types = len(self.graph.type_names)
+        key = slot.astype(np.int32) * types + kinds
+        groups = (len(entries) + 1) * types
+        held = np.where(is_inner, 0, self.metrics.retained_bytes[rows])
+        sums = sum_by(key, held, groups)
+        for group in np.flatnonzero(sums >= self.least).tolist():
+            at = group // types
+            if owning is TypeClass.LIBRARY and not at and owner == ROOT:
+                continue  # shared strings and the like, which nothing has in common
+            found = key == group
+            members = rows[found & ~is_inner]
+            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
+            yield _Pile(
+                type_index=group % types,
+                object_count=int(np.count_nonzero(found)),
+                retained_bytes=int(sums[group]),
+                members=members[order],
+                entry=entries[at - 1] if at else -1,
+                owner=owner,
+            )
+
+    def _followed(
+        self, level: Ownership, owning: TypeClass, pile: _Pile
+    ) -> Iterator[_Pile]:
+        """The pile, or those below its largest object if that has most of it."""
+        largest = int(pile.members[0])
+        retained = int(self.metrics.retained_bytes[largest])
+        is_pile = pile.object_count >= FEW
+        if is_pile and retained < MOST * pile.retained_bytes:
+            yield pile
+            return
+        below = list(self._piles_of(level, owning, largest))
+        found = sum(inner.retained_bytes for inner in below)
+        if is_pile and found < retained // 2:
+            yield pile
+        elif below:
+            yield from below
+        elif 2 * self.graph.shallow_bytes[largest] >= retained:
+            yield pile
+
+    def _values(
+        self, container: int, within: NDArray[np.int64], owner: int
+    ) -> Iterator[_Pile]:
+        """The pile of the runtime's values in a container, if it is one.
+
+        Args:
+            container: What the owner dominates.
+            within: What it leads to down to the program's objects.
+            owner: The owner.
+        """
+        kinds = self.graph.type_index[within]
+        is_value = (kinds >= 0) & (self.classes[kinds] != TypeClass.PROGRAM)
+        is_value &= ~self.program.is_metadata[within]
+        values = within[is_value]
+        size = int(self.graph.shallow_bytes[values].sum())
+        if size < self.least:
+            return
+        level = self._libraries
+        rows = np.flatnonzero(level.owner == owner)
+        entry = level.entry[rows]
+        is_inner = entry < 0
+        entry[is_inner] = -1 - entry[is_inner]
+        rows, is_inner = rows[entry == container], is_inner[entry == container]
+        slot = np.ones(len(rows), np.uint8)
+        found = [
+            inner._replace(retained_bytes=min(inner.retained_bytes, size))
+            for pile in self._groups(
+                rows, is_inner, slot, [container], TypeClass.LIBRARY, owner
+            )
+            for inner in self._followed(level, TypeClass.LIBRARY, pile)
+        ]
+        if found:
+            yield max(found, key=lambda pile: pile.retained_bytes)
+            return
+        kinds = kinds[is_value]
+        by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
+        largest = int(np.argmax(by_type))
+        if 2 * by_type[largest] >= size:
+            members = values[kinds == largest]
+            order = np.argsort(-self.graph.shallow_bytes[members], kind="stable")
+            yield _Pile(largest, len(members), size, members[order], container, owner)
+
+    def suspect(self, pile: _Pile, holder: Holder, contents: list[str]) -> Suspect:
+        """What is known of a pile."""
+        name = self.graph.type_names[pile.type_index]
+        share = pile.retained_bytes / self.metrics.reachable_bytes
+        largest = int(pile.members[0])
+        container = pile.entry if pile.entry >= 0 else holder.index
+        path, cut_step = self.paths.steps(holder)
+        words = Words(
+            type_name=name,
+            object_count=pile.object_count,
+            retained_bytes=pile.retained_bytes,
+            share=share,
+            holder=holder,
+            between=[self.graph.type_name(at) for at in holder.between],
+            is_run=pile.object_count > len(pile.members),
+            contents=contents,
+        )
+        return Suspect(
+            type_index=pile.type_index,
+            object_count=pile.object_count,
+            retained_bytes=pile.retained_bytes,
+            share=share,
+            object_index=holder.member,
+            container_index=container if container >= 0 else largest,
+            pattern=words.pattern,
+            holder=holder.type_name,
+            reference=holder.reference,
+            root_kind=holder.root_kind,
+            root_name=holder.root_name,
+            path=path,
+            cut_step=cut_step,
+            cut=words.cut,
+            contents=tuple(contents),
+            sentence=words.sentence,
+        )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from ingest.queries.library import Value, find, own_query
 from ingest.reports.leaks import origin
 from ingest.reports.render import cell
-from ingest.reports.report_panels import NO_SUSPECTS
+from ingest.reports.suspects import NO_SUSPECTS
 from ingest.text import caption_of, printable_lines
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         "style_url": style_url,
         "facts": facts,
         "origin": origin(facts),
-        "suspects": [row["why"] for row in suspects],
+        "suspects": [row["sentence"] for row in suspects],
         "no_suspects": NO_SUSPECTS,
         "garbage_bytes": cast("int", facts["shallow_bytes"])
         - cast("int", facts["reachable_bytes"]),
@@ -166,16 +166,16 @@ def _followed(
 ) -> dict[str, str] | None:
     """Choose the object to follow through the guide.
 
-    It is the accumulation point of the first suspect, or else the object with the
-    largest retained size.
+    It is what the objects of the first suspect accumulate in, or else the object with
+    the largest retained size.
     """
     if suspects:
         first = suspects[0]
-        owner = f"{caption_of(str(first['type']))} {first['address']}"
-        is_point = first["pile_address"] == first["address"]
+        owner = f"{cell(first['object_count'])} {caption_of(str(first['type']))}"
+        is_point = first["container_address"] == first["address"]
         return {
-            "address": str(first["pile_address"]),
-            "type": caption_of(str(first["pile_type"])),
+            "address": str(first["container_address"]),
+            "type": caption_of(str(first["container_type"])),
             "owner": "" if is_point else owner,
         }
     if largest:

@@ -17,6 +17,7 @@ from ingest.cli.options import (
     DumpFiles,
     FoldObjects,
     LoadedDump,
+    Own,
     Part,
     Password,
     Strict,
@@ -24,6 +25,7 @@ from ingest.cli.options import (
     Username,
     open_database,
     open_store,
+    own_types,
 )
 from ingest.database.via import Via
 from ingest.errors import DumpError
@@ -61,6 +63,7 @@ def load(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
+    own: Own = None,
     all_dumps: AllDumps = False,
     as_json: AsJson = False,
     uri: Uri = None,
@@ -101,7 +104,7 @@ def load(
                 via=via,
                 name=name,
                 replace=replace,
-                options=ReadOptions(strict, fold, part),
+                options=ReadOptions(strict, fold, part, own_types(own)),
                 digests=digests,
                 progress=progress,
             )

@@ -14,8 +14,10 @@ from ingest.cli.options import (
     AsJson,
     DumpFile,
     FoldObjects,
+    Own,
     Part,
     Strict,
+    own_types,
 )
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.tables.export_format import ExportFormat
@@ -42,6 +44,7 @@ def export(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
+    own: Own = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -56,11 +59,11 @@ def export(
     from ingest.tables.export import export as write
     from ingest.tables.heap_tables import HeapTables
 
-    options = ReadOptions(strict, fold, part)
+    options = ReadOptions(strict, fold, part, own_types(own))
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)
         files = write(
-            HeapTables(graph, metrics),
+            HeapTables(graph, metrics, options.own),
             folder,
             kind,
             version=settings().neo4j_version,

@@ -11,8 +11,10 @@ from ingest.cli.options import (
     AsJson,
     DumpFile,
     FoldObjects,
+    Own,
     Part,
     Strict,
+    own_types,
 )
 from ingest.heap.read_options import Fold, ReadOptions
 
@@ -22,6 +24,7 @@ def info(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
+    own: Own = None,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -35,7 +38,7 @@ def info(
     from ingest.reports.summary import facts, write_facts
     from ingest.tables.estimates import of_heap, of_types
 
-    options = ReadOptions(strict, fold, part)
+    options = ReadOptions(strict, fold, part, own_types(own))
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress, origins=False)
     found = facts(
@@ -44,6 +47,7 @@ def info(
         dump,
         sha256,
         top,
+        own=options.own,
         estimated=of_heap(graph),
         estimated_types={
             name: column.tolist() for name, column in of_types(graph, metrics).items()

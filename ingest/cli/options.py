@@ -100,6 +100,15 @@ Part = Annotated[
         "Default: the first induced one of a trace, the last complete one of a log.",
     ),
 ]
+Own = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--own",
+        metavar="PATTERN",
+        help="Types that are your program's own, such as 'Acme.*', or with ! a "
+        "library's, for the leak suspects. May be repeated (INGEST_OWN).",
+    ),
+]
 AllDumps = Annotated[
     bool,
     typer.Option(
@@ -128,6 +137,13 @@ Password = Annotated[
 DatabaseName = Annotated[
     str | None, typer.Option("--database", help="Its database (NEO4J_DATABASE).")
 ]
+
+
+def own_types(given: list[str] | None) -> tuple[str, ...]:
+    """Patterns of the program's own types: the settings', then those given."""
+    from ingest.settings import settings
+
+    return (*settings().own.replace(",", " ").split(), *(given or ()))
 
 
 def _own_target(

@@ -91,10 +91,14 @@ def _text(
     from ingest.database.ask import ask_all
     from ingest.reports.leaks import as_markdown, as_text
     from ingest.reports.report_panels import report_queries
+    from ingest.reports.suspects import of_rows
 
     answers = ask_all(database, report_queries(page=False), dump.number, progress)
     if as_json:
-        rows = {name: answer.dicts() for name, answer in answers.items()}
+        suspects = of_rows(answers["leak-suspects"].dicts())
+        rows = {"suspects": suspects} | {
+            name: answer.dicts() for name, answer in answers.items()
+        }
         return json.dumps(rows, indent=2) + "\n"
     return as_text(answers) if form is ReportFormat.TEXT else as_markdown(answers)
 

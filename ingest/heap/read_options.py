@@ -28,11 +28,14 @@ class ReadOptions:
         fold: Whether to fold what is no object of the program's.
         part: Number of the dump to read, of a file that has several; ``None`` for
             the format's default.
+        own: Globs of types that are the program's own, or with ``!`` of a library;
+            see `ingest.analysis.runtime_types.type_classes`.
     """
 
     strict: bool = False
     fold: Fold = Fold.AUTO
     part: int | None = None
+    own: tuple[str, ...] = ()
 
 
 DEFAULTS = ReadOptions()

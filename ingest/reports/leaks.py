@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
 from ingest.reports.hierarchy import dominator_tiles, whole_heap
+from ingest.reports.paths import path_text
 from ingest.reports.render import (
     cell,
     folded,
@@ -17,9 +18,10 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.reports.report_panels import NO_SUSPECTS, PANELS, POLICY
+from ingest.reports.report_panels import PANELS, POLICY
+from ingest.reports.suspects import NO_SUSPECTS, notes, of_rows, suspects_text
 from ingest.reports.tree import tree_text
-from ingest.reports.why import path_tree, source
+from ingest.reports.why import source
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
@@ -62,6 +64,11 @@ def origin(dump: dict[str, object]) -> list[str]:
     return [str(value) for value in values if value]
 
 
+def _notes(dump: dict[str, object]) -> list[str]:
+    names = "object_count shallow_bytes reachable_count reachable_bytes metadata_bytes"
+    return notes(*(cast("int", dump[name] or 0) for name in names.split()))
+
+
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
     """Return the names and figures of the dump."""
     rows = [(name, dump[column]) for name, column in _COUNTS]
@@ -88,23 +95,20 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"
     text = f"{title}\n{'=' * len(title)}\n\n"
-    text += f"  {printable(', '.join(origin(dump)))}\n{source('dump')}\n"
+    text += f"  {printable(', '.join(origin(dump)))}\n"
+    for note in _notes(dump):
+        text += "\n" + folded(note)
+    text += "\n" + _heading("Leak suspects") + source("leak-suspects")
+    suspects = of_rows(answers["leak-suspects"].dicts())
+    text += suspects_text(suspects)
+    for suspect in suspects[:1]:
+        text += "\n" + folded(f"More paths: ingest why {suspect['address']}")
+    text += "\n" + _heading("Totals") + source("dump")
     for name, count, size in _NUMBERS:
         text += f"  {name:<18}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
     for name, figure in _counts(dump):
         text += f"  {name:<18}{cell(figure):>14}\n"
     text += "\n" + folded(POLICY)
-    text += "\n" + _heading("Leak suspects") + source("leak-suspects")
-    suspects = answers["leak-suspects"].dicts()
-    if not suspects:
-        text += folded(NO_SUSPECTS)
-    for number, suspect in enumerate(suspects, start=1):
-        text += "\n" + folded(f"{number}. {printable(str(suspect['why']))}")
-        text += (
-            f"     retains {cell(suspect['retained_bytes'])} bytes; "
-            f"root paths: ingest why {suspect['address']}\n"
-        )
-        text += path_tree(cast("list[str]", suspect["path"] or []))
     if tree := _tree(answers):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part, brief in _BRIEFS:
@@ -131,21 +135,27 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     (dump,) = answers["dump"].dicts()
     text = f"# Leak report of {markdown_text(str(dump['name']))}\n\n"
     text += f"{markdown_text(', '.join(origin(dump)))}. Query: `dump`.\n\n"
+    for note in _notes(dump):
+        text += f"{markdown_text(note)}\n\n"
+    text += "## Leak suspects\n\nQuery: `leak-suspects`.\n"
+    suspects = of_rows(answers["leak-suspects"].dicts())
+    if not suspects:
+        text += f"\n{NO_SUSPECTS}\n"
+    for number, suspect in enumerate(suspects, start=1):
+        text += f"\n{number}. {markdown_text(str(suspect['sentence']))}\n"
+        contents = "; ".join(cast("list[str]", suspect["contents"]))
+        text += f"   Contents: {markdown_text(contents)}.\n\n"
+        path = path_text(
+            cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
+        )
+        text += "".join(f"       {line}\n" for line in path.splitlines())
     rows: list[tuple[object, ...]] = [
         (name, dump[count], dump[size]) for name, count, size in _NUMBERS
     ]
     rows += [(name, count, None) for name, count in _counts(dump)]
+    text += "\n## Totals\n\n"
     text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
-    text += f"\n{POLICY}\n\n## Leak suspects\n\nQuery: `leak-suspects`.\n"
-    suspects = answers["leak-suspects"].dicts()
-    if not suspects:
-        text += f"\n{NO_SUSPECTS}\n"
-    for number, suspect in enumerate(suspects, start=1):
-        text += f"\n{number}. {markdown_text(str(suspect['why']))}\n"
-        text += f"   Retains {cell(suspect['retained_bytes'])} bytes, "
-        text += f"{suspect['address']}.\n\n"
-        tree = path_tree(cast("list[str]", suspect["path"] or []))
-        text += "".join(f"       {line}\n" for line in tree.splitlines())
+    text += f"\n{POLICY}\n"
     if tree := _tree(answers):
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())

@@ -20,10 +20,11 @@ from ingest.reports.hierarchy import (
 from ingest.reports.html import QuerySource, render
 from ingest.reports.leaks import origin
 from ingest.reports.panels import filled, short_of
-from ingest.reports.report_panels import NO_SUSPECTS, PANELS, POLICY
+from ingest.reports.paths import path_text
+from ingest.reports.report_panels import PANELS, POLICY
 from ingest.reports.script import script_json
+from ingest.reports.suspects import NO_SUSPECTS, of_rows
 from ingest.reports.timeline import timeline
-from ingest.reports.why import path_tree
 from ingest.text import caption_of, namespace_of, printable
 
 if TYPE_CHECKING:
@@ -62,20 +63,15 @@ class SuspectSection:
     """A leak suspect on the page.
 
     Attributes:
-        why: Why it is a suspect, in a sentence.
-        type_name, address: Of the object, or of the largest of the group.
-        accumulation_point: Its type and address; empty if it is the object itself.
+        suspect: As in `ingest.reports.suspects.of_rows`.
+        path: Its path, with the place to cut.
         picture: The drawing of its root paths, if there are any.
         paths: The root paths as text.
         source: The query of the paths.
     """
 
-    why: str
-    type_name: str
-    address: str
-    retained_bytes: int
-    share: float
-    accumulation_point: str
+    suspect: dict[str, object]
+    path: str
     picture: Picture | None
     paths: str
     source: QuerySource
@@ -102,7 +98,7 @@ def report_page(
     suspects = [
         _suspect(row, found, source)
         for row, found, source in zip(
-            answers["leak-suspects"].dicts(), paths, path_sources, strict=True
+            of_rows(answers["leak-suspects"].dicts()), paths, path_sources, strict=True
         )
     ]
     panels = [
@@ -132,23 +128,18 @@ def report_page(
 
 
 def _suspect(
-    row: dict[str, object], paths: Answer, source: QuerySource
+    suspect: dict[str, object], paths: Answer, source: QuerySource
 ) -> SuspectSection:
-    is_point = row["address"] == row["pile_address"]
     found = paths.dicts()
     texts = [
-        path_tree([str(path["root"]), *cast("list[str]", path["steps"])])
+        path_text([str(path["root"]), *cast("list[str]", path["steps"])])
         for path in found
     ]
     return SuspectSection(
-        str(row["why"]),
-        str(row["type"]),
-        str(row["address"]),
-        cast("int", row["retained_bytes"]),
-        cast("float", row["share"]),
-        ""
-        if is_point
-        else f"{caption_of(str(row['pile_type']))} {row['pile_address']}",
+        suspect,
+        path_text(
+            cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
+        ),
         picture(paths_of_object(found)) if found else None,
         "\n".join(texts),
         source,

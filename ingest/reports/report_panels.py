@@ -15,10 +15,6 @@ POLICY = (
     f"{LIVENESS} Retained bytes would be freed with the object, or with all instances "
     "of the type."
 )
-NO_SUSPECTS = (
-    "None: no object, and no group of objects of one type, retains 10% or more of the "
-    "reachable heap."
-)
 UNREACHABLE = (
     "No strong root reaches it: it is garbage, freed by the next collection that "
     "examines it."

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ingest.analysis.suspects import leak_suspects
+from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import Irregularity, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import LIVENESS
+from ingest.reports.suspects import notes, of_heap, suspects_text
 from ingest.text import caption_of, printable
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def facts(
     sha256: str,
     top: int,
     *,
+    own: Sequence[str] = (),
     estimated: Mapping[str, int] = MappingProxyType({}),
     estimated_types: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> dict[str, object]:
@@ -44,10 +46,12 @@ def facts(
         source: Path of the file.
         sha256: Digest of the decompressed file, hexadecimal.
         top: How many objects and types to list.
+        own: Patterns of types that are the program's own.
         estimated: Estimates for the heap if the dump is a sample, by name.
         estimated_types: Estimates for each type, by name.
     """
     kinds = Counter(RootKind(kind).label for kind in graph.root_kind.tolist())
+    findings = find_suspects(graph, metrics, own)
     weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
     return {
         "source": source,
@@ -97,25 +101,9 @@ def facts(
             for index in _largest(metrics.retained_bytes, graph, top)
         ],
         "top_types": _top_types(graph, metrics, top, estimated_types),
-        "suspects": _suspects(graph, metrics),
+        "metadata_bytes": findings.metadata_bytes,
+        "suspects": of_heap(graph, findings.suspects),
     }
-
-
-def _suspects(graph: HeapGraph, metrics: HeapMetrics) -> list[dict[str, object]]:
-    return [
-        {
-            "kind": suspect.kind,
-            "type": graph.type_name(suspect.object_index),
-            "address": graph.address(suspect.object_index),
-            "objects": suspect.object_count,
-            "retained_bytes": suspect.retained_bytes,
-            "share": round(suspect.share, 4),
-            "accumulation_point": graph.address(suspect.accumulation_index),
-            "path": suspect.path,
-            "why": suspect.sentence,
-        }
-        for suspect in leak_suspects(graph, metrics)
-    ]
 
 
 def _parts(graph: HeapGraph) -> list[dict[str, object]]:
@@ -168,7 +156,9 @@ def _top_types(
 def write_facts(found: dict[str, object]) -> None:
     """Write the summary as text."""
     say = sys.stdout.write
-    say(f"{printable(PurePath(str(found['source'])).name)}: {found['format']}\n\n")
+    say(f"{printable(PurePath(str(found['source'])).name)}: {found['format']}\n")
+    _write_suspects(found)
+    say("\n")
     for name in (
         "objects",
         "reachable_objects",
@@ -207,14 +197,18 @@ def write_facts(found: dict[str, object]) -> None:
     _write_warnings(found)
     _write_rows("Types by retained size", found["top_types"])
     _write_rows("Objects by retained size", found["top_retained"])
-    suspects = cast("list[dict[str, object]]", found["suspects"])
-    if suspects:
-        say("\nLeak suspects\n")
-    for suspect in suspects:
-        say("\n" + folded(printable(str(suspect["why"]))))
-        for depth, step in enumerate(cast("list[str]", suspect["path"] or [])):
-            say(f"  {'  ' * depth}└ {printable(step)}\n")
     say("\n" + folded(LIVENESS, ""))
+
+
+def _write_suspects(found: dict[str, object]) -> None:
+    """What there is to say about the heap before any figure."""
+    names = "objects shallow_bytes reachable_objects reachable_bytes metadata_bytes"
+    figures = [cast("int", found[name]) for name in names.split()]
+    for note in notes(*figures):
+        sys.stdout.write("\n" + folded(note))
+    sys.stdout.write("\nLeak suspects\n")
+    suspects = cast("list[dict[str, object]]", found["suspects"])
+    sys.stdout.write(suspects_text(suspects))
 
 
 def _write_parts(found: dict[str, object]) -> None:

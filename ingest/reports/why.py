@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.library import find
+from ingest.reports.paths import path_text
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import UNREACHABLE
 from ingest.text import caption_of, printable
@@ -13,9 +13,7 @@ from ingest.text import caption_of, printable
 if TYPE_CHECKING:
     from ingest.queries.answer import Answer
 
-_DEEPEST_INDENT = 12
 _MOST_STEPS = 40
-_ADDRESS = re.compile(r" 0x[0-9a-f]+(?: \".*\")?$", re.DOTALL)
 
 OBJECT_QUERIES = (
     "object",
@@ -29,45 +27,6 @@ TYPE_QUERIES = ("root-paths-of-type", "owners-of-type", "objects-of-type")
 def source(query: str) -> str:
     """Return the line that names the query of a part."""
     return f"  (query: {query})\n"
-
-
-def path_tree(steps: list[str]) -> str:
-    """Return a path as an indented tree, each step below its referrer.
-
-    Runs of one type are folded, and the middle of a very long path is left out.
-    """
-    shown = _without_runs(steps)
-    if len(shown) > _MOST_STEPS:
-        half = _MOST_STEPS // 2
-        left = len(shown) - 2 * half
-        shown = [*shown[:half], f"… {left:,} more steps", *shown[-half:]]
-    lines = []
-    for depth, step in enumerate(shown):
-        indent = "  " * min(depth, _DEEPEST_INDENT)
-        mark = "└ " if depth else ""
-        lines.append(f"    {indent}{mark}{printable(step)}\n")
-    return "".join(lines)
-
-
-def _without_runs(steps: list[str]) -> list[str]:
-    """Fold runs of more than three steps of one type to their ends."""
-    shown: list[str] = []
-    begin = 0
-    while begin < len(steps):
-        end = begin
-        while end < len(steps) and _type(steps[end]) == _type(steps[begin]):
-            end += 1
-        run = steps[begin:end]
-        if len(run) > 3:
-            run = [run[0], f"… {len(run) - 2:,} more {_type(run[0])}", run[-1]]
-        shown += run
-        begin = end
-    return shown
-
-
-def _type(step: str) -> str:
-    """Return the field and type of a step, without its address and value."""
-    return _ADDRESS.sub("", step)
 
 
 def why_object(address: str, answers: dict[str, Answer]) -> str:
@@ -136,7 +95,7 @@ def _paths(rows: list[dict[str, object]]) -> str:
     text = f"{text}\n{source('k-shortest-root-paths')}"
     for row in rows:
         steps = cast("list[str]", row["steps"])
-        text += "\n" + path_tree([str(row["root"]), *steps])
+        text += "\n" + path_text([str(row["root"]), *steps])
     return text
 
 
@@ -208,7 +167,7 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
             f"{cell(row['retained_bytes'])} bytes\n"
         )
         steps = cast("list[str]", row["path"])
-        text += path_tree([steps[0], *(caption_of(step) for step in steps[1:])])
+        text += path_text([steps[0], *(caption_of(step) for step in steps[1:])])
     parts.append(text)
     for query, title, columns in (
         (

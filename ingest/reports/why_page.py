@@ -8,8 +8,8 @@ from ingest.queries.answer import Answer
 from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
 from ingest.reports.panels import Panel, filled
+from ingest.reports.paths import path_text
 from ingest.reports.report_panels import POLICY, UNREACHABLE
-from ingest.reports.why import path_tree
 from ingest.text import caption_of, human_bytes, printable
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def object_page(
         has_dominators=len(dominators) > 1,
         subject_key="the object",
         paths="\n".join(
-            path_tree([str(path["root"]), *cast("list[str]", path["steps"])])
+            path_text([str(path["root"]), *cast("list[str]", path["steps"])])
             for path in paths
         ),
         nothing=nothing,
@@ -170,7 +170,7 @@ def type_page(
         texts.append(
             f"{row['instance_count']:,} instances, retaining "
             f"{row['retained_bytes']:,} bytes\n"
-            + path_tree([steps[0], *map(caption_of, steps[1:])])
+            + path_text([steps[0], *map(caption_of, steps[1:])])
         )
     return render(
         "why.html",

@@ -84,48 +84,51 @@ def _suspect(attribute: str) -> Source:
 
 SUSPECTS = Table(
     "suspects",
-    "leak suspects, the largest first",
+    "leak suspects, the best first",
     lambda heap: len(heap.suspects),
     (
         Column("suspect", INT32, "row number, from 0", row_number, is_property=False),
-        Column("object", INT32,
-            "row of `objects`: the object, or the one of the group that retains most",
+        Column("object", INT32, "row of `objects`: the one that retains most",
             _suspect("object_index"), is_property=False),
-        Column(
-            "type",
-            INT32,
-            "row of `types`",
-            lambda heap: [
-                int(heap.graph.type_index[suspect.object_index])
-                for suspect in heap.suspects
-            ],
-            is_property=False,
-        ),
-        Column("pile", INT32,
-            "row of `objects`: the accumulation point, which may be the object itself",
-            _suspect("accumulation_index"), is_property=False),
-        Column("rank", INT64, "1 for the suspect that retains most",
-            lambda heap: range(1, len(heap.suspects) + 1)),
-        Column("kind", TEXT, "`single`, or `group` of one type", _suspect("kind")),
-        Column(
-            "type_name",
-            TEXT,
-            "short name of the type, for captions",
-            lambda heap: [
-                heap.captions[int(heap.graph.type_index[suspect.object_index])]
-                for suspect in heap.suspects
-            ],
-            free_text=True,
-        ),
-        Column("object_count", INT64, "1, or the number of objects in the group",
+        Column("type", INT32, "row of `types`: what accumulates",
+            _suspect("type_index"), is_property=False),
+        Column("container", INT32,
+            "row of `objects`: what they accumulate in, which may be the object itself",
+            _suspect("container_index"), is_property=False),
+        Column("rank", INT64, "1 for the best", lambda heap: range(
+            1, len(heap.suspects) + 1)),
+        Column("type_name", TEXT, "short name of the type, for captions",
+            lambda heap: [heap.captions[found.type_index] for found in heap.suspects],
+            free_text=True),
+        Column("object_count", INT64, "how many objects of the type accumulate",
             _suspect("object_count")),
-        Column("retained_bytes", INT64, "retained size of all of them",
+        Column("retained_bytes", INT64, "what they retain together",
             _suspect("retained_bytes")),
         Column("share", FLOAT, "of the reachable bytes, 0 to 1", _suspect("share")),
+        Column("pattern", TEXT, "how they are held, such as `list`, `map` or "
+            "`event handlers`", _suspect("pattern")),
+        Column("holder", TEXT,
+            "full name of the type that refers to them, directly or through "
+            "collections; absent where only the runtime does",
+            _suspect("holder"), absent=None, free_text=True),
+        Column("reference", TEXT,
+            "its field or static field; absent where the format records none",
+            _suspect("reference"), absent=None, free_text=True),
+        Column("root_kind", TEXT, "kind of the root that the path begins at",
+            _suspect("root_kind")),
+        Column("root_name", TEXT, "its static field, type or thread, if recorded",
+            _suspect("root_name"), absent=None, free_text=True),
         Column("path", TEXTS,
-            "a shortest path from a root to the object, each object after its field; "
-            "absent if longer than 10,000 objects", _suspect("path"), absent=None,
+            "a shortest path from a root to the object that retains most, each object "
+            "after its field; runs of one type are folded", _suspect("path"),
             free_text=True),
+        Column("cut", TEXT, "the reference to remove", _suspect("cut"),
+            free_text=True),
+        Column("cut_step", INT64,
+            "which step of the path it leads to, the root being 0; absent if folded",
+            _suspect("cut_step"), absent=None),
+        Column("contents", TEXTS, "the types that have most of the bytes, with counts",
+            _suspect("contents"), free_text=True),
         Column("sentence", TEXT, "the suspect in a sentence", _suspect("sentence"),
             free_text=True),
     ),

@@ -15,7 +15,7 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.merged import NOT_A_TYPE, merged_tree
-from ingest.analysis.suspects import leak_suspects
+from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.values import ValueKind
 from ingest.tables import estimates
@@ -25,13 +25,13 @@ from ingest.tables.series import addresses, from_end, scattered, texts_of
 from ingest.text import caption_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from ingest.analysis.merged import MergedTree
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.analysis.suspects import Suspect
+    from ingest.analysis.suspects import Findings, Suspect
     from ingest.heap.graph import HeapGraph
 
     Flags = NDArray[np.bool_]
@@ -46,13 +46,17 @@ class HeapColumns:
         metrics: Its measures.
         regions: Columns of what objects lie in.
         origins: Columns about where objects come from.
+        own: Globs of types that are the program's own, for the leak suspects.
     """
 
-    def __init__(self, graph: HeapGraph, metrics: HeapMetrics) -> None:
+    def __init__(
+        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str] = ()
+    ) -> None:
         self.graph = graph
         self.metrics = metrics
         self.regions = Regions(graph, metrics)
         self.origins = OriginColumns(graph, metrics)
+        self.own = own
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -315,9 +319,14 @@ class HeapColumns:
         }
 
     @cached_property
-    def suspects(self) -> list[Suspect]:
-        """Leak suspects, the largest first."""
-        return leak_suspects(self.graph, self.metrics)
+    def findings(self) -> Findings:
+        """Leak suspects, and the size of the runtime's metadata."""
+        return find_suspects(self.graph, self.metrics, self.own)
+
+    @property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Leak suspects, the best first."""
+        return self.findings.suspects
 
     @cached_property
     def type_paths(self) -> pl.DataFrame:

@@ -84,7 +84,7 @@ LABELS: tuple[Label, ...] = (
         "objects whose paths from the top of a tree have the same types, merged",
         TYPE_PATHS, indexes=(("dump",),)),
     Label("Suspect",
-        "a leak suspect: objects that retain a tenth of the reachable bytes or more",
+        "a leak suspect: objects of one type that one holder keeps alive",
         SUSPECTS),
 )
 
@@ -135,11 +135,11 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
     Relationship("HAS_SUSPECT", "Dump", "Suspect", "the dump's leak suspects",
         SUSPECTS, None, "suspect"),
     Relationship("SUSPECTS", "Suspect", "Object",
-        "the object, or the one of the group that retains most", SUSPECTS, "suspect",
+        "the object that retains most", SUSPECTS, "suspect",
         "object"),
     Relationship("ACCUMULATES_IN", "Suspect", "Object",
-        "the accumulation point, which may be the object itself", SUSPECTS, "suspect",
-        "pile"),
+        "what they accumulate in, which may be the object itself", SUSPECTS, "suspect",
+        "container"),
     Relationship("OF_TYPE", "Suspect", "Type",
         "the type of the object or of the group", SUSPECTS, "suspect", "type"),
 )

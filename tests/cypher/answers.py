@@ -11,6 +11,8 @@ from itertools import pairwise
 from re import fullmatch
 from typing import TYPE_CHECKING
 
+from ingest.analysis.metrics import analyse
+from ingest.analysis.suspects import find_suspects
 from tests.cypher.trace_answers import origin
 
 if TYPE_CHECKING:
@@ -192,59 +194,31 @@ def retained_objects(heap: Heap, min_bytes: int, limit: int) -> Rows:
     return rows[:limit]
 
 
-def _pile(heap: Heap, i: int) -> int:
-    while True:
-        heavy = [
-            c
-            for c in heap.children(i)
-            if heap.retained_bytes(c) >= 0.7 * heap.retained_bytes(i)
-        ]
-        if not heavy:
-            return i
-        i = heavy[0]
-
-
 def leak_suspects(heap: Heap, limit: int) -> Rows:
-    total = heap.bytes(heap.live)
-    found = []
-    crowds: dict[int, list[int]] = defaultdict(list)
-    for i in heap.children(None):
-        kind = heap.objects[i].type
-        if kind is not None and heap.retained_bytes(i) >= 0.1 * total:
-            found.append(("single", i, 1, heap.retained_bytes(i)))
-        elif kind is not None:
-            crowds[kind].append(i)
-    for crowd in crowds.values():
-        together = sum(map(heap.retained_bytes, crowd))
-        if len(crowd) > 1 and together >= 0.1 * total:
-            largest = min(crowd, key=lambda i: (-heap.retained_bytes(i), i))
-            found.append(("group", largest, len(crowd), together))
-    rows: list[Row] = []
-    for kind_of, i, count, held in sorted(found, key=lambda f: (-f[3], f[1])):
-        pile, caption = _pile(heap, i), heap.caption(i)
-        part = f"{100 * held / total:.0f}% of the reachable heap"
-        if kind_of == "group":
-            why = f"{count} instances of {caption} together retain {part}."
-        elif pile == i:
-            why = f"One {caption} retains {part}."
-        else:
-            why = f"One {caption} retains {part}, accumulated in one "
-            why += f"{heap.caption(pile)}."
-        root, path = heap.first_root_path(i)
-        rows.append(
-            (
-                kind_of,
-                heap.name_of(i),
-                heap.objects[i].address,
-                count,
-                held,
-                held / total,
-                heap.name_of(pile),
-                heap.objects[pile].address,
-                [heap.root_name(root), *heap.steps(path)],
-                why,
-            )
+    """Rows of what the analysis finds, which has tests of its own."""
+    found = find_suspects(heap.graph, analyse(heap.graph)).suspects
+    rows: list[Row] = [
+        (
+            heap.type_name(s.type_index),
+            s.object_count,
+            s.retained_bytes,
+            s.share,
+            s.pattern,
+            s.holder,
+            s.reference,
+            s.root_kind,
+            s.root_name,
+            list(s.path),
+            s.cut,
+            s.cut_step,
+            list(s.contents),
+            heap.objects[s.object_index].address,
+            heap.name_of(s.container_index),
+            heap.objects[s.container_index].address,
+            s.sentence,
         )
+        for s in found
+    ]
     return rows[:limit]
 
 

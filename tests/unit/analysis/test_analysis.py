@@ -13,11 +13,7 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
-from ingest.analysis.suspects import (
-    accumulation_point,
-    leak_suspects,
-    shortest_path,
-)
+from ingest.analysis.suspect_paths import shortest_path
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
 from ingest.heap.graph import HeapGraph
@@ -243,42 +239,3 @@ def test_type_references_count_every_reference_to_an_object(graph: HeapGraph) ->
         )
     )
     assert found == expected
-
-
-def test_suspects_are_single_objects_or_groups() -> None:
-    #  0 (60) -> 1 (50): one large holder; 2, 3 (20 each, one type): a group
-    graph = graph_of(
-        [1],
-        [],
-        [],
-        [],
-        [],
-        roots=[0, 2, 3, 4],
-        types=[0, 1, 2, 2, 3],
-        sizes=[30, 70, 9, 8, 2],
-    )
-    metrics = analyse(graph)
-
-    single, group = leak_suspects(graph, metrics)
-
-    assert (single.kind, single.object_index, single.retained_bytes) == (
-        "single",
-        0,
-        100,
-    )
-    assert single.accumulation_index == 1
-    assert single.path == ("local root", f"T0 {graph.address(0)}")
-    assert single.sentence == (
-        "One T0 retains 84% of the reachable heap, accumulated in one T1."
-    )
-    assert (group.kind, group.object_index, group.object_count) == ("group", 2, 2)
-    assert group.retained_bytes == 17
-    assert group.sentence == (
-        "2 instances of T2 together retain 14% of the reachable heap."
-    )
-
-
-def test_the_accumulation_point_stops_where_no_child_retains_most() -> None:
-    graph = graph_of([1], [2, 3], [], [], roots=[0], sizes=[1, 1, 50, 48])
-
-    assert accumulation_point(analyse(graph), 0) == 1

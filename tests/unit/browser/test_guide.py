@@ -180,7 +180,7 @@ def test_an_empty_dump_has_a_guide_too() -> None:
         "Leak suspects",
         "What to do next",
     ]
-    assert "None: no object, and no group" in html
+    assert "Nothing stands out" in html
 
 
 def test_without_suspects_it_follows_what_retains_most() -> None:

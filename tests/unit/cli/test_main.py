@@ -111,7 +111,7 @@ def test_info_for_a_person_fits_80_columns(
 
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    assert "One ScoreChangedEventHandler retains 72% of the reachable heap" in out
+    assert "1. 24 LevelScreen (862 KiB, 72% of the reachable heap)" in out
     assert "warning: missing object: 1, first in line" in out
 
 
@@ -253,7 +253,8 @@ def test_example_has_its_leak(ingest: Callable[..., Ran], tmp_path: Path) -> Non
 
     found = json.loads(out)
     assert code == 0
-    assert found["suspects"][0]["type"] == "StarMiner.ScoreChangedEventHandler"
+    assert found["suspects"][0]["type"] == "StarMiner.LevelScreen"
+    assert found["suspects"][0]["holder"] == "StarMiner.GameEvents"
     assert found["suspects"][0]["share"] > 0.5
     assert [d["name"] for d in found["domains"]] == ["StarMiner.exe", "ScriptHost.dll"]
 

@@ -1,0 +1,138 @@
+"""The dominator tree folded over the types that are not the program's own.
+
+Each object has an *owner*: the nearest object of an owning type that dominates it, or
+`ROOT`. What an owner refers to leads to its objects through containers, delegates and
+values of the runtime; the first of these is the object's *entry*.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.runtime_types import TypeClass
+from ingest.compiled import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.compiled import Bools, Bytes, Ints
+    from ingest.heap.graph import HeapGraph
+
+_UNKNOWN = -3
+
+_OWNS, _IS_METADATA, _IS_ROOT = 1, 2, 4
+
+
+class Ownership(NamedTuple):
+    """Owners of the N objects and M placeholders of a heap.
+
+    Attributes:
+        owner: int32 (N + M,). The owner, `ROOT` or `UNREACHABLE`. Objects of one type
+            that own one another, such as the nodes of a list, all have the owner of
+            the first one.
+        entry: int32 (N + M,). The object itself or the one above it that the owner
+            dominates immediately; ``-1 - entry`` for an object of an owning type
+            below another one of its type.
+        is_metadata: bool (N + M,). Whether the object is the runtime's metadata, or
+            a value that only metadata dominates.
+    """
+
+    owner: Ints
+    entry: Ints
+    is_metadata: Bools
+
+
+@kernel
+def _fill(
+    dominator: Ints,
+    type_index: Ints,
+    flags: Bytes,
+    owner: Ints,
+    entry: Ints,
+    is_metadata: Bools,
+) -> None:
+    """Fill the columns of an `Ownership`; ``owner`` is `_UNKNOWN` at first.
+
+    ``flags`` has a row for each type, and a last one of 0 for placeholders, which have
+    type -1.
+    """
+    for first in range(len(dominator)):
+        # Climb to an object that is done; ``entry`` links back to where we came from.
+        row, below = first, -1
+        while row != ROOT and owner[row] == _UNKNOWN:
+            if dominator[row] == UNREACHABLE:
+                owner[row] = UNREACHABLE
+                entry[row] = row
+                break
+            entry[row] = below
+            below, row = row, dominator[row]
+        while below >= 0:
+            row, below = below, entry[below]
+            above = dominator[row]
+            own = flags[type_index[row]]
+            if above == ROOT:
+                is_metadata[row] = (own & _IS_METADATA) != 0
+                owner[row], entry[row] = ROOT, row
+                continue
+            is_metadata[row] = (own & _IS_METADATA) != 0 or (
+                is_metadata[above] and (own & _OWNS) == 0
+            )
+            over = flags[type_index[above]]
+            if (
+                (over & _IS_ROOT) != 0
+                and owner[above] == ROOT
+                and entry[above] == above
+            ):
+                found, at = ROOT, row
+            elif (over & _OWNS) != 0:
+                found, at = above, row
+            else:
+                found, at = owner[above], entry[above]
+            if (
+                (own & _OWNS) != 0
+                and found >= 0
+                and type_index[found] == type_index[row]
+            ):
+                at = entry[found]
+                at = at if at < 0 else -1 - at
+                found = owner[found]
+            owner[row], entry[row] = found, at
+
+
+def ownership(
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    classes: NDArray[np.uint8],
+    *,
+    libraries_own: bool = False,
+) -> Ownership:
+    """Owners of all objects.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        classes: uint8 (T,). The `TypeClass` of each type.
+        libraries_own: Whether values of libraries are owners too, not only the
+            program's objects.
+    """
+    flags = np.zeros(len(classes) + 1, np.uint8)
+    owns = classes == TypeClass.PROGRAM
+    if libraries_own:
+        owns |= classes == TypeClass.LIBRARY
+    flags[:-1] = (
+        owns * _OWNS
+        + (classes == TypeClass.METADATA) * _IS_METADATA
+        + (classes == TypeClass.ROOTS) * _IS_ROOT
+    )
+    rows = len(metrics.dominator)
+    found = Ownership(
+        np.full(rows, _UNKNOWN, np.int32),
+        np.empty(rows, np.int32),
+        np.zeros(rows, np.bool_),
+    )
+    _fill(metrics.dominator, graph.type_index, flags, *found)
+    return found

@@ -1,0 +1,257 @@
+"""Who holds the objects of a suspect: a path from a root, and its holder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.distances import ROOT
+from ingest.analysis.runtime_types import TypeClass
+from ingest.heap.graph import RefKind, RootFlag, RootKind
+from ingest.text import caption_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+
+_SAMPLE = 200
+"""Members of a pile whose paths are compared."""
+
+_MAX_STEPS = 24
+"""Steps of a path that are written; the middle of a longer one is folded."""
+
+_RUN = 3
+"""Objects of one type in a row, from which on they are folded."""
+
+_MAX_VALUE = 40
+"""Characters of a value that are shown in a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What refers to the objects of a pile.
+
+    Attributes:
+        member: The object of the pile whose path this is.
+        type_name: Full name of the holder's type, or of the one that declares the
+            static field; ``None`` where only the runtime refers to them.
+        index: The holder, or -1 if it is a static field or a root.
+        reference: Its field; ``None`` if not recorded.
+        target: The object that the reference leads to.
+        between: Objects from that one down to the member, without it.
+        path: Objects from a root to the member.
+        root: Row of the root that the path begins at.
+        root_kind: Name of its kind.
+        root_name: Its static field, its type or its thread; ``None`` if not recorded.
+        root_field: Its static field alone; ``None`` if not recorded.
+        is_statics_table: Whether the root is a pinned array, in which the runtime
+            has its static fields.
+    """
+
+    member: int
+    type_name: str | None
+    index: int
+    reference: str | None
+    target: int
+    between: tuple[int, ...]
+    path: tuple[int, ...]
+    root: int
+    root_kind: str
+    root_name: str | None
+    root_field: str | None
+    is_statics_table: bool
+
+
+def shortest_path(metrics: HeapMetrics, index: int) -> tuple[int, ...]:
+    """Objects from one that a root refers to to ``index``; empty if unreachable."""
+    if metrics.root_distance[index] < 0:
+        return ()
+    path = []
+    while index != ROOT:
+        path.append(index)
+        index = int(metrics.path_parent[index])
+    return tuple(reversed(path))
+
+
+class Paths:
+    """Shortest paths of one heap, and the program's types on them."""
+
+    def __init__(
+        self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
+    ) -> None:
+        self._graph, self._metrics, self._classes = graph, metrics, classes
+
+    def holder(
+        self, type_index: int, members: NDArray[np.int64], entry: int
+    ) -> Holder | None:
+        """What holds most objects of a pile; ``None`` if nothing does.
+
+        Args:
+            type_index: The type of the pile.
+            members: int64. Its objects, the one that retains most first.
+            entry: The container that all are in, or -1.
+        """
+        if entry >= 0:
+            return self._holder(int(members[0]), type_index, entry)
+        sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(np.int64)]
+        sample = np.unique(np.concatenate([members[:1], sample]))
+        holders = [self._holder(index, type_index, -1) for index in sample.tolist()]
+        keys = [_key(holder) for holder in holders]
+        most, count = Counter(keys).most_common(1)[0]
+        if 2 * count < len(keys):
+            return None
+        retained = self._metrics.retained_bytes
+        chosen = [
+            holder for holder, key in zip(holders, keys, strict=True) if key == most
+        ]
+        return max(chosen, key=lambda holder: int(retained[holder.member]))
+
+    def _holder(self, member: int, type_index: int, entry: int) -> Holder:
+        """The last object of the program's on the path to a member."""
+        graph = self._graph
+        path = shortest_path(self._metrics, member)
+        at = path.index(entry) if entry >= 0 else len(path) - 1
+        # The member itself, and others of its type, do not hold it.
+        holder = at - 1
+        while holder >= 0:
+            kind = int(graph.type_index[path[holder]])
+            if kind != type_index and self._classes[kind] == TypeClass.PROGRAM:
+                break
+            holder -= 1
+        root = self._root(path[0])
+        kind = RootKind(int(graph.root_kind[root]))
+        declaring = int(graph.root_type[root])
+        if holder >= 0:
+            name: str | None = graph.type_name(path[holder])
+            reference = self.field(path[holder], path[holder + 1])
+        else:
+            name = graph.type_names[declaring] if declaring >= 0 else None
+            reference = self._static_field(root)
+        return Holder(
+            member=member,
+            type_name=name,
+            index=path[holder] if holder >= 0 else -1,
+            reference=reference,
+            target=path[holder + 1],
+            between=path[holder + 1 : -1],
+            path=path,
+            root=root,
+            root_kind=kind.label,
+            root_name=self._root_name(root),
+            root_field=self._static_field(root),
+            is_statics_table=self._is_statics_table(root),
+        )
+
+    def _root(self, index: int) -> int:
+        """The strong root of an object that says most: a static field, if any."""
+        graph = self._graph
+        strong = (graph.root_flags & RootFlag.WEAK) == 0
+        rows = np.flatnonzero(strong & (graph.root_object == index))
+        return int(
+            min(
+                rows,
+                key=lambda row: (
+                    graph.root_kind[row] != RootKind.STATIC,
+                    graph.root_type[row] < 0,
+                ),
+            )
+        )
+
+    def _static_field(self, root: int) -> str | None:
+        graph = self._graph
+        if graph.root_field is None or graph.root_field[root] < 0:
+            return None
+        return graph.field_names[int(graph.root_field[root])]
+
+    def _root_name(self, root: int) -> str | None:
+        graph = self._graph
+        field, declaring = self._static_field(root), int(graph.root_type[root])
+        names = [] if declaring < 0 else [caption_of(graph.type_names[declaring])]
+        names += [] if field is None else [field]
+        if not names and graph.root_owner is not None and graph.root_owner[root] >= 0:
+            names = [graph.owners[int(graph.root_owner[root])]]
+        return ".".join(names) or None
+
+    def _is_statics_table(self, root: int) -> bool:
+        graph = self._graph
+        index = int(graph.root_object[root])
+        return (
+            graph.root_kind[root] == RootKind.HANDLE
+            and bool(graph.root_flags[root] & RootFlag.PINNED)
+            and graph.type_name(index).startswith("System.Object[]")
+        )
+
+    def field(self, source: int, target: int) -> str | None:
+        """The field of a strong reference, the first by name if there are several."""
+        graph = self._graph
+        begin, end = graph.ref_start[source : source + 2].tolist()
+        found = graph.ref_target[begin:end] == target
+        if graph.ref_kind is not None:
+            found &= graph.ref_kind[begin:end] == RefKind.STRONG
+        names = [graph.field_name(begin + at) for at in np.flatnonzero(found).tolist()]
+        return min((name for name in names if name is not None), default=None)
+
+    def steps(self, holder: Holder) -> tuple[tuple[str, ...], int | None]:
+        """The path of a holder as text, and which step its reference leads to.
+
+        The root comes first, then objects, each after the field that refers to it.
+        """
+        graph, path = self._graph, holder.path
+        steps, cut = [graph.root_name(holder.root)], None
+        for at, left_out in _folded(graph.type_index[list(path)].tolist()):
+            if left_out:
+                name = caption_of(graph.type_name(path[at]))
+                steps.append(f"… {left_out:,} more {name}")
+            if path[at] == holder.target:
+                cut = len(steps)
+            steps.append(self._step(path, at))
+        if len(steps) <= _MAX_STEPS:
+            return tuple(steps), cut
+        half, left_out = _MAX_STEPS // 2, len(steps) - _MAX_STEPS + 1
+        fold = f"… {left_out:,} more steps"
+        if cut is not None and cut >= half:
+            cut = cut - left_out + 1 if cut >= half + left_out else None
+        return (*steps[:half], fold, *steps[half + left_out :]), cut
+
+    def _step(self, path: Sequence[int], at: int) -> str:
+        graph, index = self._graph, path[at]
+        field = self.field(path[at - 1], index) if at else None
+        value = None
+        if graph.values is not None:
+            (value,) = graph.values.pick(np.array([index], np.int32))
+        return (
+            (f"{field}: " if field else "")
+            + f"{caption_of(graph.type_name(index))} {graph.address(index)}"
+            + ("" if value is None else f' "{value[:_MAX_VALUE]}"')
+        )
+
+
+def _key(holder: Holder) -> tuple[object, ...]:
+    """Equal for members that are held in the same way."""
+    if holder.type_name is None:
+        return (holder.root_kind, holder.root_name, holder.is_statics_table)
+    return (holder.type_name, holder.reference)
+
+
+def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Positions to write of a path, each with the number left out before it.
+
+    Of a run of one type the first and the last are written.
+    """
+    at = 0
+    for _, run in groupby(kinds):
+        length = len(list(run))
+        if length <= _RUN:
+            yield from ((at + i, 0) for i in range(length))
+        else:
+            yield at, 0
+            yield at + length - 1, length - 2
+        at += length

@@ -1,0 +1,159 @@
+"""A leak suspect in words: how it is held, where to cut, one sentence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ingest.text import caption_of, human_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.analysis.suspect_paths import Holder
+
+MAX_SENTENCE = 300
+_MAX_NAME = 60
+
+_PATTERNS = (
+    ("timer", r"Timer"),
+    ("event handlers", r"EventHandler|Delegate|^System\.Action|^System\.Func"
+        r"|Handler(`|$)|Callback(`|$)|_Closure$|StreamSubscription|ControllerSubscription"
+        r"|StreamController"),
+    ("cache", r"Cach|Memo"),
+    ("queue", r"Queue|Channel|BlockingCollection|ConcurrentBag"),
+    ("linked list", r"LinkedList"),
+    ("map", r"Dictionary|Hashtable|HashMap|HashSet|SortedList|ConditionalWeakTable"
+        r"|dart:.*(Map|Set)\b|Bucket|bucket|^Entry\[|^Container\["),
+    ("stack", r"Collections.*Stack"),
+    ("list", r"List|Collection|\[\]|Vector"),
+    ("closure", r"DisplayClass|^Context$"),
+)  # fmt: skip
+"""What a type on the way from a holder to what it holds says about the pattern; the
+first that any type matches."""
+
+_PHRASES = {
+    "timer": "through timers",
+    "event handlers": "as event handlers",
+    "cache": "in a cache",
+    "queue": "in a queue",
+    "linked list": "in a linked list",
+    "map": "in a map",
+    "stack": "in a stack",
+    "list": "in a list",
+    "closure": "through a closure",
+    "object": "",
+    "handles": "",
+}
+
+_ROOTS = {
+    "internal": "an internal root",
+    "local": "a local variable",
+    "finalizer_queue": "the finalizer queue",
+    "handle": "a GC handle",
+    "static": "a static field",
+    "runtime": "the runtime",
+    "other": "a root",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """A suspect in words.
+
+    Attributes:
+        type_name: Full name of the type that accumulates.
+        object_count: How many there are.
+        retained_bytes: What they retain.
+        share: Of the reachable bytes, 0 to 1.
+        holder: What holds them.
+        between: Full names of the types from what the holder refers to down to the
+            objects.
+        is_run: Whether objects of the type retain one another.
+        contents: What most of the bytes are.
+    """
+
+    type_name: str
+    object_count: int
+    retained_bytes: int
+    share: float
+    holder: Holder
+    between: Sequence[str]
+    is_run: bool
+    contents: Sequence[str]
+
+    @cached_property
+    def pattern(self) -> str:
+        """How they are held; ``object`` where a field refers to them directly."""
+        holder, between = self.holder, self.between
+        names = [name for name in between if name != self.type_name]
+        for pattern, expression in _PATTERNS:
+            matches = re.compile(expression).search
+            if any(map(matches, names)):
+                if pattern in ("map", "list") and self._is_cache():
+                    return "cache"
+                return pattern
+        if self.is_run:
+            return "linked list"
+        if holder.index < 0 and holder.root_kind == "handle":
+            return "handles"
+        return "object"
+
+    def _is_cache(self) -> bool:
+        names = (self.holder.type_name or "", self.holder.reference or "")
+        return any(re.search("cache|memo", name, re.IGNORECASE) for name in names)
+
+    @property
+    def _root(self) -> str:
+        """The root in words."""
+        holder = self.holder
+        if holder.is_statics_table:
+            return "a static field whose name is not recorded"
+        kind, name = holder.root_kind, holder.root_name
+        text = _ROOTS.get(kind, "a root")
+        if name is None:
+            return text
+        if kind == "static":
+            is_type = holder.root_field is None
+            return f"a static field of {name}" if is_type else f"static field {name}"
+        return f"{text} of {name}"
+
+    @property
+    def _holder(self) -> str:
+        """The holder and its field in words."""
+        holder = self.holder
+        if holder.type_name is None or holder.index < 0:
+            return self._root
+        name = _short(holder.type_name)
+        return name if holder.reference is None else f"{name}.{holder.reference}"
+
+    @property
+    def cut(self) -> str:
+        """The reference to remove, as ``Holder.field -> Type``."""
+        target = _short(self.between[0] if self.between else self.type_name)
+        return f"{self._holder} -> {target}"
+
+    @property
+    def sentence(self) -> str:
+        """All in a sentence of at most `MAX_SENTENCE` characters."""
+        name = _short(self.type_name)
+        size = human_bytes(self.retained_bytes)
+        size += f", {self.share:.0%} of the reachable heap"
+        if self.object_count == 1:
+            what = f"One {name} ({size}) is held"
+        else:
+            what = f"{self.object_count:,} {name} ({size}) are held"
+        phrase = _PHRASES[self.pattern]
+        text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
+        if self.holder.index >= 0:
+            text += f", from {self._root}; cut at {self.cut}."
+        else:
+            text += "; cut there."
+        return text if len(text) <= MAX_SENTENCE else text[: MAX_SENTENCE - 1] + "…"
+
+
+def _short(type_name: str) -> str:
+    name = caption_of(type_name)
+    return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"

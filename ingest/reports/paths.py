@@ -1,0 +1,71 @@
+"""A path from a root as text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ingest.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_STEPS = 40
+_ADDRESS = re.compile(r" 0x[0-9a-f]+(?: \".*\")?$", re.DOTALL)
+_FOLD = re.compile(r"… ([0-9,]+) more ")
+
+
+def path_text(steps: Sequence[str], cut_step: int | None = None) -> str:
+    """Return a path as numbered lines, the root being 0.
+
+    Runs of one type are folded, and the middle of a very long path is left out. A fold
+    counts as the steps that it stands for.
+
+    Args:
+        steps: A root, then objects.
+        cut_step: The step to mark as the one to cut off; ``None`` for none.
+    """
+    marked = list(steps)
+    if cut_step is not None and cut_step < len(marked):
+        marked[cut_step] += _CUT
+    shown = _without_runs(marked)
+    if len(shown) > _MOST_STEPS:
+        half = _MOST_STEPS // 2
+        left = sum(_steps_of(step) for step in shown[half:-half])
+        shown = [*shown[:half], f"… {left:,} more steps", *shown[-half:]]
+    text, number = "", 0
+    for step in shown:
+        mark = f"{number:>6}" if step is shown[0] or not _FOLD.match(step) else " " * 6
+        text += f"{mark}  {printable(step)}\n"
+        number += _steps_of(step)
+    return text
+
+
+_CUT = "  <- cut here"
+
+
+def _steps_of(step: str) -> int:
+    """How many steps a line stands for."""
+    fold = _FOLD.match(step)
+    return int(fold[1].replace(",", "")) if fold else 1
+
+
+def _without_runs(steps: list[str]) -> list[str]:
+    """Fold runs of more than three steps of one type to their ends."""
+    shown: list[str] = []
+    begin = 0
+    while begin < len(steps):
+        end = begin
+        while end < len(steps) and _type(steps[end]) == _type(steps[begin]):
+            end += 1
+        run = steps[begin:end]
+        if len(run) > 3:
+            run = [run[0], f"… {len(run) - 2:,} more {_type(run[0])}", run[-1]]
+        shown += run
+        begin = end
+    return shown
+
+
+def _type(step: str) -> str:
+    """Return the field and type of a step, without its address and value."""
+    return _ADDRESS.sub("", step)

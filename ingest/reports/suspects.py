@@ -1,0 +1,108 @@
+"""Leak suspects as JSON and as text: the same for a file and for a loaded dump."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ingest.reports.paths import path_text
+from ingest.reports.render import folded
+from ingest.text import human_bytes, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ingest.analysis.suspects import Suspect
+    from ingest.heap.graph import HeapGraph
+
+NO_SUSPECTS = (
+    "Nothing stands out: no objects of one type that one holder keeps alive retain "
+    "clearly more of the reachable heap than others."
+)
+
+_MOSTLY_GARBAGE = 0.5
+_NOTABLE_METADATA = 0.05
+
+
+def of_heap(graph: HeapGraph, suspects: Iterable[Suspect]) -> list[dict[str, object]]:
+    """Suspects as JSON values."""
+    return [
+        {
+            "type": graph.type_names[suspect.type_index],
+            "count": suspect.object_count,
+            "bytes": suspect.retained_bytes,
+            "share": round(suspect.share, 4),
+            "pattern": suspect.pattern,
+            "holder": suspect.holder,
+            "reference": suspect.reference,
+            "root": {"kind": suspect.root_kind, "name": suspect.root_name},
+            "path": list(suspect.path),
+            "cut": suspect.cut,
+            "cut_step": suspect.cut_step,
+            "contents": list(suspect.contents),
+            "address": graph.address(suspect.object_index),
+            "container": graph.address(suspect.container_index),
+            "sentence": suspect.sentence,
+        }
+        for suspect in suspects
+    ]
+
+
+def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Rows of the query ``leak-suspects`` in the form of `of_heap`."""
+    return [
+        {
+            "type": row["type"],
+            "count": row["object_count"],
+            "bytes": row["retained_bytes"],
+            "share": round(cast("float", row["share"]), 4),
+            "pattern": row["pattern"],
+            "holder": row["holder"],
+            "reference": row["reference"],
+            "root": {"kind": row["root_kind"], "name": row["root_name"]},
+            **{name: row[name] for name in ("path", "cut", "cut_step", "contents")},
+            "address": row["address"],
+            "container": row["container_address"],
+            "sentence": row["sentence"],
+        }
+        for row in rows
+    ]
+
+
+def notes(
+    object_count: int,
+    shallow_bytes: int,
+    reachable_count: int,
+    reachable_bytes: int,
+    metadata_bytes: int,
+) -> list[str]:
+    """Sentences about the whole heap that come before the suspects."""
+    found = []
+    garbage = shallow_bytes - reachable_bytes
+    if garbage > _MOSTLY_GARBAGE * shallow_bytes:
+        found.append(
+            f"{garbage / shallow_bytes:.0%} of the heap is garbage: "
+            f"{human_bytes(garbage)} in {object_count - reachable_count:,} objects "
+            "that no strong root reaches."
+        )
+    if metadata_bytes > _NOTABLE_METADATA * reachable_bytes:
+        found.append(
+            f"VM metadata (classes, code, scripts) is "
+            f"{metadata_bytes / reachable_bytes:.0%} of the reachable heap: "
+            f"{human_bytes(metadata_bytes)}."
+        )
+    return found
+
+
+def suspects_text(suspects: Sequence[Mapping[str, object]]) -> str:
+    """Suspects for a terminal, each with its contents and its path."""
+    if not suspects:
+        return "\n" + folded(NO_SUSPECTS)
+    text = ""
+    for number, suspect in enumerate(suspects, start=1):
+        text += "\n" + folded(f"{number}. {printable(str(suspect['sentence']))}")
+        contents = "; ".join(cast("list[str]", suspect["contents"]))
+        text += folded(f"Contents: {printable(contents)}.", "     ")
+        text += path_text(
+            cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
+        )
+    return text

@@ -1,0 +1,294 @@
+"""Leak suspects of small programs, each with a leak that is known."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.metrics import analyse
+from ingest.analysis.ownership import ownership
+from ingest.analysis.runtime_types import TypeClass, type_classes
+from ingest.analysis.suspects import find_suspects
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import READERS, open_source
+from ingest.readers.gclog import read
+from tests.dumps.gclog import Gclog
+from tests.unit.graphs import small_graphs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ingest.analysis.suspects import Findings
+    from ingest.heap.graph import HeapGraph
+
+LOCAL, FINALIZER_QUEUE, HANDLE, STATIC = 1, 2, 3, 4
+PINNED = 1
+
+
+class Program:
+    """Objects of a program by the names of their types, written as a gclog."""
+
+    def __init__(self) -> None:
+        self.log = Gclog().domain("App.exe")
+        self._objects, self._types = count(0x1000), count(1)
+        self._type = cache(self._new_type)
+
+    def _new_type(self, name: str) -> int:
+        number = next(self._types)
+        self.log.type(number, name)
+        return number
+
+    def make(self, name: str, size: int = 24, targets: Iterable[int] = ()) -> int:
+        number = next(self._objects)
+        self.log.object(number, self._type(name), size, targets)
+        return number
+
+    def many(self, number: int, name: str, size: int = 100) -> list[int]:
+        return [self.make(name, size) for _ in range(number)]
+
+    def root(self, target: int, kind: int, flags: int = 0, within: str = "") -> None:
+        container = self._type(within) if within else None
+        self.log.root(target, kind, flags, container)
+
+    def a_list(self, items: Iterable[int]) -> int:
+        array = self.make("System.Object[]", 1000, items)
+        return self.make("System.Collections.ArrayList", 24, [array])
+
+    def background(self) -> None:
+        """A healthy part: twenty types of which none has more than the others."""
+        for kind in range(20):
+            items = self.a_list(self.many(30, f"App.Part{kind}", 40))
+            owner = self.make(f"App.Owner{kind}", 40, [items])
+            self.root(owner, STATIC, within=f"App.Module{kind}")
+
+    def graph(self, folder: Path) -> HeapGraph:
+        path = folder / "program.gclog"
+        path.write_bytes(self.log.close("App.exe").bytes())
+        with open_source(str(path)) as source:
+            return read(source, ReadOptions(), silent)
+
+    def findings(self, folder: Path, own: tuple[str, ...] = ()) -> Findings:
+        graph = self.graph(folder)
+        return find_suspects(graph, analyse(graph), own)
+
+
+@pytest.fixture
+def program() -> Program:
+    program = Program()
+    program.background()
+    return program
+
+
+def test_a_healthy_heap_has_none(program: Program, tmp_path: Path) -> None:
+    assert program.findings(tmp_path).suspects == ()
+
+
+def test_a_list_of_the_programs_objects(program: Program, tmp_path: Path) -> None:
+    orders = [
+        program.make("App.Order", 60, program.many(3, "System.String", 80))
+        for _ in range(200)
+    ]
+    shop = program.make("App.Shop", 40, [program.a_list(orders)])
+    program.root(shop, STATIC, within="App.Main")
+
+    (found,) = program.findings(tmp_path).suspects
+
+    assert found.sentence == (
+        "200 Order (58.6 KiB, 56% of the reachable heap) are held in a list by Shop, "
+        "from a static field of Main; cut at Shop -> ArrayList."
+    )
+    assert (found.object_count, found.retained_bytes) == (200, 200 * (60 + 3 * 80))
+    assert (found.holder, found.reference, found.pattern) == ("App.Shop", None, "list")
+    assert (found.root_kind, found.root_name) == ("static", "Main")
+    assert found.path[0] == "static root in Main"
+    assert found.path[found.cut_step or 0].startswith("ArrayList 0x")
+    assert found.contents[0] == "600 String, 46.9 KiB"
+
+
+@pytest.mark.parametrize("handler", ["App.ClosedEventHandler", "App.Xq7"])
+def test_subscribers_of_an_event(
+    program: Program, tmp_path: Path, handler: str
+) -> None:
+    """Delegates of the program's own types are no pile, whatever their name."""
+    screens = program.many(40, "App.Screen", 2000)
+    delegates = [program.make(handler, 32, [screen]) for screen in screens]
+    array = program.make("System.Object[]", 400, delegates)
+    event = program.make(handler, 32, [array])
+    program.root(event, STATIC, within="App.Events")
+
+    (found,) = program.findings(tmp_path).suspects
+
+    assert (found.object_count, found.holder) == (40, "App.Events")
+    assert found.path[-1].startswith("Screen 0x")
+    if "Handler" in handler:
+        assert found.pattern == "event handlers"
+
+
+def test_a_linked_list_counts_all_nodes(program: Program, tmp_path: Path) -> None:
+    node = program.make("App.Node", 400)
+    for _ in range(999):
+        node = program.make("App.Node", 400, [node])
+    queue = program.make("App.Queue", 24, [node])
+    program.root(queue, LOCAL)
+
+    (found,) = program.findings(tmp_path).suspects
+
+    assert (found.object_count, found.retained_bytes) == (1000, 400_000)
+    assert (found.holder, found.pattern) == ("App.Queue", "linked list")
+
+
+def test_strings_that_only_the_runtime_holds(program: Program, tmp_path: Path) -> None:
+    """Values of the runtime are a pile where no object of the program has them."""
+    values = program.many(300, "System.String", 300)
+    entries = program.make("System.Collections.Hashtable+bucket[]", 3000, values)
+    table = program.make("System.Collections.Hashtable", 50, [entries])
+    program.root(table, STATIC, within="App.TextCache")
+
+    (found,) = program.findings(tmp_path).suspects
+
+    assert (found.object_count, found.holder) == (300, "App.TextCache")
+    assert found.pattern == "cache"
+
+
+def test_objects_that_handles_hold_one_by_one(program: Program, tmp_path: Path) -> None:
+    for image in program.many(100, "App.Image", 900):
+        program.root(image, HANDLE)
+
+    (found,) = program.findings(tmp_path).suspects
+
+    assert (found.object_count, found.holder, found.root_kind) == (100, None, "handle")
+    assert "are held by a GC handle" in found.sentence
+
+
+def test_static_fields_of_many_types_are_no_pile(
+    program: Program, tmp_path: Path
+) -> None:
+    for number, value in enumerate(program.many(100, "App.Property", 900)):
+        program.root(value, STATIC, within=f"App.Control{number}")
+
+    assert program.findings(tmp_path).suspects == ()
+
+
+def test_a_statics_table_and_a_pseudo_root_are_looked_through(
+    program: Program, tmp_path: Path
+) -> None:
+    leak = program.a_list(program.many(300, "App.Job", 300))
+    table = program.make("System.Object[]", 800, [leak, program.make("App.Other")])
+    program.root(table, HANDLE, PINNED)
+
+    (found,) = program.findings(tmp_path).suspects
+
+    assert (found.object_count, found.holder) == (300, None)
+    assert "a static field whose name is not recorded" in found.sentence
+
+
+def test_one_huge_array_is_worth_less_than_a_pile(
+    program: Program, tmp_path: Path
+) -> None:
+    image = program.make("System.Byte[]", 60_000)
+    program.root(program.make("App.Skin", 24, [image]), STATIC, within="App.Ui")
+    jobs = program.a_list(program.many(500, "App.Job", 100))
+    program.root(program.make("App.Worker", 24, [jobs]), STATIC, within="App.Work")
+
+    first, second = program.findings(tmp_path).suspects
+
+    assert (first.object_count, first.holder) == (500, "App.Worker")
+    assert second.sentence.startswith("One Byte[] (58.6 KiB, ")
+
+
+def test_the_users_patterns_decide_what_is_the_programs_own(
+    program: Program, tmp_path: Path
+) -> None:
+    rows = [
+        program.make("App.Row", 100, program.many(1, "System.Drawing.Bitmap", 2000))
+        for _ in range(100)
+    ]
+    program.root(program.a_list(rows), STATIC, within="App.Grid")
+
+    def types(*own: str) -> list[str]:
+        graph = program.graph(tmp_path)
+        found = find_suspects(graph, analyse(graph), own).suspects
+        return [graph.type_names[suspect.type_index] for suspect in found]
+
+    assert types() == ["App.Row"]
+    assert types("!App.Row") == ["App.Row"]
+    assert types("!App.Row", "System.Drawing.*") == ["System.Drawing.Bitmap"]
+
+
+def test_the_runtimes_metadata_is_summed_apart() -> None:
+    names = ("Class", "Script", "dart:core::_OneByteString", "package:app::Page")
+
+    assert type_classes("dartheap", names).tolist() == [
+        TypeClass.METADATA,
+        TypeClass.METADATA,
+        TypeClass.LIBRARY,
+        TypeClass.PROGRAM,
+    ]
+
+
+def test_generic_types_of_the_program_are_no_arrays() -> None:
+    names = ("Farm.Barn`1[Farm.Cow]", "Farm.Cow[]", "Farm.Cow[,]", "System.Byte[]")
+
+    assert type_classes("nettrace", names).tolist() == [
+        TypeClass.PROGRAM,
+        TypeClass.CONTAINER,
+        TypeClass.CONTAINER,
+        TypeClass.LIBRARY,
+    ]
+
+
+@pytest.mark.parametrize("name", [reader.NAME for reader in READERS])
+def test_every_format_has_a_table_of_its_runtime(name: str) -> None:
+    assert type_classes(name, ["System.String", "dart:core::_List"]).any()
+
+
+@given(small_graphs())
+def test_owners_are_those_of_the_definition(graph: HeapGraph) -> None:
+    classes = np.array(
+        [
+            (TypeClass.PROGRAM, TypeClass.LIBRARY, TypeClass.ROOTS)[i % 3]
+            for i in range(len(graph.type_names))
+        ],
+        np.uint8,
+    )
+    metrics = analyse(graph)
+    kinds = [*classes.tolist()]
+
+    def class_of(row: int) -> int:
+        kind = int(graph.type_index[row])
+        return TypeClass.LIBRARY if kind < 0 else kinds[kind]
+
+    def owner_and_entry(row: int) -> tuple[int, int, bool]:
+        """Owner, entry, and whether an owner of the same type is above."""
+        entry, above = row, int(metrics.dominator[row])
+        while above >= 0:
+            if class_of(above) == TypeClass.PROGRAM:
+                if class_of(row) == TypeClass.PROGRAM and (
+                    graph.type_index[above] == graph.type_index[row]
+                ):
+                    owner, entry, _ = owner_and_entry(above)
+                    return owner, entry, True
+                return above, entry, False
+            over = owner_and_entry(above)
+            if class_of(above) == TypeClass.ROOTS and over[:2] == (ROOT, above):
+                return ROOT, entry, False
+            entry, above = above, int(metrics.dominator[above])
+        return above, entry, False
+
+    found = ownership(graph, metrics, classes)
+
+    for row in range(len(graph.object_id)):
+        if metrics.dominator[row] == UNREACHABLE:
+            assert found.owner[row] == UNREACHABLE
+            continue
+        owner, entry, is_inner = owner_and_entry(row)
+        assert found.owner[row] == owner
+        assert found.entry[row] == (-1 - entry if is_inner else entry)
