@@ -7,12 +7,12 @@
 // column: object_count       INTEGER       objects of that type
 // column: retained_bytes     INTEGER       what they retain together, bytes
 // column: share              FLOAT         share of the reachable bytes, 0 to 1
-// column: pattern            STRING        how they are held, such as `list`, `map`, `cache`, `event handlers`
-// column: holder             STRING        full name of the type that refers to them, directly or through collections; null if only the runtime does
+// column: pattern            STRING        how they are held, such as `list`, `map` or `event handlers`
+// column: holder             STRING        type that refers to them; null if only the runtime does
 // column: reference          STRING        its field or static field; null if the dump records none
 // column: root_kind          STRING        kind of the root that the path begins at
 // column: root_name          STRING        its static field, type or thread; null if the dump records none
-// column: path               LIST<STRING>  a shortest path from a root to the object that retains most; runs of one type are folded
+// column: path               LIST<STRING>  a shortest path from a root to the object that retains most
 // column: cut                STRING        the reference to remove
 // column: cut_step           INTEGER       step of the path that it leads to, the root being 0; null if folded
 // column: contents           LIST<STRING>  the types that have most of the bytes, with counts and sizes

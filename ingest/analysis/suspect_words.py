@@ -112,6 +112,8 @@ class Words:
         if holder.is_statics_table:
             return "a static field whose name is not recorded"
         kind, name = holder.root_kind, holder.root_name
+        if kind == "handle" and self.object_count > 1 and len(holder.path) == 1:
+            return "GC handles"
         text = _ROOTS.get(kind, "a root")
         if name is None:
             return text

@@ -26,6 +26,7 @@ from ingest.analysis.runtime_types import TypeClass, type_classes
 from ingest.analysis.suspect_paths import Holder, Paths
 from ingest.analysis.suspect_words import Words
 from ingest.analysis.types import sum_by
+from ingest.heap.graph import RootFlag, RootKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +54,13 @@ MOST = 0.7
 """Share of a pile that one of its objects retains, from which on it is followed."""
 
 FEW = 3
-"""Fewer objects are no pile of their own."""
+"""Fewer objects in a container are no pile of their own."""
+
+FEW_WITHOUT_CONTAINER = 10
+"""Fewer objects that an owner's fields refer to are no pile of their own."""
+
+SHORT_RUN = 20
+"""Fewer objects that retain one another, as in a linked list, are no pile."""
 
 _MAX_SEARCHES = 200
 _MAX_ENTRIES = 200
@@ -140,12 +147,20 @@ class _Pile(NamedTuple):
     owner: int
 
     @property
+    def is_many(self) -> bool:
+        """Whether there are enough objects for a pile, not only parts of one object."""
+        heads = len(self.members)
+        if self.object_count - heads >= SHORT_RUN:
+            return True
+        return heads >= (FEW if self.entry >= 0 else FEW_WITHOUT_CONTAINER)
+
+    @property
     def score(self) -> float:
         """Retained bytes, weighed by how much they look like a pile.
 
         One large object counts a third, a thousand objects count in full.
         """
-        weight = 0.34 + 0.22 * math.log10(max(self.object_count, 1))
+        weight = 0.34 + 0.22 * math.log10(self.object_count if self.is_many else 1)
         return self.retained_bytes * min(weight, 1.0)
 
 
@@ -169,6 +184,7 @@ def find_suspects(
         for pile in piles
         if (holder := search.paths.holder(pile.type_index, pile.members, pile.entry))
         is not None
+        and not (holder.is_statics_table and len(holder.path) == 1)
     ]
     least = LEAST_SHARE * metrics.reachable_bytes
     chosen = held[: _standing_out([pile for pile, _ in held], search.base, least)]
@@ -222,6 +238,27 @@ class _Search:
     def piles(self) -> Iterator[_Pile]:
         """Piles of at least `PILE_SHARE`, none within another one."""
         yield from self._piles_of(self.program, TypeClass.PROGRAM, ROOT)
+        yield from self._values_of_handles()
+
+    def _values_of_handles(self) -> Iterator[_Pile]:
+        """Values of the runtime that handles or the finalizer queue hold one by one."""
+        graph = self.graph
+        holds = (graph.root_flags & RootFlag.WEAK) == 0
+        holds &= np.isin(graph.root_kind, (RootKind.HANDLE, RootKind.FINALIZER_QUEUE))
+        rows = np.unique(graph.root_object[holds])
+        kinds = graph.type_index[rows]
+        chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
+        chosen &= self.classes[kinds] == TypeClass.LIBRARY
+        rows, kinds = rows[chosen], kinds[chosen]
+        retained = self.metrics.retained_bytes[rows]
+        sums = sum_by(kinds, retained, len(self.classes))
+        for kind in np.flatnonzero(sums >= self.least).tolist():
+            members = rows[kinds == kind].astype(np.int64)
+            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
+            size = int(sums[kind])
+            pile = _Pile(kind, len(members), size, members[order], -1, ROOT)
+            if pile.is_many:
+                yield pile
 
     def _piles_of(
         self, level: Ownership, owning: TypeClass, owner: int
@@ -309,13 +346,12 @@ class _Search:
         """The pile, or those below its largest object if that has most of it."""
         largest = int(pile.members[0])
         retained = int(self.metrics.retained_bytes[largest])
-        is_pile = pile.object_count >= FEW
-        if is_pile and retained < MOST * pile.retained_bytes:
+        if pile.is_many and retained < MOST * pile.retained_bytes:
             yield pile
             return
         below = list(self._piles_of(level, owning, largest))
         found = sum(inner.retained_bytes for inner in below)
-        if is_pile and found < retained // 2:
+        if pile.is_many and found < retained // 2:
             yield pile
         elif below:
             yield from below

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from re import fullmatch
 from typing import TYPE_CHECKING
 
+from ingest.analysis.metrics import analyse
+from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import RootKind
 from tests.cypher.answers import by_retained, facts, sizes
 
@@ -456,6 +458,7 @@ def dump(heap: Heap, limit: int) -> Rows:
         len(seen & present),
         heap.bytes(seen),
         sum(o.external[1] or 0 for o in heap.objects),
+        find_suspects(heap.graph, analyse(heap.graph)).metadata_bytes,
         heap.graph.folded.object_count,
         None if told is None else round(len(present) * told.average_count),
         None if told is None else round(heap.bytes(present) * told.average_size),

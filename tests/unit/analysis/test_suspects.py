@@ -165,7 +165,7 @@ def test_objects_that_handles_hold_one_by_one(program: Program, tmp_path: Path) 
     (found,) = program.findings(tmp_path).suspects
 
     assert (found.object_count, found.holder, found.root_kind) == (100, None, "handle")
-    assert "are held by a GC handle" in found.sentence
+    assert "are held by GC handles" in found.sentence
 
 
 def test_static_fields_of_many_types_are_no_pile(
