@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from ingest import interrupts
 from ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def output_file(path: Path, *, force: bool, private: bool) -> Iterator[OutputFil
     with _explained(path):
         part = _Part(path, private=private)
     try:
-        yield OutputFile(path, part.file)
+        with interrupts.at_the_end(part.discard):
+            yield OutputFile(path, part.file)
         with _explained(path):
             part.publish(force=force)
     finally:
@@ -110,7 +112,8 @@ def replaced_file(path: Path, *, private: bool) -> Iterator[BinaryIO]:
     """
     part = _Part(path, private=private)
     try:
-        yield part.file
+        with interrupts.at_the_end(part.discard):
+            yield part.file
         part.publish(force=True)
     finally:
         part.discard()

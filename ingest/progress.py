@@ -24,3 +24,28 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int | None) -> None:
     """Ignore the report."""
+
+
+class OneStage:
+    """A `Progress` that reports several stages as one.
+
+    Args:
+        progress: Receives the one stage.
+        stage: Its name.
+        total: The sum of the units of all stages.
+    """
+
+    def __init__(self, progress: Progress, stage: str, total: int) -> None:
+        self._progress = progress
+        self._stage = stage
+        self._total = total
+        self._before = 0
+        self._inner, self._done = "", 0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """See `Progress`."""
+        if stage != self._inner:
+            self._before += self._done
+            self._inner = stage
+        self._done = done
+        self._progress(self._stage, self._before + done, self._total)

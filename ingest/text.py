@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import datetime
 
 _CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _ASSEMBLY = re.compile(r",[^\[\]]*(?=\])")
@@ -77,3 +78,24 @@ def human_bytes(count: int) -> str:
     while value >= 999.5 and power < len(_UNITS) - 1:
         value, power = value / 1024, power + 1
     return f"{value:.{int(value < 99.95)}f} {_UNITS[power]}"
+
+
+def human_seconds(seconds: float, *, whole: bool = False) -> str:
+    """Format a duration: ``0.8 s``, ``12 s``, ``3 min 20 s``.
+
+    Args:
+        seconds: The duration.
+        whole: Whether to leave out tenths of a second.
+    """
+    if seconds < 9.95 and not whole:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def local_time(moment: str) -> str:
+    """Format an ISO 8601 date in local time: ``2026-03-01 14:05 CET``."""
+    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M %Z")

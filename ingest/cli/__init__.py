@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +28,6 @@ from ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
 
 app = typer.Typer(
     name="ingest",
@@ -39,12 +37,6 @@ app = typer.Typer(
     help="Heap dumps into Neo4j: what keeps an object alive, who owns the memory.",
     epilog="Start with: ingest example, then ingest load example.gclog, ingest report.",
 )
-
-
-class Interrupted(IngestError):
-    """The user pressed Ctrl-C."""
-
-    exit_code = 130
 
 
 def _show_version(wanted: bool) -> None:
@@ -81,13 +73,8 @@ app.add_typer(capture.app, name="capture")
 app.add_typer(server.app, name="server")
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise Interrupted("interrupted; no incomplete dump is visible")
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; the only place where errors are printed."""
-    signal.signal(signal.SIGINT, _interrupt)
     # Nothing here multiplies matrices; numpy's threads for that cost 0.1 s to start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:

@@ -1,13 +1,19 @@
-"""Progress on a terminal's stderr; next to nothing in a pipe."""
+"""Progress on a terminal's stderr; next to nothing in a pipe.
+
+A stage that takes half a second has a line. While it runs, the line is redrawn each
+half second, whether the stage reports anything or not: a bar where it reports how much
+is left, or else the time. Afterwards the line says what was done and how long it took.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ingest.text import printable
+from ingest.text import human_bytes, human_seconds, printable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -17,22 +23,184 @@ if TYPE_CHECKING:
 
     from ingest.kernel_cache import Compilation
 
+_DELAY_S = 0.5
+"""A shorter stage has no line."""
+
+_REDRAW_S = 0.5
 _BYTES = ("read", "capture")
-_DELAY_SECONDS = 0.5
+_COUNTED = {"write": "nodes and relationships"}
+_UNEVEN = ("analyse",)
+"""Its steps take different times: they say nothing about what is left."""
+
+_PASSING = ("prepare", "ask")
+"""Leave no line behind."""
+
+_COMPILE = "compile native code (once per version)"
+_LABEL_WIDTH, _BAR_WIDTH = 12, 20
+
+
+class TimeLeft:
+    """Estimates when a stage ends, and whether to believe it.
+
+    Each estimate supposes that the rest goes as fast as all before. It is believed
+    once the stage has run for some seconds, and three estimates in a row agree.
+    """
+
+    _LEAST_S, _EVERY_S, _TOLERANCE = 3.0, 1.0, 0.15
+
+    def __init__(self) -> None:
+        self._totals: list[float] = []
+        self._last_s = 0.0
+
+    def seconds(self, elapsed_s: float, share: float) -> float | None:
+        """How long it will still take; ``None`` while that is not known.
+
+        Args:
+            elapsed_s: Since the stage began.
+            share: What is done, 0 to 1.
+        """
+        if share <= 0 or share >= 1 or elapsed_s < self._LEAST_S:
+            return None
+        total = elapsed_s / share
+        if elapsed_s - self._last_s >= self._EVERY_S:
+            self._totals = [*self._totals[-2:], total]
+            self._last_s = elapsed_s
+        agree = len(self._totals) == 3 and (
+            max(self._totals) - min(self._totals) <= self._TOLERANCE * total
+        )
+        return total - elapsed_s if agree and total - elapsed_s >= 1 else None
+
+
+class _Stage:
+    """One stage: what is done of it, and what its line says."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.began = time.monotonic()
+        self.done = 0
+        self.total: int | None = None
+        self._left = TimeLeft()
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
+    def has_bar(self) -> bool:
+        return bool(self.total) and self.name not in _UNEVEN
+
+    def detail(self) -> str:
+        """What follows the name, or the bar."""
+        parts = []
+        if self.name in _BYTES and self.done:
+            whole = f" of {human_bytes(self.total)}" if self.total else ""
+            parts.append(human_bytes(self.done) + whole)
+        parts.append(human_seconds(self.elapsed_s, whole=True))
+        if self.has_bar:
+            left = self._left.seconds(self.elapsed_s, self.done / (self.total or 1))
+            if left is not None:
+                parts.append(f"about {human_seconds(left, whole=True)} left")
+        return ", ".join(parts)
+
+    def summary(self) -> str:
+        """The line that remains."""
+        amount = ""
+        if self.name in _BYTES and self.done:
+            amount = f"{human_bytes(self.done)} in "
+        elif self.name in _COUNTED and self.done:
+            amount = f"{self.done:,} {_COUNTED[self.name]} in "
+        return f"{self.name:<{_LABEL_WIDTH}} {amount}{human_seconds(self.elapsed_s)}"
+
+
+class _Screen:
+    """The last line of the terminal: that of the innermost stage."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._stages: list[_Stage] = []
+        self._bar: tqdm[Never] | None = None
+        self._is_drawing = False
+
+    def begin(self, name: str) -> None:
+        """Begin a stage, within the one that runs."""
+        with self._lock:
+            self._erase()
+            self._stages.append(_Stage(name))
+            if not self._is_drawing:
+                self._is_drawing = True
+                threading.Thread(target=self._draw_all, daemon=True).start()
+
+    def report(self, done: int, total: int | None) -> None:
+        """Note what is done of the outer stage."""
+        stage = self._stages[0]
+        stage.done, stage.total = max(done, stage.done), total
+
+    def end(self, name: str, *, completed: bool = True) -> None:
+        """End a stage, and leave its line."""
+        with self._lock:
+            ended = [stage for stage in self._stages if stage.name == name]
+            if not ended:
+                return
+            self._erase()
+            self._stages.remove(ended[-1])
+            long = ended[-1].elapsed_s >= _DELAY_S
+            if completed and long and name not in _PASSING:
+                _write(f"{ended[-1].summary()}\n")
+
+    def _draw_all(self) -> None:
+        """Redraw the line until no stage is left; runs on a thread of its own."""
+        while True:
+            time.sleep(_REDRAW_S)
+            with self._lock:
+                if not self._stages:
+                    self._is_drawing = False
+                    return
+                if self._stages[-1].elapsed_s >= _DELAY_S:
+                    self._draw(self._stages[-1])
+
+    def _draw(self, stage: _Stage) -> None:
+        from tqdm import tqdm
+
+        detail = stage.detail().replace("{", "{{").replace("}", "}}")
+        name = f"{stage.name:<{_LABEL_WIDTH}}"
+        shape = f"{name} {detail}"
+        if stage.has_bar:
+            width = _BAR_WIDTH if len(name) == _LABEL_WIDTH else _BAR_WIDTH // 2
+            shape = f"{name} {{percentage:3.0f}} % |{{bar:{width}}}| {detail}"
+        if self._bar is None:
+            self._bar = tqdm(
+                total=stage.total,
+                file=sys.stderr,
+                leave=False,
+                dynamic_ncols=True,
+                bar_format=shape,
+            )
+        bar = self._bar
+        bar.bar_format, bar.total = shape, stage.total
+        bar.n = min(stage.done, stage.total) if stage.total else stage.done
+        bar.refresh()
+
+    def _erase(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+_SCREEN = _Screen()
 
 
 class Bars:
-    """A `Progress` that draws one bar a stage; the last stage's bar is open.
+    """A `Progress` that shows the stages of a command on a terminal.
 
-    A stage that is done within half a second shows nothing.
+    It shows at once that the command prepares its work.
     """
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
         self._stage = ""
-        self._bar: tqdm[Never] | None = None
 
     def __enter__(self) -> Bars:
+        self("prepare", 0, None)
         return self
 
     def __exit__(
@@ -41,43 +209,27 @@ class Bars:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.close(completed=kind is None)
 
-    def close(self) -> None:
-        """Erase the open bar."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+    def close(self, *, completed: bool = True) -> None:
+        """End the stage that runs, so that the terminal can be written to."""
+        if self._stage:
+            _SCREEN.end(self._stage, completed=completed)
         self._stage = ""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """See `ingest.progress.Progress`."""
         if not self._shown:
             return
-        bar = self._bar
-        if stage != self._stage or bar is None:
-            from tqdm import tqdm
-
+        if stage != self._stage:
             self.close()
             self._stage = stage
-            self._bar = bar = tqdm(
-                desc=stage,
-                total=total,
-                file=sys.stderr,
-                leave=False,
-                delay=_DELAY_SECONDS,
-                unit="B" if stage in _BYTES else "",
-                unit_scale=True,
-                unit_divisor=1024 if stage in _BYTES else 1000,
-                dynamic_ncols=True,
-            )
-        if total is not None and bar.total != total:
-            bar.total = total
-        bar.update(max(done - bar.n, 0))
+            _SCREEN.begin(stage)
+        _SCREEN.report(done, total)
 
 
 class CompilationNotice:
-    """Says that kernels are compiled: one line, and on a terminal a clock below it.
+    """Says that kernels are compiled: a stage on a terminal, or else one line.
 
     Kernels are compiled at their first call, in any thread, one inside another. So
     the line appears wherever the cache lacks one, and only then.
@@ -87,24 +239,21 @@ class CompilationNotice:
         self._lock = threading.Lock()
         self._is_said = False
         self._open_count = 0
-        self._stopped = threading.Event()
 
     def __call__(self, compilation: Compilation) -> None:
         """Take note of one kernel."""
+        shown = sys.stderr.isatty()
         with self._lock:
-            if not self._is_said:
-                self._is_said = True
+            if not self._is_said and (compilation.obstacle or not shown):
                 self._say(compilation.obstacle)
+            self._is_said = True
             self._open_count += -1 if compilation.is_done else 1
-            if not sys.stderr.isatty():
+            if not shown:
                 return
             if compilation.is_done and not self._open_count:
-                self._stopped.set()
+                _SCREEN.end(_COMPILE, completed=False)
             elif not compilation.is_done and self._open_count == 1:
-                self._stopped = threading.Event()
-                threading.Thread(
-                    target=_draw_clock, args=(self._stopped,), daemon=True
-                ).start()
+                _SCREEN.begin(_COMPILE)
 
     def _say(self, obstacle: str) -> None:
         line = "compiling native code on first use (once per version, up to 30 seconds)"
@@ -113,15 +262,10 @@ class CompilationNotice:
                 "compiling native code (up to 30 seconds in each run, as it cannot be "
                 f"stored: {printable(obstacle)})"
             )
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        _write(f"{line}\n")
 
 
-def _draw_clock(stopped: threading.Event) -> None:
-    """Show how long it has taken, until ``stopped``; then erase that."""
-    began = time.monotonic()
-    while not stopped.wait(1):
-        sys.stderr.write(f"\rcompiling: {time.monotonic() - began:.0f} s\033[K")
+def _write(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(text)
         sys.stderr.flush()
-    sys.stderr.write("\r\033[K")
-    sys.stderr.flush()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
-import signal
 import threading
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest import interrupts
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
@@ -25,7 +25,6 @@ from ingest.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import FrameType
 
     from ingest.database.connection import Database
     from ingest.queries.answer import Answer
@@ -178,11 +177,5 @@ def _wait_for_ctrl_c() -> None:
     """Wait for Ctrl-C, which is the regular end here and no error."""
     pressed = threading.Event()
 
-    def press(_signal: int, _frame: FrameType | None) -> None:
-        pressed.set()
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
+    with interrupts.handled_by(pressed.set):
         pressed.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)

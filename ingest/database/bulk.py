@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, cast
 
 import filelock
 
+from ingest import interrupts
 from ingest.database.bolt import make_schema
 from ingest.database.connection import connect
 from ingest.database.importer import end_importers, run_import
@@ -45,13 +46,10 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
-    from ingest.server.embedded import EmbeddedServer, Endpoint
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.server.endpoint import Endpoint
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.parquet import StoredTables
-
-_STAGE = "bulk load"
-_STEPS, _FILES, _IMPORTED, _STARTED = 1000, 50, 600, 750
-"""Of 1000 steps: where the import files, the import and the restart end."""
 
 _DISK_BYTES = 100
 """For each node or relationship while a store is made; 71 in a million objects."""
@@ -65,6 +63,8 @@ LEAST_ENTITIES = 2_000_000
 """Fewer nodes and relationships are never worth a new store."""
 
 _POLL_S, _INDEXES_S = 2.0, 86_400
+_CLEANING_S = 10.0
+"""For a process that removes what an interrupted load has left."""
 
 
 def stored_dumps(server: EmbeddedServer) -> StoredDumps:
@@ -193,7 +193,7 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
     """
     lock = filelock.FileLock(server.home / "bulk.lock")
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=_CLEANING_S)
     except filelock.Timeout as error:
         raise StoreError("another bulk load is in progress; wait for it") from error
     try:
@@ -253,7 +253,7 @@ def write(
         exact_name: Whether ``name`` must be had, or may get a number behind it.
         properties: Of its Dump node.
         replaces: Numbers of dumps to remove when this one is ready.
-        progress: Receives all stages as one.
+        progress: Receives all stages.
 
     Returns:
         The name it got.
@@ -284,19 +284,20 @@ def write(
     indexes = [*index_statements(), *_own_statements(database, "INDEXES")]
     constraints = [*constraint_statements(), *_own_statements(database, "CONSTRAINTS")]
 
-    def at(share: float, begin: int, end: int) -> None:
-        progress(_STAGE, begin + int(share * (end - begin)), _STEPS)
-
     work = server.home / f"bulk-{number}"
     data = server.files.new_data()
     old = server.files.data
     try:
         work.mkdir()
-        arguments = write_import_files(
-            work, dumps, lambda _, done, total: at(done / (total or 1), 0, _FILES)
-        )
+        arguments = write_import_files(work, dumps, progress)
+        progress("import", 0, 100)
         run_import(
-            server, work, data, arguments, lambda s: at(s, _FILES, _IMPORTED), progress
+            server,
+            work,
+            data,
+            arguments,
+            lambda share: progress("import", int(100 * share), 100),
+            progress,
         )
         shutil.rmtree(work)
         if count(database) != before:
@@ -306,10 +307,10 @@ def write(
             )
 
         def finish(endpoint: Endpoint) -> None:
-            at(1, _IMPORTED, _STARTED)
+            progress("index", 0, 100)
             with connect(target_of(endpoint)) as fresh:
                 for share in _apply(fresh, indexes, constraints):
-                    at(share, _STARTED, _STEPS)
+                    progress("index", int(100 * share), 100)
                 if (found := count(fresh)) != expected:
                     raise StoreError(
                         f"the new store has {found.total:,} nodes and relationships "
@@ -322,20 +323,18 @@ def write(
                     {"number": number},
                 )
 
-        endpoint = server.swap(
-            data,
-            finish,
-            lambda _, done, __: at(min(done / 20, 1), _IMPORTED, _STARTED),
-        )
-    except OSError as error:
-        raise disk_error(error, server.home) from error
-    finally:
+        endpoint = server.swap(data, finish, progress)
+    except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds
         shutil.rmtree(work, ignore_errors=True)
         if server.files.data != data:
             shutil.rmtree(data, ignore_errors=True)
-    shutil.rmtree(old, ignore_errors=True)
-    with connect(target_of(endpoint)) as swapped:
-        prune(server, swapped)
+        if isinstance(error, OSError):
+            raise disk_error(error, server.home) from error
+        raise
+    with interrupts.leaving(f"{name} is loaded"):
+        shutil.rmtree(old, ignore_errors=True)
+        with connect(target_of(endpoint)) as swapped:
+            prune(server, swapped)
     return name
 
 

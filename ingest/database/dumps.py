@@ -25,6 +25,9 @@ STALE_SECONDS = 600
 WINDOW_KEYS = 50_000
 """Objects between two signs of life of a drop."""
 
+_NOBODY = "nobody"
+"""The owner of a dump that anybody may delete."""
+
 _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
 
@@ -109,10 +112,12 @@ def _host() -> str:
     return f"{socket.gethostname()} {space.replace(':', '')}"
 
 
-def _is_alive(loader: str) -> bool | None:
+def is_alive(loader: str) -> bool | None:
     """Whether that process runs; ``None`` where this machine cannot know."""
     import psutil
 
+    if loader == _NOBODY:
+        return False
     host, _, rest = loader.rpartition(":")
     host, _, pid = host.rpartition(":")
     if host != _host():
@@ -124,8 +129,12 @@ def _is_alive(loader: str) -> bool | None:
         return False
 
 
-def clean_up(database: Database, progress: Progress = silent) -> int:
-    """Remove what killed loads and drops have left; returns how many they were."""
+def take_over(database: Database) -> list[int]:
+    """Become the owner of what dead loads and drops have left.
+
+    Returns:
+        Numbers of dumps to `delete`, which nobody else will.
+    """
     _, rows = database.read(
         """
         MATCH (d:Dump) WHERE d.state <> 'ready'
@@ -135,14 +144,39 @@ def clean_up(database: Database, progress: Progress = silent) -> int:
         """,
         {},
     )
-    removed = 0
+    taken = []
     for number, loader, silent_seconds in rows:
-        alive = _is_alive(cast("str", loader))
+        alive = is_alive(cast("str", loader))
         if alive or (alive is None and cast("int", silent_seconds) < STALE_SECONDS):
             continue
-        delete(database, cast("int", number), progress)
-        removed += 1
-    return removed
+        given = {"number": number, "loader": loader, "mine": this_process()}
+        if database.write(_TAKE_OVER, given)[0]:
+            taken.append(cast("int", number))
+    return taken
+
+
+_TAKE_OVER = """
+MATCH (d:Dump {number: $number})
+SET d.heartbeat = datetime()
+WITH d WHERE d.state <> 'ready' AND coalesce(d.loader, '') = $loader
+SET d.loader = $mine, d.state = 'dropping'
+REMOVE d.exclusive
+RETURN d.number
+"""
+
+
+def hand_over(database: Database, numbers: Sequence[int]) -> None:
+    """Leave dumps that one has taken over to whoever wants them."""
+    database.write(
+        "MATCH (d:Dump) WHERE d.number IN $numbers SET d.loader = $nobody",
+        {"numbers": list(numbers), "nobody": _NOBODY},
+    )
+
+
+def is_any_being_dropped(database: Database) -> bool:
+    """Whether a dump that is no longer visible has not been deleted yet."""
+    _, rows = database.read("MATCH (d:Dump {state: 'dropping'}) RETURN count(d)", {})
+    return bool(rows[0][0])
 
 
 def claim(

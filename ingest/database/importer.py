@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from ingest import interrupts
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.server import memory
@@ -111,9 +112,10 @@ def run_import(
         assert process.stdout is not None
         meter, output = ImportMeter(), []
         try:
-            for line in process.stdout:
-                output.append(line)
-                on_share(meter.read(line))
+            with interrupts.at_the_end(process.kill):
+                for line in process.stdout:
+                    output.append(line)
+                    on_share(meter.read(line))
         except BaseException:
             process.kill()
             raise

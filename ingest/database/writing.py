@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest import __version__
-from ingest.database import bolt, bulk, dumps
+from ingest import __version__, interrupts
+from ingest.database import bolt, bulk, cleaner, dumps
 from ingest.database import trace_links as links
 from ingest.database.via import Via
 from ingest.errors import StoreError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from ingest.server.embedded import EmbeddedServer
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Counts, Tables
+
+
+_DROPS_S, _POLL_S = 600.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,14 @@ def write(
         AlreadyLoaded: another process has loaded the same file since.
         StoreError, EmbeddedError: see `ingest.pipeline.load`.
     """
-    dumps.clean_up(database, progress)
-    in_bulk = _in_bulk(via, server, database, tables, replaces)
+    cleaner.clean_up(database, server, progress)
+    in_bulk = _in_bulk(via, server, database, tables, replaces, progress)
     about: dict[str, object] = {"source": source, "tool_version": __version__}
     with ExitStack() as stack:
         if server is not None and in_bulk:
             stack.enter_context(bulk.exclusive(server))
+        stack.enter_context(interrupts.leaving(_INTERRUPTED))
+        stack.enter_context(cleaner.cleaned_if_interrupted(database, server))
         number, node = dumps.claim(
             database, name, identity, about, replaces=replaces, exclusive=in_bulk
         )
@@ -106,20 +112,26 @@ def write(
         else:
             bolt.write(database, chosen, number, node, properties, counts, progress)
             for text in size_statements(number):
+                progress("index", 0, None)
                 database.write(text, {})
             linked = links.siblings(database, number)
             links.link(database, number, linked, progress)
             name = dumps.publish_as(
                 database, number, name, list(replaces), exact=exact_name
             )
-            # A load of another dump of the trace that ended meanwhile did not see ours.
-            late = links.siblings(database, number) - linked
-            links.link(database, number, late, progress)
-            for old in replaces:
-                dumps.delete(database, old, progress)
-            if server is not None:
-                bulk.prune(server, database)
+            with interrupts.leaving(f"{name} is loaded"):
+                # A load of another dump of the trace that ended meanwhile did not see
+                # ours.
+                late = links.siblings(database, number) - linked
+                links.link(database, number, late, progress)
+                for old in replaces:
+                    dumps.delete(database, old, progress)
+                if server is not None:
+                    bulk.prune(server, database)
     return Written(name, number, counts)
+
+
+_INTERRUPTED = "this dump is not loaded, and what was written is being removed"
 
 
 def _in_bulk(
@@ -128,6 +140,7 @@ def _in_bulk(
     database: Database,
     tables: HeapTables,
     replaces: Container[int],
+    progress: Progress,
 ) -> bool:
     """Whether to load in bulk.
 
@@ -144,12 +157,23 @@ def _in_bulk(
     entities = 3 * tables.rows("objects") + tables.rows("references")
     if via is Via.BOLT or (via is Via.AUTO and entities < bulk.LEAST_ENTITIES):
         return False
+    _wait_for_drops(database, progress)  # a new store is made of what is there
     plan = bulk.plan(server, database, entities, replaces)
     if via is Via.AUTO:
         return plan.obstacle is None and plan.is_faster
     if plan.obstacle is not None:
         raise StoreError(f"no bulk load is possible: {plan.obstacle}; use --via bolt")
     return True
+
+
+def _wait_for_drops(database: Database, progress: Progress) -> None:
+    begun = time.monotonic()
+    while dumps.is_any_being_dropped(database):
+        waited = time.monotonic() - begun
+        if waited > _DROPS_S:
+            return
+        progress("wait until a dropped dump is deleted", int(waited), None)
+        time.sleep(_POLL_S)
 
 
 def drop(
@@ -166,9 +190,12 @@ def drop(
         StoreError: the server refused or was lost.
     """
     found = dumps.find_dump(database, name)
-    dumps.clean_up(database, progress)
-    dumps.unpublish(database, found.number)
-    dumps.delete(database, found.number, progress)
-    if server is not None:
-        bulk.prune(server, database)
+    cleaner.clean_up(database, server, progress)
+    gone = f"{found.name} is dropped, and the rest of it is being removed"
+    with cleaner.cleaned_if_interrupted(database, server):
+        dumps.unpublish(database, found.number)
+        with interrupts.leaving(gone):
+            dumps.delete(database, found.number, progress)
+            if server is not None:
+                bulk.prune(server, database)
     return found

@@ -165,7 +165,7 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
             missing,
             progress,
             maven_url=maven_url,
-            stage=f"download Neo4j {lock.version} ({total} jars, once)",
+            stage=f"download Neo4j {lock.version} (once)",
             total=total,
         )
     return lock.paths()
@@ -357,14 +357,14 @@ def _resolve(version: str, progress: Progress, *, maven_url: str, target: Path) 
         raise EmbeddedError(
             f"Neo4j {version} cannot be resolved: {EXTRA_HINT}"
         ) from error
-    stage = f"resolve Neo4j {version} (once, takes a minute or two)"
+    stage = f"resolve Neo4j {version} (once, a minute or two)"
     progress(stage, 0, None)
     unverified = _resolved(version, maven_url)
     digests = _fetch_all(
         unverified,
         progress,
         maven_url=maven_url,
-        stage=f"download Neo4j {version} ({len(unverified)} jars, once)",
+        stage=f"download Neo4j {version} (once)",
         total=len(unverified),
     )
     artifacts = tuple(replace(entry, sha256=digests[entry]) for entry in unverified)

@@ -16,7 +16,7 @@ import os
 import re
 import subprocess
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,11 +24,13 @@ from urllib.parse import urlsplit
 import filelock
 import psutil
 
+from ingest import interrupts
 from ingest.errors import EmbeddedError
 from ingest.places import places
 from ingest.progress import silent
 from ingest.server import artifacts, memory
 from ingest.server.class_archive import archive_flags
+from ingest.server.endpoint import Endpoint, ask
 from ingest.server.home import Home, State
 from ingest.server.launch import (
     LOOPBACK,
@@ -59,18 +61,6 @@ _CREATED_TOLERANCE_S = 5.0
 _PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _STAGE = "start Neo4j"
 _OTHER_PORTS = "start Neo4j on other ports"
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A running server and its credentials."""
-
-    bolt_uri: str
-    http_url: str
-    username: str
-    password: str = field(repr=False)
-    version: str
-    pid: int
 
 
 class _PortTaken(EmbeddedError):
@@ -141,7 +131,7 @@ class EmbeddedServer:
             return False
         with self._lock(progress):
             state = self.files.read_state()
-            stopped = self._end_ours(self._known_process(state), progress)
+            stopped = self._stop(state, progress)
             if state is not None:
                 self.files.write_state(replace(state, pid=0, created=0.0, ready=False))
             return stopped
@@ -186,7 +176,7 @@ class EmbeddedServer:
         """
         with self._lock(progress):
             state = self.files.read_state()
-            self._end_ours(self._known_process(state), progress)
+            self._stop(state, progress)
 
             def commit(endpoint: Endpoint) -> None:
                 finish(endpoint)
@@ -195,7 +185,7 @@ class EmbeddedServer:
             try:
                 self.files.carry_users(data)
                 return self._start_new(state, progress, data=data, commit=commit)
-            except BaseException:
+            except Exception:  # after Ctrl-C, the next command starts it
                 if self.files.data != data:
                     self._start_new(state, progress)
                 raise
@@ -233,6 +223,7 @@ class EmbeddedServer:
         java, java_major = packaged_java(self.version)
         jars = self.jars(progress)
         data = data or self.files.data
+        progress(stage, 0, None)
         sizes = memory.fit(
             self._settings.heap_mib,
             self._settings.page_cache_mib,
@@ -269,9 +260,15 @@ class EmbeddedServer:
                 data=data.name,
             )
             self.files.write_state(state)
-            return self._finish(process, state, progress, stage=stage, commit=commit)
-        except BaseException:  # Ctrl-C too: leave no server half started
+            with interrupts.at_the_end(process.kill):
+                return self._finish(
+                    process, state, progress, stage=stage, commit=commit
+                )
+        except Exception:
             end(process, progress)
+            raise
+        except BaseException:  # Ctrl-C: no time, and recovery makes it good
+            process.kill()
             raise
 
     def _finish(
@@ -335,7 +332,7 @@ class EmbeddedServer:
             try:
                 # Never ask a server of another home that took the port before ours.
                 if listens(process, port):
-                    _ask(endpoint)
+                    ask(endpoint, DATABASE)
                     return
             except AuthError as error:
                 # Shortly after the start it may not have read its users yet.
@@ -434,6 +431,17 @@ class EmbeddedServer:
         except psutil.Error:
             return False
 
+    def _stop(self, state: State | None, progress: Progress) -> bool:
+        """Stop the server, and note before that it is not to be used any more.
+
+        Returns:
+            Whether one was running.
+        """
+        known = self._known_process(state)
+        if state is not None:
+            self.files.write_state(replace(state, ready=False, data=""))
+        return self._end_ours(known, progress)
+
     def _end_ours(self, known: psutil.Process | None, progress: Progress) -> bool:
         """Stop this home's server, also one that ``server.json`` does not name.
 
@@ -468,21 +476,3 @@ def _endpoint(state: State, password: str) -> Endpoint:
         version=state.version,
         pid=state.pid,
     )
-
-
-def _ask(endpoint: Endpoint) -> None:
-    """Run one query without the driver's retries, which would log errors."""
-    import neo4j
-
-    with (
-        neo4j.GraphDatabase.driver(
-            endpoint.bolt_uri,
-            auth=(endpoint.username, endpoint.password),
-            connection_timeout=2,
-            connection_acquisition_timeout=5,
-            telemetry_disabled=True,
-            notifications_min_severity=neo4j.NotificationMinimumSeverity.OFF,
-        ) as driver,
-        driver.session(database=DATABASE) as session,
-    ):
-        session.run("RETURN 1").consume()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
-from ingest.progress import silent
+from ingest.progress import OneStage, silent
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
 from ingest.tables.schema import TABLES, tables_markdown
@@ -63,9 +63,11 @@ def export(
             _for_neo4j_admin(tables, part, about, version, progress)
         else:
             write = write_csv if kind is ExportFormat.CSV else write_parquet
+            rows = sum(tables.rows(entry.name) for entry in TABLES)
+            told = OneStage(progress, "export", rows)
             for entry in TABLES:
                 path = part / f"{entry.name}.{kind.value}"
-                write(tables.lazy(entry.name, progress), path)
+                write(tables.lazy(entry.name, told), path)
             (part / ABOUT).write_text(tables_markdown(kind.value), encoding="utf-8")
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.progress import silent
+from ingest.progress import OneStage, silent
 from ingest.tables.mapping import Counts, counts
 from ingest.tables.schema import TABLES, table
 from ingest.tables.sinks import write_parquet
@@ -116,8 +116,10 @@ class StoredDumps:
         _remove(part)
         part.mkdir(parents=True)
         try:
+            rows = sum(tables.rows(entry.name) for entry in TABLES)
+            told = OneStage(progress, "store", rows)
             for entry in TABLES:
-                frame = tables.lazy(entry.name, progress)
+                frame = tables.lazy(entry.name, told)
                 stored = frame.drop(tables.absent(entry.name))
                 write_parquet(stored, part / f"{entry.name}.parquet")
             text = json.dumps(asdict(counts(StoredTables(part))), indent=2)

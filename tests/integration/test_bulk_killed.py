@@ -35,7 +35,7 @@ the store is about to change, and a load after one in the middle of the import."
 LOADER = """
 import os, signal, sys
 from ingest import pipeline
-from ingest.cli import main
+from ingest.__main__ import main
 from ingest.database import bulk
 from ingest.server import embedded, home
 

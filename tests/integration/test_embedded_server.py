@@ -21,7 +21,8 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
-from ingest.server.embedded import EmbeddedServer, Endpoint
+from ingest.server.embedded import EmbeddedServer
+from ingest.server.endpoint import Endpoint
 from ingest.server.launch import free_port
 from ingest.settings import settings
 from tests.conftest import share_jars, take_any_ports

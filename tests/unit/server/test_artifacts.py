@@ -96,7 +96,7 @@ def test_jars_arrive_in_maven_layout_and_in_order(
     )
     assert [p.read_bytes() for p in paths] == [mirror.files[a.path] for a in artifacts]
     assert paths[0] == tmp_path / "cache/maven/org/made/up/jar0/1.0/jar0-1.0.jar"
-    stage = "download Neo4j 9.9.9 (20 jars, once)"
+    stage = "download Neo4j 9.9.9 (once)"
     assert told == [(stage, done, 20) for done in range(21)]
 
 

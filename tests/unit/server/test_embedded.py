@@ -13,7 +13,8 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
-from ingest.server.embedded import EmbeddedServer, _ask, _endpoint
+from ingest.server.embedded import DATABASE, EmbeddedServer, _endpoint
+from ingest.server.endpoint import ask
 from ingest.server.home import State
 from ingest.server.launch import (
     check_java,
@@ -308,7 +309,7 @@ def test_who_finds_the_server_of_another_home_on_its_port_takes_other_ports(
         ports.append(preferred)
         return free_port(0, other_than=other_than)
 
-    def refuse(_: object) -> None:
+    def refuse(*_: object) -> None:
         pytest.fail("asked a server that is not ours")
 
     here = "ingest.server.embedded."
@@ -316,7 +317,7 @@ def test_who_finds_the_server_of_another_home_on_its_port_takes_other_ports(
     monkeypatch.setattr(f"{here}main_class", lambda *_: "")
     monkeypatch.setattr(f"{here}archive_flags", lambda *_: [])
     monkeypatch.setattr(f"{here}free_port", free)
-    monkeypatch.setattr(f"{here}_ask", refuse)
+    monkeypatch.setattr(f"{here}ask", refuse)
     monkeypatch.setattr(EmbeddedServer, "jars", lambda *_: ())
     monkeypatch.setattr(EmbeddedServer, "_set_password", lambda *_: None)
     monkeypatch.setattr(EmbeddedServer, "_spawn", start_java)
@@ -416,5 +417,5 @@ def test_asking_where_nobody_listens_is_silent(
 
     state = State("5.26.29", free_port(0), 1, 1, 0.0)
     with pytest.raises(ServiceUnavailable):
-        _ask(_endpoint(state, "x" * 8))
+        ask(_endpoint(state, "x" * 8), DATABASE)
     assert [r for r in caplog.records if r.levelno >= 30] == []
