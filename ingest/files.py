@@ -1,10 +1,11 @@
-"""Files that appear complete or not at all."""
+"""Files and folders that appear complete or not at all."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,6 +118,23 @@ def replaced_file(path: Path, *, private: bool) -> Iterator[BinaryIO]:
         part.publish(force=True)
     finally:
         part.discard()
+
+
+@contextmanager
+def temporary_folder(folder: Path) -> Iterator[Path]:
+    """A new, empty ``folder``, removed when the block ends unless it was renamed.
+
+    Files are complete before they get their final place: rename them, or the folder.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_private(path: Path, text: str) -> None:

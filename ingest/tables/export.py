@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
+from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
@@ -58,7 +58,7 @@ def export(
     Raises:
         IngestError: The folder has files, or cannot be written to.
     """
-    with _whole_or_not(folder, force=force) as part:
+    with _complete_or_not(folder, force=force) as part:
         if kind is ExportFormat.NEO4J_ADMIN:
             _for_neo4j_admin(tables, part, about, version, progress)
         else:
@@ -98,7 +98,7 @@ def _for_neo4j_admin(
 
 
 @contextmanager
-def _whole_or_not(folder: Path, *, force: bool) -> Iterator[Path]:
+def _complete_or_not(folder: Path, *, force: bool) -> Iterator[Path]:
     """A folder beside ``folder``, whose files come to it when all are written."""
     part = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}.part")
     try:
@@ -108,15 +108,13 @@ def _whole_or_not(folder: Path, *, force: bool) -> Iterator[Path]:
                 "those of the same names"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        part.mkdir()
-        yield part
-        for path in sorted(part.iterdir()):
-            path.replace(folder / path.name)
+        with temporary_folder(part):
+            yield part
+            for path in sorted(part.iterdir()):
+                path.replace(folder / path.name)
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise IngestError(f"{folder} cannot be written to ({why})") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def import_markdown(version: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
 from ingest.tables.mapping import Counts, counts
 from ingest.tables.schema import TABLES, table
@@ -112,23 +113,17 @@ class StoredDumps:
             OSError: the disk is full, or access is denied.
         """
         final = self._path(number, sha256)
-        part = final.with_name(final.name + _PART)
-        _remove(part)
-        part.mkdir(parents=True)
-        try:
+        with temporary_folder(final.with_name(final.name + _PART)) as part:
             rows = sum(tables.rows(entry.name) for entry in TABLES)
-            told = OneStage(progress, "store", rows)
+            stage = OneStage(progress, "store", rows)
             for entry in TABLES:
-                frame = tables.lazy(entry.name, told)
+                frame = tables.lazy(entry.name, stage)
                 stored = frame.drop(tables.absent(entry.name))
                 write_parquet(stored, part / f"{entry.name}.parquet")
             text = json.dumps(asdict(counts(StoredTables(part))), indent=2)
             (part / _COUNTS).write_text(text, encoding="utf-8")
             _remove(final)
             part.rename(final)
-        except BaseException:
-            _remove(part)
-            raise
         return StoredTables(final)
 
     def listed(self) -> list[str]:
