@@ -25,7 +25,7 @@ ORDER BY e.collection_number DESC
 LIMIT 1
 WHERE NOT EXISTS {
   MATCH (d)-[:HAS_COLLECTION]->(c:GarbageCollection)
-  WHERE e.collection_number < c.number <= d.collection_number AND NOT c.tells_survivors
+  WHERE e.collection_number < c.number <= d.collection_number AND NOT c.records_survivors
 }
 WITH d.number AS now, e.number AS then, e.name AS earlier
 MATCH (a:Object)

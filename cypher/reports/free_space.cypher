@@ -29,7 +29,7 @@ CALL (s) {
   WHERE o.segment = s.ordinal AND o.root_distance IS NULL
   RETURN count(f) AS types, count(o) AS holes, sum(o.shallow_bytes) AS hole_bytes
 }
-WITH s, holes, hole_bytes, types > 0 AS told,
+WITH s, holes, hole_bytes, types > 0 AS has_free_type,
   s.used_bytes - s.shallow_bytes AS other_bytes
 RETURN
   s.ordinal AS segment,
@@ -37,8 +37,8 @@ RETURN
   s.used_bytes AS used_bytes,
   s.reachable_bytes AS live_bytes,
   s.shallow_bytes - s.reachable_bytes - hole_bytes AS dead_bytes,
-  CASE WHEN told THEN holes END AS free_count,
-  CASE WHEN told THEN hole_bytes END AS free_bytes,
+  CASE WHEN has_free_type THEN holes END AS free_count,
+  CASE WHEN has_free_type THEN hole_bytes END AS free_bytes,
   other_bytes,
   CASE
     WHEN s.used_bytes = 0 THEN 0.0

@@ -12,7 +12,7 @@
 // column: heap_bytes      INTEGER  heap size after the collection, bytes
 // column: promoted_bytes  INTEGER  bytes that survived in the generations collected
 // column: moved_bytes     INTEGER  of those, bytes that were moved
-// column: kept_bytes      INTEGER  of those, bytes that stayed in place
+// column: unmoved_bytes   INTEGER  of those, bytes that stayed in place
 // column: is_dump         BOOLEAN  whether the dump was taken at this collection
 //
 // A heap that is larger after each full collection (generation 2) grows by objects
@@ -29,7 +29,7 @@ RETURN
   c.heap_bytes AS heap_bytes,
   c.promoted_bytes AS promoted_bytes,
   c.moved_bytes AS moved_bytes,
-  c.kept_bytes AS kept_bytes,
+  c.unmoved_bytes AS unmoved_bytes,
   c.is_dump AS is_dump
 ORDER BY c.key
 LIMIT $limit

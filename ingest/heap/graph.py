@@ -182,7 +182,7 @@ class GarbageCollection:
         promoted_bytes: Bytes that survived in the generations collected; ``None`` if
             not recorded.
         moved_bytes: Bytes that it moved; ``None`` if no ranges are recorded.
-        kept_bytes: Bytes that survived in place; ``None`` if no ranges are recorded.
+        unmoved_bytes: Bytes that survived in place; ``None`` if no ranges are recorded.
         is_dump: Whether the dump was taken at this collection.
     """
 
@@ -195,7 +195,7 @@ class GarbageCollection:
     heap_bytes: int | None = None
     promoted_bytes: int | None = None
     moved_bytes: int | None = None
-    kept_bytes: int | None = None
+    unmoved_bytes: int | None = None
     is_dump: bool = False
 
 

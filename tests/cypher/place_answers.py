@@ -149,7 +149,7 @@ def gc_timeline(heap: Heap, limit: int) -> Rows:
             one.heap_bytes,
             one.promoted_bytes,
             one.moved_bytes,
-            one.kept_bytes,
+            one.unmoved_bytes,
             one.is_dump,
         )
         for one in heap.graph.collections

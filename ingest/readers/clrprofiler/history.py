@@ -214,7 +214,7 @@ class Collections:
             else max(c.ended_ms - c.began_ms, 0) * 1000,
             heap_bytes=None if c.after is None else _sum(self._bounds[c.after, 1]),
             moved_bytes=moved,
-            kept_bytes=in_place,
+            unmoved_bytes=in_place,
             is_dump=is_dump,
         )
 

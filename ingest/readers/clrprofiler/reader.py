@@ -20,7 +20,7 @@ from ingest.readers.clrprofiler.signature import NAME
 from ingest.readers.dotnet.segments import FREE_SPACE, segment_columns
 from ingest.readers.shared.columns import InteriorRoots, RootColumns
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.readers.shared.lines import complete_bytes, to_utf8, whole_lines
+from ingest.readers.shared.lines import complete_bytes, complete_lines, to_utf8
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 
@@ -174,7 +174,7 @@ def _take(
 ) -> bytes:
     """Read all records; returns the bytes after the last complete line."""
     rest = b""
-    for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
+    for text in complete_lines(to_utf8(source.chunks(progress)), source.name):
         complete = complete_bytes(text)
         log.take(text[:complete], counter)
         rest = text[complete:]
@@ -237,15 +237,16 @@ def _roots(
         plain = plain[:0]
     named = [root for at, root in log.named if at == dump.index and root.address]
     fields, owners = _RowOfName(), _RowOfName()
-    r, q, s = len(recorded["root_id"]), len(plain), len(named)
-    field = np.full(r + q + s, NO_FIELD, np.int32)
-    owner = np.full(r + q + s, -1, np.int32)
-    container = np.full(r + q + s, NO_TYPE, np.int32)
+    first_named = len(recorded["root_id"]) + len(plain)
+    count = first_named + len(named)
+    field = np.full(count, NO_FIELD, np.int32)
+    owner = np.full(count, -1, np.int32)
+    container = np.full(count, NO_TYPE, np.int32)
     at = np.flatnonzero(recorded["root_named"])
     idents, rank = np.unique(recorded["root_place"][at], return_inverse=True)
     names = [fields[log.functions.name(ident)] for ident in idents.tolist()]
     field[at] = np.array(names, np.int32)[rank]
-    for row, root in enumerate(named, r + q):
+    for row, root in enumerate(named, first_named):
         field[row] = fields[root.name]
         if root.type_name:
             container[row] = types.named(root.type_name)
@@ -258,24 +259,27 @@ def _roots(
         ),
         kind=_joined(
             _ROOT_KINDS[recorded["root_kind"]],
-            np.full(q, RootKind.OTHER, np.uint8),
+            np.full(len(plain), RootKind.OTHER, np.uint8),
             [RootKind.STATIC if known else RootKind.LOCAL for known in static],
             np.uint8,
         ),
         flags=_joined(
             recorded["root_flags"] & np.uint8(_FLAGS),
-            np.zeros(q, np.uint8),
-            [0] * s,
+            np.zeros(len(plain), np.uint8),
+            [0] * len(named),
             np.uint8,
         ),
         line=_joined(
             recorded["root_line"],
-            np.full(q, dump.line % 2**32, np.uint32),
+            np.full(len(plain), dump.line % 2**32, np.uint32),
             [root.line % 2**32 for root in named],
             np.uint32,
         ),
         is_location=_joined(
-            np.zeros(r, np.bool_), np.ones(q, np.bool_), [False] * s, np.bool_
+            np.zeros(len(recorded["root_id"]), np.bool_),
+            np.ones(len(plain), np.bool_),
+            [False] * len(named),
+            np.bool_,
         ),
         type=container,
         field=field if fields else None,

@@ -229,7 +229,7 @@ def _tail(
             break
     end = feed.offset
     if rest := feed.drain():
-        counter.add("bytes_behind_the_end", rest, 0, end)
+        counter.add("trailing_bytes", rest, 0, end)
     return external, hashes if hashes.any() else None
 
 

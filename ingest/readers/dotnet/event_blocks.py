@@ -220,7 +220,7 @@ class Blocks:
 
 def block_feed(block: Block, name: str) -> Feed:
     """A cursor over the bytes of a block."""
-    return Feed.whole([block.data], name, block.offset)
+    return Feed.of_complete([block.data], name, block.offset)
 
 
 def too_short(block: Block, name: str) -> DumpError:

@@ -34,7 +34,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     file 36 and 4.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
-    feed = Feed.whole(source.chunks(progress), source.name)
+    feed = Feed.of_complete(source.chunks(progress), source.name)
     feed.take(len(HEAD))
     archive = Archive(feed)
     kind = archive.begin(ENTRY)

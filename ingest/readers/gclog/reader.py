@@ -10,7 +10,7 @@ from ingest.readers.gclog.assembly import assemble
 from ingest.readers.gclog.pieces import GclogScanner
 from ingest.readers.gclog.scan import CLOSED, IMPLIED, KINDS, OPENED
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.readers.shared.lines import complete_bytes, decode, to_utf8, whole_lines
+from ingest.readers.shared.lines import complete_bytes, complete_lines, decode, to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
     def lines() -> Iterator[bytes]:
         nonlocal rest
-        for text in whole_lines(to_utf8(source.chunks(progress)), source.name):
+        for text in complete_lines(to_utf8(source.chunks(progress)), source.name):
             complete = complete_bytes(text)
             yield text[:complete]
             rest = text[complete:]

@@ -113,7 +113,7 @@ class _Trace:
         if stream.truncated_at is not None:
             counter.add("truncated_stream", 1, 0, stream.truncated_at)
         elif rest := feed.drain():
-            counter.add("bytes_behind_the_end", rest, 0, feed.offset)
+            counter.add("trailing_bytes", rest, 0, feed.offset)
         if source.truncated:
             counter.add("truncated_compression", 1, 0, feed.offset)
         return cls(snapshots, stream, options, counter)

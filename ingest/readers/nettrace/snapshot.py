@@ -189,7 +189,7 @@ class Snapshots:
                 heap_bytes=_fits(sum(c.stats.size_bytes)) if c.stats else None,
                 promoted_bytes=_fits(sum(c.stats.promoted_bytes)) if c.stats else None,
                 moved_bytes=_fits(c.survival.surviving_bytes(moved=True)),
-                kept_bytes=_fits(c.survival.surviving_bytes(moved=False)),
+                unmoved_bytes=_fits(c.survival.surviving_bytes(moved=False)),
                 is_dump=c.node_count > 0 if dump is None else c is dump,
             )
             for c in self.collections

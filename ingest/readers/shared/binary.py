@@ -52,7 +52,7 @@ class Feed:
         self.position = 0
 
     @classmethod
-    def whole(cls, chunks: Iterable[bytes], name: str, begin: int = 0) -> Feed:
+    def of_complete(cls, chunks: Iterable[bytes], name: str, begin: int = 0) -> Feed:
         """A window on a complete dump, in which ``position`` may be set anywhere.
 
         Or on a complete part of it, which begins at byte ``begin``.

@@ -32,7 +32,7 @@ def to_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def whole_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """The same bytes, cut only after line ends; the last piece may lack one.
 
     Raises:

@@ -56,11 +56,12 @@ def dumped(log: Log) -> Log:
 def test_the_timeline(reading: Reading) -> None:
     assert reading(program().bytes()).collections == (
         GarbageCollection(
-            1, 0, "", "", 10_000, 2000, heap_bytes=0x150, moved_bytes=0x50, kept_bytes=0
+            1, 0, "", "", 10_000, 2000,
+            heap_bytes=0x150, moved_bytes=0x50, unmoved_bytes=0,
         ),
         GarbageCollection(
             2, 2, "induced", "", 20_000, 10_000,
-            heap_bytes=0xC0, moved_bytes=0x68, kept_bytes=0x40, is_dump=True,
+            heap_bytes=0xC0, moved_bytes=0x68, unmoved_bytes=0x40, is_dump=True,
         ),
     )  # fmt: skip
 
@@ -162,7 +163,7 @@ def test_ranges_of_a_collection_that_nobody_counted(reading: Reading) -> None:
     assert [(s.number, s.generation) for s in survivals(graph)] == [(1, UNKNOWN)]
     assert graph.collections == (
         GarbageCollection(
-            1, None, "", "", 3000, moved_bytes=16, kept_bytes=0, is_dump=True
+            1, None, "", "", 3000, moved_bytes=16, unmoved_bytes=0, is_dump=True
         ),
     )
 

@@ -17,7 +17,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source
 from ingest.readers.gclog import sniff
-from ingest.readers.shared.lines import to_utf8, whole_lines
+from ingest.readers.shared.lines import complete_lines, to_utf8
 from tests.deep import THOROUGH, sampled
 from tests.dumps.gclog import Gclog
 from tests.unit.readers import gclog_twin
@@ -460,7 +460,7 @@ def test_pieces_end_at_line_ends_and_lose_nothing(text: str, size: int) -> None:
     data = text.encode()
     pieces = [data[i : i + size] for i in range(0, len(data), size)]
 
-    lines = list(whole_lines(to_utf8(pieces), "test"))
+    lines = list(complete_lines(to_utf8(pieces), "test"))
 
     assert b"".join(lines) == data
     for before, after in pairwise(lines):

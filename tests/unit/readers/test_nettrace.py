@@ -220,14 +220,14 @@ def test_the_timeline_has_all_collections_of_the_process(reading: Reading) -> No
     assert first.reason == "small objects allocated"
     assert first.duration_us is not None
     assert second.started_us > first.started_us + first.duration_us > 0
-    assert (first.moved_bytes, first.kept_bytes) == (35, 11)
+    assert (first.moved_bytes, first.unmoved_bytes) == (35, 11)
     assert first.heap_bytes == 1 + 3 + 5 + 7
     assert first.promoted_bytes == 2 + 4 + 6 + 8
     assert (second.reason, second.mode) == ("other (99)", "background")
     assert (second.duration_us, second.heap_bytes) == (None, None)
     assert [c.is_dump for c in (first, second, third, last)] == [0, 0, 1, 0]
     assert (last.reason, last.mode) == ("low memory", "foreground")
-    assert last.kept_bytes is None or last.kept_bytes < 2**63
+    assert last.unmoved_bytes is None or last.unmoved_bytes < 2**63
 
 
 def test_a_dump_that_nobody_asked_for_is_better_than_none(reading: Reading) -> None:
@@ -633,8 +633,8 @@ def test_references_whose_objects_are_cut_off_are_left_out(reading: Reading) -> 
     assert warnings(graph) == {"truncated_heap_dump": 1}
 
 
-def test_bytes_behind_the_end_are_counted(reading: Reading) -> None:
-    assert warnings(reading(small().file() + b"more")) == {"bytes_behind_the_end": 4}
+def test_trailing_bytes_are_counted(reading: Reading) -> None:
+    assert warnings(reading(small().file() + b"more")) == {"trailing_bytes": 4}
 
 
 @pytest.mark.parametrize("size", [1, 3, 64, 4096])

@@ -231,7 +231,7 @@ def test_the_timeline_of_a_trace_with_and_without_dumps(
     assert [(one["number"], one["is_dump"]) for one in found] == [
         (1, False), (2, True), (3, False),
     ]  # fmt: skip
-    assert (found[0]["moved_bytes"], found[1]["kept_bytes"]) == (0x40, 0x1000)
+    assert (found[0]["moved_bytes"], found[1]["unmoved_bytes"]) == (0x40, 0x1000)
 
     trace = NetTrace()
     trace.start(7, generation=1, reason=4)
