@@ -20,8 +20,8 @@ import pytest
 from ingest.places import places
 from ingest.progress import silent
 from ingest.server.class_archive import archive_flags
-from ingest.server.launch import jvm_flags
 from tests.deep import PROFILE
+from tests.quick import QUICK, quick_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.server.target import Target
 
-_CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[1]
 _USERS_CACHE = places().cache
-TEST_CACHE = _CHECKOUT / ".test-cache"
+TEST_CACHE = CHECKOUT / ".test-cache"
 """Jars and kernels outlive a run; the user's own cache is never written to."""
 
 for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
@@ -76,6 +76,12 @@ def take_any_ports(patch: pytest.MonkeyPatch) -> None:
     """A server of another run may be about to take the usual ports."""
     patch.setattr("ingest.server.embedded._BOLT_PORT", 0)
     patch.setattr("ingest.server.embedded._HTTP_PORT", 0)
+
+
+def start_quickly(patch: pytest.MonkeyPatch) -> None:
+    """A compiler that optimises does not pay for itself in one short run."""
+    patch.setattr("ingest.server.embedded.jvm_flags", quick_flags)
+    patch.setattr("ingest.database.importer.archive_flags", _read_archives)
 
 
 Ran = tuple[int, str, str]
@@ -141,9 +147,7 @@ def _embedded(folder: Path) -> Iterator[Target]:
         patch.setenv("INGEST_HOME", str(folder))
         take_any_ports(patch)
         patch.setenv("INGEST_NEO4J_HEAP_MIB", "1024")
-        # Neither the optimising compiler nor an archive of classes for the next
-        # start pays for itself in one short run.
-        patch.setattr("ingest.server.embedded.jvm_flags", _quick_flags)
+        start_quickly(patch)
         patch.setattr("ingest.server.embedded.archive_flags", _read_archives)
         server = EmbeddedServer(settings())
         endpoint = server.start(silent)
@@ -157,13 +161,10 @@ def _embedded(folder: Path) -> Iterator[Target]:
     server.stop(silent)
 
 
-def _quick_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
-    flags = jvm_flags(version, java_major, heap_mib=heap_mib)
-    return [*flags, "-XX:TieredStopAtLevel=1"]
-
-
-def _read_archives(java: Path, jars: Sequence[Path], _pending: Path) -> list[str]:
-    return archive_flags(java, jars)
+def _read_archives(
+    java: Path, jars: Sequence[Path], _pending: Path | None = None
+) -> list[str]:
+    return [*archive_flags(java, jars), QUICK]
 
 
 def _container() -> Iterator[Target]:
@@ -180,6 +181,8 @@ def _container() -> Iterator[Target]:
 def _given() -> Target:
     from ingest.server.target import Target
 
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.fail("two processes would empty the same server: add -n 0")
     return Target(
         os.environ["NEO4J_TEST_URI"],
         os.environ.get("NEO4J_TEST_USERNAME", "neo4j"),

@@ -7,8 +7,31 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from tests.conftest import CHECKOUT
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+_KILLING = """
+import contextlib, os, signal, sys
+from ingest.cli import main
+from ingest.database import bolt
+
+victim, *arguments = sys.argv[1:]
+count = bolt._BoltWriter._count
+
+def count_and_kill(self, counters):
+    count(self, counters)
+    if self.done > self._total / 2:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(victim) or os.getpid(), signal.SIGKILL)
+
+bolt.BATCH_ROWS = 500
+bolt._BoltWriter._count = count_and_kill
+sys.argv = ["ingest", "load", *arguments]
+sys.exit(main())
+"""
 
 
 def ingest(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -17,6 +40,21 @@ def ingest(*arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "ingest", *arguments],
         capture_output=True,
         text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def load_and_kill(
+    path: Path, victim: int = 0, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Load over Bolt; when half is written, kill -9 a process, or the load itself."""
+    return subprocess.run(
+        [sys.executable, "-c", _KILLING, str(victim), str(path), "--via", "bolt"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=CHECKOUT,
         check=False,
         timeout=300,
     )

@@ -11,14 +11,14 @@ from ingest.database.dumps import list_dumps
 from ingest.database.writing import drop
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
-from tests.conftest import share_jars, take_any_ports
+from tests.conftest import share_jars, start_quickly, take_any_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("own-server")
     share_jars(folder)
@@ -30,8 +30,9 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def own_home(_own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One home for a whole module, for a first start takes its time."""
+    """One home for all of them, for a first start takes its time."""
     take_any_ports(monkeypatch)
+    start_quickly(monkeypatch)
     monkeypatch.setenv("INGEST_HOME", str(_own_home))
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import psutil
 import pytest
 
-from ingest.server.embedded import EmbeddedServer
-from ingest.settings import settings
-from tests.bench.heaps import write_heap
-from tests.conftest import embedded_only
-from tests.integration.commands import counted, output
+from ingest.database.connection import connect
+from ingest.database.dumps import list_dumps
+from ingest.database.via import Via
+from ingest.pipeline import load
+from ingest.server.embedded import target_of
+from tests.conftest import CHECKOUT, embedded_only
+from tests.dumps.gclog import large_gclog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ingest.server.embedded import EmbeddedServer
+
 pytestmark = [
     pytest.mark.server,
     embedded_only("only the embedded server's store can be made anew"),
-    pytest.mark.usefixtures("own_home"),
 ]
 
 OBJECTS, REFERENCES = 5_000, 12_500
 DEEP = pytest.mark.deep
-"""Each stop starts three servers: the quick suite has the three that come last, when
-the store is about to change, and a load after one in the middle of the import."""
+"""The quick suite has the three stops that come last, when the store is about to
+change, and a load after one in the middle of the import."""
 
 LOADER = """
 import os, signal, sys
@@ -38,7 +40,9 @@ from ingest import pipeline
 from ingest.__main__ import main
 from ingest.database import bulk
 from ingest.server import embedded, home
+from tests.quick import quick_flags
 
+embedded.jvm_flags = quick_flags
 point, *arguments = sys.argv[1:]
 
 def die(*_, **__):
@@ -71,25 +75,58 @@ sys.exit(main())
 """
 
 
-def names() -> set[str]:
-    return {dump["name"] for dump in json.loads(output("list", "--json"))}
+Counts = dict[str, tuple[int, int]]
+SIZE = (OBJECTS, REFERENCES)
+COUNT = """
+MATCH (o:Object {dump: $dump})
+RETURN count(o), sum(COUNT { (o)-[:REFERENCES]->(:Object) })
+"""
 
 
-def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> int:
-    return subprocess.run(
+def stored(server: EmbeddedServer) -> Counts:
+    """Objects and references of each dump, as the next start finds them."""
+    with connect(target_of(server.start())) as database:
+        return {
+            dump.name: cast(
+                "tuple[int, int]", database.read(COUNT, {"dump": dump.number})[1][0]
+            )
+            for dump in list_dumps(database)
+        }
+
+
+def put(server: EmbeddedServer, path: Path, via: Via) -> None:
+    with connect(target_of(server.start())) as database:
+        load(str(path), database, server=server, via=via)
+
+
+def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> None:
+    stopped = subprocess.run(
         [sys.executable, "-c", LOADER, point, "load", "--via", "bulk", *arguments],
         capture_output=True,
+        text=True,
         env={**os.environ, "HOW": how.name},
+        cwd=CHECKOUT,
         check=False,
-        timeout=300,
-    ).returncode
+        timeout=600,
+    )
+    code = 130 if how is signal.SIGINT else -signal.SIGKILL
+    assert stopped.returncode == code, stopped.stderr
+
+
+@pytest.fixture(scope="module")
+def heaps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A dump that must survive, and one that is loaded in bulk."""
+    folder = tmp_path_factory.mktemp("heaps")
+    old, new = folder / "old.gclog", folder / "new.gclog"
+    old.write_bytes(large_gclog(OBJECTS, REFERENCES))
+    new.write_bytes(large_gclog(OBJECTS, REFERENCES, seed=2))
+    return old, new
 
 
 @pytest.mark.parametrize(
     ("point", "how", "is_there"),
     [
         pytest.param(*("with import files written", signal.SIGKILL, False), marks=DEEP),
-        pytest.param(*("while it imports", signal.SIGKILL, False), marks=DEEP),
         ("with a store that is imported", signal.SIGKILL, False),
         ("with the server on the new store", signal.SIGKILL, False),
         pytest.param(
@@ -99,43 +136,38 @@ def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> int:
     ],
 )
 def test_a_stop_leaves_the_old_store_or_the_new_one(
-    point: str, how: signal.Signals, is_there: bool, tmp_path: Path
+    own_server: EmbeddedServer,
+    heaps: tuple[Path, Path],
+    point: str,
+    how: signal.Signals,
+    is_there: bool,
 ) -> None:
-    # Arrange: one dump that must survive
-    old, new = tmp_path / "old.gclog", tmp_path / "new.gclog"
-    write_heap(old, OBJECTS, REFERENCES)
-    write_heap(new, OBJECTS, REFERENCES, seed=2)
-    output("load", str(old), "--via", "bolt")
+    old, new = heaps
+    put(own_server, old, Via.BOLT)
 
-    # Act
-    code = stop_in_bulk(point, how, str(new), "--name", "new")
+    stop_in_bulk(point, how, str(new))
 
-    # Assert
-    assert code == (130 if how is signal.SIGINT else -signal.SIGKILL)
-    whole = {"objects": OBJECTS, "references": REFERENCES}
-    assert names() == ({"old", "new"} if is_there else {"old"})
-    for name in names():
-        assert counted(name, tmp_path) == whole
-    if is_there:
-        output("drop", "new")
-        assert names() == {"old"}
+    names = ("old", "new") if is_there else ("old",)
+    assert stored(own_server) == dict.fromkeys(names, SIZE)
 
 
-def test_the_next_load_clears_up_and_succeeds(tmp_path: Path) -> None:
-    new = tmp_path / "new.gclog"
-    write_heap(new, OBJECTS, REFERENCES, seed=3)
-    server = EmbeddedServer(settings())
-    stop_in_bulk("while it imports", signal.SIGKILL, str(new))
+def test_the_next_load_clears_up_and_succeeds(
+    own_server: EmbeddedServer, heaps: tuple[Path, Path]
+) -> None:
+    server = own_server
+    put(server, heaps[0], Via.BOLT)
+    stop_in_bulk("while it imports", signal.SIGKILL, str(heaps[1]))
     assert list(server.home.glob("bulk-*"))
+    assert stored(server) == {"old": SIZE}
 
-    output("load", str(new), "--via", "bulk")
+    put(server, heaps[1], Via.BULK)
 
-    assert counted("new", tmp_path) == {"objects": OBJECTS, "references": REFERENCES}
+    assert stored(server) == {"old": SIZE, "new": SIZE}
     assert list(server.home.glob("bulk-*")) == []
     assert server.files.stale_data() == []
     ours = [
-        process.cmdline()
-        for process in psutil.process_iter()
-        if any(str(server.home) in part for part in process.cmdline())
+        process.info["cmdline"]
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(server.home) in part for part in process.info["cmdline"] or [])
     ]
     assert len(ours) == 1, "one server, and no importer"

@@ -6,6 +6,7 @@ One server's life, from a first start that fails to a clean stop. A start takes
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -24,8 +25,9 @@ from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer
 from ingest.server.endpoint import Endpoint
 from ingest.server.launch import free_port
+from ingest.server.process import alive
 from ingest.settings import settings
-from tests.conftest import share_jars, take_any_ports
+from tests.conftest import CHECKOUT, share_jars, start_quickly, take_any_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +38,8 @@ pytestmark = pytest.mark.server
 START = """
 from ingest.settings import settings
 from ingest.server import embedded
+from tests.quick import quick_flags
+embedded.jvm_flags = quick_flags
 embedded._BOLT_PORT = embedded._HTTP_PORT = 0
 print(embedded.EmbeddedServer(settings()).start().pid)
 """
@@ -46,6 +50,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded
     """A home of its own, with the jars that the tests' cache may have already."""
     share_jars(tmp_path)
     take_any_ports(monkeypatch)
+    start_quickly(monkeypatch)
     monkeypatch.setenv("INGEST_HOME", str(tmp_path))
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "64")
@@ -60,6 +65,12 @@ def _query(endpoint: Endpoint, text: str, password: str | None = None) -> list[o
     ) as driver:
         records, _, _ = driver.execute_query(text, database_="neo4j")
         return [record[0] for record in records]
+
+
+def _runs(endpoint: Endpoint) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return alive(psutil.Process(endpoint.pid))
+    return False
 
 
 def test_the_life_of_a_server(
@@ -82,7 +93,7 @@ def test_the_life_of_a_server(
     assert server.stop(silent)
     assert "Stopped." in server.log_path.read_text()
     assert server.running() is None
-    assert not psutil.pid_exists(third.pid)
+    assert not _runs(third)
     assert not server.stop(silent)
 
 
@@ -148,7 +159,10 @@ def _start_by_two_commands(server: EmbeddedServer) -> Endpoint:
     """At the same moment: one server."""
     racers = [
         subprocess.Popen(
-            [sys.executable, "-c", START], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", START],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=CHECKOUT,
         )
         for _ in range(2)
     ]
@@ -165,7 +179,9 @@ def _adopt_what_a_killed_command_started(
 ) -> Endpoint:
     """Beside one whose process is unknown: it holds the store, and is replaced."""
     (server.home / "server.json").write_text("{ not json")
-    starter = subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.DEVNULL)
+    starter = subprocess.Popen(
+        [sys.executable, "-c", START], stdout=subprocess.DEVNULL, cwd=CHECKOUT
+    )
     deadline = time.monotonic() + 60
     state = None
     while time.monotonic() < deadline and (state is None or not state.pid):
@@ -177,5 +193,5 @@ def _adopt_what_a_killed_command_started(
     assert not state.ready
     adopted = server.start(silent)
     assert adopted.pid == state.pid != running.pid
-    assert not psutil.pid_exists(running.pid)
+    assert not _runs(running)
     return adopted

@@ -21,7 +21,7 @@ from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
-from tests.conftest import embedded_only, share_jars
+from tests.conftest import embedded_only, share_jars, start_quickly, take_any_ports
 from tests.integration.commands import output
 from tests.integration.content import content
 
@@ -103,6 +103,8 @@ def test_neo4j_admin_imports_what_bolt_writes(
 ) -> None:
     # Arrange: a server of its own, never started, and the exported files beside it
     share_jars(home)
+    take_any_ports(monkeypatch)
+    start_quickly(monkeypatch)
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "128")
     server = EmbeddedServer(settings())

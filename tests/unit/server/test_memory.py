@@ -58,6 +58,8 @@ def test_the_least_cgroup_v2_limit_above_us_counts(tmp_path: Path) -> None:
     assert cgroup_limit(root, membership) == 1000
     _limit(root, "slice/job", "memory.max", "900\n")
     assert cgroup_limit(root, membership) == 900
+    _limit(root, "slice", "memory.max", "800\n")
+    assert cgroup_limit(root, membership) == 800
 
 
 def test_a_container_sees_its_limit_at_the_root(tmp_path: Path) -> None:
