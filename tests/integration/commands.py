@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _KILLING = """
 import contextlib, os, signal, sys
-from ingest.cli import main
+from ingest.__main__ import main
 from ingest.database import bolt
 
 victim, *arguments = sys.argv[1:]
