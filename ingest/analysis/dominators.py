@@ -90,34 +90,33 @@ def _search(
 @kernel
 def _invert(
     references: ReferenceColumns,
-    number: Ints,
     object_index: Ints,
     pred_start: Longs,
     pred_source: Ints,
+    slot: Longs,
 ) -> None:
     """List the predecessors of each vertex, ascending.
 
     ``pred_start[v + 1]`` initially holds the number of predecessors of vertex v.
+    ``slot`` is for the next entry of each object: by object, not by vertex, so that a
+    reference costs one look-up.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
     count = len(object_index)
-    for vertex in range(count):
+    for vertex in range(1, count):
         pred_start[vertex + 1] += pred_start[vertex]
+        slot[object_index[vertex]] = pred_start[vertex]
     for root in references.roots:
-        vertex = number[root]
-        pred_source[pred_start[vertex]] = 0
-        pred_start[vertex] += 1
+        pred_source[slot[root]] = 0
+        slot[root] += 1
     for source in range(1, count):
         referrer = object_index[source]
         for ref in range(start[referrer], start[referrer + 1]):
             if not (some_skipped and skipped[ref]):
-                vertex = number[targets[ref]]
-                pred_source[pred_start[vertex]] = source
-                pred_start[vertex] += 1
-    for vertex in range(count, 0, -1):
-        pred_start[vertex] = pred_start[vertex - 1]
-    pred_start[0] = 0
+                entry = slot[targets[ref]]
+                pred_source[entry] = source
+                slot[targets[ref]] = entry + 1
 
 
 @kernel
@@ -232,14 +231,8 @@ def dominator_tree(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
     object_index = np.zeros(n + 1, np.int32)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
-    count = _search(
-        references,
-        visits,
-        object_index,
-        parent,
-        finished,
-        np.empty(n, np.int64),
-    )
+    cursor = np.empty(n, np.int64)
+    count = _search(references, visits, object_index, parent, finished, cursor)
     object_index, parent = object_index[:count], parent[:count]
     finished = finished[: count - 1]
     number = np.ascontiguousarray(visits[:, 0])
@@ -247,13 +240,8 @@ def dominator_tree(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
     pred_start[2:] = visits[object_index[1:], 1]
     del visits
     pred_source = np.empty(int(pred_start.sum()), np.int32)
-    _invert(
-        references,
-        number,
-        object_index,
-        pred_start,
-        pred_source,
-    )
+    _invert(references, object_index, pred_start, pred_source, cursor)
+    del cursor
     idom = np.empty(count, np.int32)
     link, semi = np.empty((count, 2), np.int32), np.empty(count, np.int32)
     _immediate_dominators(parent, pred_start, pred_source, link, semi, idom)
