@@ -387,7 +387,7 @@ def test_ctrl_c_leaves_nothing(folder: Path) -> None:
         assert vm.closed.wait(10)
 
     assert process.returncode == 130
-    assert err.startswith("error: interrupted")
+    assert err.startswith("interrupted")
     assert err.count("\n") == 1
     assert list(folder.iterdir()) == []
 
