@@ -1,4 +1,4 @@
-"""The generated parts of README.md: written here, checked by a test.
+"""The generated parts of the documentation: written here, checked by a test.
 
 A part stands between ``<!-- NAME -->`` and ``<!-- end -->``.
 """
@@ -22,7 +22,8 @@ from ingest.tables.schema import TABLES, markdown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-README = Path(__file__).parents[1] / "README.md"
+HOME = Path(__file__).parents[1]
+README = HOME / "README.md"
 _PART = re.compile(r"(<!-- (?P<name>[a-z-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.S)
 
 
@@ -44,8 +45,11 @@ def exit_codes() -> str:
     )
 
 
+INFO_LINES = 24
+
+
 def info_output() -> str:
-    """Return the output of ``ingest info`` for the example dump."""
+    """Return the first lines of ``ingest info`` for the example dump."""
     from ingest.cli import main
 
     before = Path.cwd()
@@ -53,7 +57,7 @@ def info_output() -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            for arguments in (["example"], ["info", "example.gclog", "--top", "5"]):
+            for arguments in (["example"], ["info", "example.gclog"]):
                 out = io.StringIO()
                 with (
                     contextlib.redirect_stdout(out),
@@ -63,10 +67,10 @@ def info_output() -> str:
                     main(arguments)
         finally:
             os.chdir(before)
-    return shown("ingest info example.gclog --top 5", out.getvalue())
+    return shown("ingest info example.gclog", out.getvalue(), INFO_LINES)
 
 
-REPORT_LINES = 54
+WHY_LINES = 22
 
 
 def shown(command: str, out: str, lines: int | None = None) -> str:
@@ -92,12 +96,19 @@ PARTS = {
     "info": info_output,
 }
 
+PAGES = {
+    README: ("info", "exit-codes", "why"),
+    HOME / "cypher" / "README.md": ("schema", "queries"),
+    HOME / "ingest" / "tables" / "README.md": ("tables",),
+}
+"""The pages with generated parts; ``why`` needs a server."""
+
 
 def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the README with all generated parts regenerated.
+    """Return a page with all generated parts regenerated.
 
     Args:
-        text: The text of README.md.
+        text: The text of the page.
         on_server: Parts that need a server, by name. Parts that are not given stay
             unchanged; a test with a server checks them.
     """
@@ -120,19 +131,13 @@ def part(name: str) -> str:
 
 
 def server_parts() -> dict[str, str]:
-    """Return the output of ``why`` and ``report`` for the example dump."""
+    """Return the output of ``why`` for the example dump."""
     from ingest.cli import main
 
-    parts = {}
-    for name, words, lines in (
-        ("why", ["why", "0x1c1773"], None),
-        ("report", ["report"], REPORT_LINES),
-    ):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-            main(words)
-        parts[name] = shown(f"ingest {' '.join(words)}", out.getvalue(), lines)
-    return parts
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main(["why", "0x1c1773"])
+    return {"why": shown("ingest why 0x1c1773", out.getvalue(), WHY_LINES)}
 
 
 if __name__ == "__main__":
@@ -144,6 +149,6 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     if chosen.write:
         found = server_parts() if chosen.server else {}
-        README.write_text(
-            regenerated(README.read_text(encoding="utf-8"), found), encoding="utf-8"
-        )
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            page.write_text(regenerated(text, found), encoding="utf-8")

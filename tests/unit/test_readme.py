@@ -3,16 +3,29 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.readme import PARTS, README, regenerated
+import pytest
+
+from tests.readme import PAGES, README, regenerated
 from tests.unit.test_layout import FLOORS, FORMATS, PACKAGE
 
 
-def test_generated_parts_are_fresh() -> None:
-    text = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_generated_parts_are_fresh(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
 
     assert regenerated(text) == text, "run: make readme"
-    for name in PARTS:
+    for name in PAGES[page]:
         assert f"<!-- {name} -->" in text
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_bytes()) <= 12 * 1024
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in (*PAGES, *(README.parent / "ingest").rglob("README.md")):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), (page, target)
 
 
 def test_every_make_target_that_is_named_exists() -> None:
