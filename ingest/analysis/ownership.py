@@ -14,6 +14,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.runtime_types import TypeClass
 from ingest.compiled import kernel
+from ingest.heap.graph import RootFlag, RootKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +52,7 @@ def _fill(
     dominator: Ints,
     type_index: Ints,
     flags: Bytes,
+    is_table: Bools,
     owner: Ints,
     entry: Ints,
     is_metadata: Bools,
@@ -58,7 +60,7 @@ def _fill(
     """Fill the columns of an `Ownership`; ``owner`` is `_UNKNOWN` at first.
 
     ``flags`` has a row for each type, and a last one of 0 for placeholders, which have
-    type -1.
+    type -1. ``is_table`` marks arrays of static fields.
     """
     for first in range(len(dominator)):
         # Climb to an object that is done; ``entry`` links back to where we came from.
@@ -82,11 +84,8 @@ def _fill(
                 is_metadata[above] and (own & _OWNS) == 0
             )
             over = flags[type_index[above]]
-            if (
-                (over & _IS_ROOT) != 0
-                and owner[above] == ROOT
-                and entry[above] == above
-            ):
+            stands_for_roots = (over & _IS_ROOT) != 0 or is_table[above]
+            if stands_for_roots and owner[above] == ROOT and entry[above] == above:
                 found, at = ROOT, row
             elif (over & _OWNS) != 0:
                 found, at = above, row
@@ -101,6 +100,19 @@ def _fill(
                 at = at if at < 0 else -1 - at
                 found = owner[found]
             owner[row], entry[row] = found, at
+
+
+def statics_tables(graph: HeapGraph) -> Bools:
+    """Bool (R,): roots that are pinned arrays in which .NET has its static fields."""
+    found = graph.root_kind == RootKind.HANDLE
+    found &= (graph.root_flags & RootFlag.PINNED) != 0
+    kinds = graph.type_index[graph.root_object]
+    arrays = [
+        row
+        for row, name in enumerate(graph.type_names)
+        if name.startswith("System.Object[]")
+    ]
+    return np.asarray(found & np.isin(kinds, arrays))
 
 
 def ownership(
@@ -129,10 +141,12 @@ def ownership(
         + (classes == TypeClass.ROOTS) * _IS_ROOT
     )
     rows = len(metrics.dominator)
+    is_table = np.zeros(rows, np.bool_)
+    is_table[graph.root_object[statics_tables(graph)]] = True
     found = Ownership(
         np.full(rows, _UNKNOWN, np.int32),
         np.empty(rows, np.int32),
         np.zeros(rows, np.bool_),
     )
-    _fill(metrics.dominator, graph.type_index, flags, *found)
+    _fill(metrics.dominator, graph.type_index, flags, is_table, *found)
     return found

@@ -68,7 +68,9 @@ DOTNET = RuntimeTypes(
         "System.WeakReference*", "System.Threading.*", "System.Linq.*",
         "System.Runtime.CompilerServices.*", "System.AppDomain",
         "System.ComponentModel.EventHandlerList*", "Microsoft.Extensions.Caching.*",
-        "Entry[[]*", "Container[[]*", "SyncHashtable", "bucket",
+        # Nested types, of which a trace does not name the outer one.
+        "Entry[[]*", "Container[[]*", "Node[[]*", "Tables[[]*", "Bucket[[]*",
+        "Slot[[]*", "Segment[[]*", "VolatileNode[[]*", "SyncHashtable", "bucket",
     ),
     library=(
         "System.*", "Microsoft.*", "Internal.*", "Interop*", "MS.*", "Mono.*",

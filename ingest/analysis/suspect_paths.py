@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
+from ingest.analysis.ownership import statics_tables
 from ingest.analysis.runtime_types import TypeClass
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.text import caption_of
@@ -88,6 +89,7 @@ class Paths:
         self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
     ) -> None:
         self._graph, self._metrics, self._classes = graph, metrics, classes
+        self._tables = statics_tables(graph)
 
     def holder(
         self, type_index: int, members: NDArray[np.int64], entry: int
@@ -147,7 +149,7 @@ class Paths:
             root_kind=kind.label,
             root_name=self._root_name(root),
             root_field=self._static_field(root),
-            is_statics_table=self._is_statics_table(root),
+            is_statics_table=bool(self._tables[root]),
         )
 
     def _root(self, index: int) -> int:
@@ -179,15 +181,6 @@ class Paths:
         if not names and graph.root_owner is not None and graph.root_owner[root] >= 0:
             names = [graph.owners[int(graph.root_owner[root])]]
         return ".".join(names) or None
-
-    def _is_statics_table(self, root: int) -> bool:
-        graph = self._graph
-        index = int(graph.root_object[root])
-        return (
-            graph.root_kind[root] == RootKind.HANDLE
-            and bool(graph.root_flags[root] & RootFlag.PINNED)
-            and graph.type_name(index).startswith("System.Object[]")
-        )
 
     def field(self, source: int, target: int) -> str | None:
         """The field of a strong reference, the first by name if there are several."""
@@ -236,6 +229,8 @@ class Paths:
 
 def _key(holder: Holder) -> tuple[object, ...]:
     """Equal for members that are held in the same way."""
+    if holder.is_statics_table and len(holder.path) == 2:
+        return (holder.member,)  # each in a field of its own
     if holder.type_name is None:
         return (holder.root_kind, holder.root_name, holder.is_statics_table)
     return (holder.type_name, holder.reference)

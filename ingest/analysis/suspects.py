@@ -12,6 +12,7 @@ The folding over runtime types and the measure of standing out are our own.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,6 +62,8 @@ FEW_WITHOUT_CONTAINER = 10
 
 SHORT_RUN = 20
 """Fewer objects that retain one another, as in a linked list, are no pile."""
+
+_MUCH_MORE = 3
 
 _MAX_SEARCHES = 200
 _MAX_ENTRIES = 200
@@ -215,6 +218,13 @@ def _standing_out(piles: Sequence[_Pile], base: int, least: float) -> int:
     return count
 
 
+def _is_any(column: NDArray[np.int32], values: list[int]) -> NDArray[np.bool_]:
+    """``np.isin``, but without sorting for one value."""
+    if len(values) == 1:
+        return np.asarray(column == values[0])
+    return np.isin(column, values)
+
+
 class _Search:
     """The search for piles in one heap."""
 
@@ -237,7 +247,7 @@ class _Search:
 
     def piles(self) -> Iterator[_Pile]:
         """Piles of at least `PILE_SHARE`, none within another one."""
-        yield from self._piles_of(self.program, TypeClass.PROGRAM, ROOT)
+        yield from self._piles_of(self.program, TypeClass.PROGRAM, [ROOT])
         yield from self._values_of_handles()
 
     def _values_of_handles(self) -> Iterator[_Pile]:
@@ -261,29 +271,36 @@ class _Search:
                 yield pile
 
     def _piles_of(
-        self, level: Ownership, owning: TypeClass, owner: int
+        self, level: Ownership, owning: TypeClass, owners: list[int]
     ) -> Iterator[_Pile]:
         """Piles among what an object owns.
 
         Args:
             level: Owners of objects.
             owning: Class of the types that are searched for.
-            owner: The object, or `ROOT`.
+            owners: The object and those of its type that it retains, or `ROOT`.
         """
         self._searches += 1
-        rows = np.flatnonzero(level.owner == owner)
+        rows = np.flatnonzero(_is_any(level.owner, owners))
         if self._searches > _MAX_SEARCHES or not len(rows):
             return
         entry = level.entry[rows]
         is_inner = entry < 0
         entry[is_inner] = -1 - entry[is_inner]
         slots, entries = self._large_entries(rows, entry, owning)
-        for pile in self._groups(rows, is_inner, slots[entry], entries, owning, owner):
+        found: dict[int, int] = defaultdict(int)
+        for pile in self._groups(
+            rows, is_inner, slots[entry], entries, owning, owners[0]
+        ):
+            found[pile.entry] += pile.retained_bytes
             yield from self._followed(level, owning, pile)
         if owning is TypeClass.PROGRAM:
             for container in entries:
                 within = rows[entry == container]
-                yield from self._values(container, within, owner)
+                for pile in self._values(container, within, owners):
+                    # Values beside objects of the program only lead to these.
+                    if pile.retained_bytes > _MUCH_MORE * found[container]:
+                        yield pile
 
     def _large_entries(
         self, rows: NDArray[np.int64], entry: NDArray[np.int32], owning: TypeClass
@@ -349,7 +366,12 @@ class _Search:
         if pile.is_many and retained < MOST * pile.retained_bytes:
             yield pile
             return
-        below = list(self._piles_of(level, owning, largest))
+        owners = [largest]
+        if pile.object_count > len(pile.members):
+            same = level.entry == -1 - self._entry(level, largest)
+            same &= self.graph.type_index == pile.type_index
+            owners += np.flatnonzero(same)[:SHORT_RUN].tolist()
+        below = list(self._piles_of(level, owning, owners))
         found = sum(inner.retained_bytes for inner in below)
         if pile.is_many and found < retained // 2:
             yield pile
@@ -358,15 +380,20 @@ class _Search:
         elif 2 * self.graph.shallow_bytes[largest] >= retained:
             yield pile
 
+    @staticmethod
+    def _entry(level: Ownership, row: int) -> int:
+        entry = int(level.entry[row])
+        return entry if entry >= 0 else -1 - entry
+
     def _values(
-        self, container: int, within: NDArray[np.int64], owner: int
+        self, container: int, within: NDArray[np.int64], owners: list[int]
     ) -> Iterator[_Pile]:
         """The pile of the runtime's values in a container, if it is one.
 
         Args:
             container: What the owner dominates.
             within: What it leads to down to the program's objects.
-            owner: The owner.
+            owners: The owners, as in `_piles_of`.
         """
         kinds = self.graph.type_index[within]
         is_value = (kinds >= 0) & (self.classes[kinds] != TypeClass.PROGRAM)
@@ -376,7 +403,8 @@ class _Search:
         if size < self.least:
             return
         level = self._libraries
-        rows = np.flatnonzero(level.owner == owner)
+        owner = owners[0]
+        rows = np.flatnonzero(_is_any(level.owner, owners))
         entry = level.entry[rows]
         is_inner = entry < 0
         entry[is_inner] = -1 - entry[is_inner]
