@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from ingest.readers.digests import digest_of, is_rereadable
 from ingest.readers.source import STDIN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.database.connection import Database
@@ -38,8 +39,15 @@ class Receipt:
         number: What queries find in ``$dump``.
         loaded: False where the same file was there already.
         object_count, reference_count: Of the dump.
+        shallow_bytes: Of its objects.
         node_count, relationship_count: Written; 0 where nothing was.
-        warnings: Irregularities by kind; empty where nothing was loaded.
+        warnings: Irregularities by kind.
+        folded_count, folded_bytes: Objects of the runtime that were left out.
+        seconds: How long the load took.
+        renamed_from: Its name before, where only that was changed.
+        replaced: Names of the dumps that it replaces.
+        process: Of the dump, where its file records several; else empty.
+        left_out: The other processes, whose dumps ``--all-dumps`` does not load.
     """
 
     name: str
@@ -50,6 +58,14 @@ class Receipt:
     node_count: int
     relationship_count: int
     warnings: dict[str, int]
+    shallow_bytes: int = 0
+    folded_count: int = 0
+    folded_bytes: int = 0
+    seconds: float = 0.0
+    renamed_from: str | None = None
+    replaced: tuple[str, ...] = ()
+    process: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 def measure(
@@ -111,7 +127,7 @@ class Loader:
             of dumps are stored beside its store.
         via: How to write them.
         name: What to call a dump; made from the file's name otherwise. Where a part is
-            chosen, its number follows.
+            chosen, its number follows. A dump that is there already is renamed.
         replace: Load again what is there, and replace whatever has the name.
         options: How to read dumps.
         digests: Of the files, if they are being computed already.
@@ -190,7 +206,7 @@ class Loader:
                     identity = Identity.of(digest, part)
                     same = [entry for entry in present if entry.identity == identity]
                     if same:
-                        return _receipt(same[0])
+                        return self._there_already(same[0], wished, present)
                     break
         if is_taken:
             raise _name_taken(wished)
@@ -210,8 +226,42 @@ class Loader:
                 same = [entry for entry in present if entry.identity == identity]
                 if not same:
                     return []
-                found.append(_receipt(same[0]))
+                wished = self._wished(None if part is None else part.number)
+                there = self._there_already(same[0], wished, present)
+                process, left_out = _processes(part, listed)
+                found.append(replace(there, process=process, left_out=left_out))
         return found
+
+    def _there_already(
+        self, dump: DumpInfo, wished: str | None, present: Sequence[DumpInfo]
+    ) -> Receipt:
+        """The receipt of a dump that is loaded already, renamed if that is wished.
+
+        Raises:
+            StoreError: another dump has the name.
+        """
+        from ingest.database import dumps
+
+        before = None
+        if wished is not None and wished != dump.name:
+            if any(entry.name == wished for entry in present):
+                raise _name_taken(wished)
+            dumps.rename(self.database, dump.number, wished)
+            before = dump.name
+        return Receipt(
+            wished or dump.name,
+            dump.number,
+            loaded=False,
+            object_count=dump.object_count,
+            reference_count=dump.reference_count,
+            node_count=0,
+            relationship_count=0,
+            warnings=dump.warning_counts(),
+            shallow_bytes=dump.shallow_bytes,
+            folded_count=dump.folded_count,
+            folded_bytes=dump.folded_bytes,
+            renamed_from=before,
+        )
 
     def _present(self) -> list[DumpInfo]:
         """The loaded dumps; none where they do not matter."""
@@ -250,7 +300,7 @@ class Loader:
         present, wished = self._present(), self._wished(identity.part)
         for entry in present:
             if entry.identity == identity:
-                return _receipt(entry)
+                return self._there_already(entry, wished, present)
         if any(entry.name == wished for entry in present):
             raise _name_taken(wished)
         return self._load(dump, lambda: (pending.graph(), sha256), names_part=True)
@@ -274,6 +324,7 @@ class Loader:
         from ingest.database.writing import write
         from ingest.tables.heap_tables import HeapTables
 
+        begun = time.monotonic()
         graph, sha256 = read_one()
         warnings = {i.kind: i.count for i in graph.irregularities}
         identity = Identity.of(sha256, graph.part)
@@ -284,7 +335,7 @@ class Loader:
         present = dumps.list_dumps(self.database)
         same = [entry for entry in present if entry.identity == identity]
         if same and not self.replace:
-            return _receipt(same[0])
+            return self._there_already(same[0], name, present)
         named = [entry for entry in present if name is not None and entry.name == name]
         if named and not self.replace:
             raise _name_taken(name)
@@ -292,6 +343,8 @@ class Loader:
         taken = {entry.name for entry in present if entry.number not in replaced}
         tables = HeapTables(graph, analyse(graph, self.progress), self.options.own)
         object_count, reference_count = graph.object_count, graph.reference_count
+        folded, shallow_bytes = graph.folded, int(graph.shallow_bytes.sum())
+        process, left_out = _processes(graph.part, graph.other_parts)
         del graph  # `write` frees it
         try:
             written = write(
@@ -307,9 +360,10 @@ class Loader:
                 progress=self.progress,
             )
         except AlreadyLoaded:
-            for entry in dumps.list_dumps(self.database):
+            present = dumps.list_dumps(self.database)
+            for entry in present:
                 if entry.identity == identity:
-                    return _receipt(entry)
+                    return self._there_already(entry, name, present)
             raise
         return Receipt(
             written.name,
@@ -320,6 +374,13 @@ class Loader:
             node_count=sum(written.counts.nodes.values()),
             relationship_count=sum(written.counts.relationships.values()),
             warnings=warnings,
+            shallow_bytes=shallow_bytes,
+            folded_count=folded.object_count,
+            folded_bytes=folded.shallow_bytes,
+            seconds=round(time.monotonic() - begun, 3),
+            replaced=tuple(entry.name for entry in replaced.values()),
+            process=process,
+            left_out=left_out,
         )
 
 
@@ -330,23 +391,19 @@ def _is_chosen(part: Part | None, number: int | None) -> bool:
     return part.is_default if number is None else part.number == number
 
 
+def _processes(
+    part: Part | None, parts: Iterable[Part | None]
+) -> tuple[str, tuple[str, ...]]:
+    """The process of a part, and those of the other parts of its file."""
+    if part is None:
+        return "", ()
+    others = {other.process for other in parts if other is not None}
+    return part.process, tuple(sorted(others - {part.process}))
+
+
 def _name_taken(name: str | None) -> StoreError:
     return StoreError(
         f"another dump is named {name!r}; choose another --name, or --replace it"
-    )
-
-
-def _receipt(dump: DumpInfo) -> Receipt:
-    """The receipt of a dump that is loaded already."""
-    return Receipt(
-        dump.name,
-        dump.number,
-        loaded=False,
-        object_count=dump.object_count,
-        reference_count=dump.reference_count,
-        node_count=0,
-        relationship_count=0,
-        warnings={},
     )
 
 

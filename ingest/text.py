@@ -98,4 +98,5 @@ def human_seconds(seconds: float, *, whole: bool = False) -> str:
 
 def local_time(moment: str) -> str:
     """Format an ISO 8601 date in local time: ``2026-03-01 14:05 CET``."""
-    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    plain = moment.partition("[")[0]  # the name of a time zone may follow
+    return datetime.fromisoformat(plain).astimezone().strftime("%Y-%m-%d %H:%M %Z")

@@ -19,10 +19,12 @@ from ingest.cli.options import (
     QueryName,
     Uri,
     Username,
+    about_of,
     open_database,
 )
 from ingest.errors import BadParameter, QueryError
 from ingest.reports.render import OutputFormat
+from ingest.text import printable
 
 if TYPE_CHECKING:
     from ingest.database.connection import Database
@@ -102,8 +104,9 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
+    from ingest.database.absent import why_empty
     from ingest.database.ask import ask, ask_rows
-    from ingest.database.dumps import find_dump
+    from ingest.database.dumps import select_dump
     from ingest.reports.render import OutputFormat, write_answer, write_rows
 
     given = _pairs(param or [])
@@ -113,17 +116,24 @@ def query(
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
-        number = find_dump(opened, dump).number
-        if not show:
-            given = _resolved(opened, chosen, given, number)
+        selection = select_dump(opened, dump, chosen.preset_dump)
+        number = selection.dump.number
+        given = _resolved(opened, chosen, given, number)
+        on_notice = None if chosen.columns else _warn
         progress.close()
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
         elif form is OutputFormat.JSONL and not as_json:
-            write_rows(ask_rows(opened, chosen, given, number))
+            write_rows(ask_rows(opened, chosen, given, number, on_notice))
         else:
-            answer = ask(opened, chosen, given, number)
-            write_answer(answer, OutputFormat.JSON if as_json else form)
+            answer = ask(opened, chosen, given, number, on_notice)
+            about = about_of(selection, is_of_one=chosen.is_of_one_dump)
+            reason = None if answer.rows else why_empty(opened, chosen.name, number)
+            write_answer(answer, OutputFormat.JSON if as_json else form, about, reason)
+
+
+def _warn(notice: str) -> None:
+    typer.echo(f"warning: {printable(notice)}", err=True)
 
 
 def _resolved(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest import interrupts
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AllDumps,
@@ -30,10 +32,10 @@ from ingest.cli.options import (
 from ingest.database.via import Via
 from ingest.errors import DumpError
 from ingest.heap.read_options import Fold, ReadOptions
-from ingest.text import printable
+from ingest.text import human_bytes, human_seconds, local_time, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ingest.pipeline import Loader, Receipt
 
@@ -94,6 +96,7 @@ def load(
     failed: list[DumpError] = []
     try:
         with (
+            interrupts.leaving("this dump is not loaded"),
             Bars() as progress,
             Digests(() if replace else dumps) as digests,
             open_store(uri, username, password, database, progress) as (opened, server),
@@ -116,6 +119,8 @@ def load(
                 receipts.append(found)
                 if not as_json:
                     _write_receipt(dump, found)
+        if not as_json:
+            _write_next(receipts, all_dumps=all_dumps)
     finally:
         # Dumps that have been loaded are reported, whatever failed after them.
         if as_json and (receipts or sys.exc_info()[0] is None):
@@ -141,19 +146,48 @@ def _loaded(
 
 
 def _write_receipt(dump: str, receipt: Receipt) -> None:
-    if not receipt.loaded:
+    """Say what was loaded, what was left out of it and why, and what to do next."""
+    name = printable(receipt.name)
+    if receipt.renamed_from is not None:
+        before = printable(receipt.renamed_from)
+        typer.echo(f"{printable(dump)} is already loaded, and is renamed: {name}")
+        typer.echo(f"  its name was {before}; --replace loads it again")
+    elif not receipt.loaded:
         typer.echo(
-            f"{printable(dump)} is already loaded as {printable(receipt.name)}; "
-            "--replace loads it again"
+            f"{printable(dump)} is already loaded as {name}; --replace loads it again"
         )
-        return
-    typer.echo(
-        f"{printable(receipt.name)}: {receipt.object_count:,} objects, "
-        f"{receipt.reference_count:,} references"
-    )
+    else:
+        typer.echo(
+            f"{name}: {receipt.object_count:,} objects, "
+            f"{receipt.reference_count:,} references, "
+            f"{human_bytes(receipt.shallow_bytes)}, "
+            f"loaded in {human_seconds(receipt.seconds)}"
+        )
+    for replaced in receipt.replaced:
+        if replaced != receipt.name:
+            typer.echo(f"  it replaces {printable(replaced)}, which was the same dump")
+    if receipt.folded_count:
+        typer.echo(
+            f"  left out: {receipt.folded_count:,} objects of the runtime itself "
+            f"({human_bytes(receipt.folded_bytes)}); --fold none loads them"
+        )
     for kind, count in receipt.warnings.items():
         hint = "; --all-dumps loads each" if kind == "other_heap_dump" else ""
         typer.echo(f"  warning: {kind.replace('_', ' ')}: {count:,}{hint}", err=True)
+
+
+def _write_next(receipts: Sequence[Receipt], *, all_dumps: bool) -> None:
+    """Say which command comes next, for the dump that was loaded last."""
+    if not receipts:
+        return
+    last = receipts[-1]
+    if all_dumps and last.left_out:
+        typer.echo(
+            f"of process {printable(last.process)} only; the file has dumps of "
+            f"{printable(', '.join(last.left_out))} too: --part N loads one of them",
+            err=True,
+        )
+    typer.echo(f"next: ingest report --dump {shlex.quote(printable(last.name))}")
 
 
 def list_(
@@ -180,12 +214,18 @@ def list_(
         typer.echo("no dump is loaded; load one: ingest load DUMP")
         return
     shown = ["name", "number", "object_count", "reference_count", "shallow_bytes"]
-    heads = ["name", "number", "objects", "references", "bytes"]
+    heads = ["name", "number", "objects", "references", "size"]
     if any(dump["part"] is not None for dump in found):
         shown.append("part")
         heads.append("part")
     rows = tuple(
-        (*(dump[column] for column in shown), str(dump["loaded_at"])[:16])
+        (
+            *(
+                human_bytes(dump[column]) if column.endswith("_bytes") else dump[column]
+                for column in shown
+            ),
+            local_time(dump["loaded_at"]),
+        )
         for dump in found
     )
     write_table(Answer((*heads, "loaded"), rows))

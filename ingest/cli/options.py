@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.database.connection import Database
+    from ingest.database.dumps import ChosenDump
     from ingest.progress import Progress
+    from ingest.reports.about import About
     from ingest.server.embedded import EmbeddedServer
     from ingest.server.target import Target
     from ingest.settings import Settings
@@ -175,6 +177,19 @@ def running_target(settings: Settings) -> Target | None:
         return own
     endpoint = EmbeddedServer(settings).running()
     return None if endpoint is None else target_of(endpoint)
+
+
+def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
+    """What an answer says of the dump that it is about."""
+    from ingest.reports.about import About
+
+    dump = selection.dump
+    return About(
+        dump.name if is_of_one else None,
+        dump.number if is_of_one else None,
+        selection.loaded_count,
+        selection.is_newest,
+    )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from ingest.cli.options import (
     Password,
     Uri,
     Username,
+    about_of,
     open_database,
 )
 from ingest.cli.pages import Force, HtmlFile, write_file
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.database.dumps import DumpInfo
     from ingest.progress import Progress
+    from ingest.reports.about import About
 
 
 class ReportFormat(StrEnum):
@@ -56,7 +58,7 @@ def report(
     Each section names its query. --html writes a self-contained page with the
     dominator tree to explore, and tables to sort and filter.
     """
-    from ingest.database.dumps import find_dump
+    from ingest.database.dumps import select_dump
 
     if html is not None and (output is not None or as_json):
         raise typer.BadParameter(
@@ -69,11 +71,12 @@ def report(
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
-        found = find_dump(opened, dump)
+        selection = select_dump(opened, dump)
+        found, about = selection.dump, about_of(selection)
         if html is not None:
-            text = _page(opened, found, progress)
+            text = _page(opened, found, about, progress)
         else:
-            text = _text(opened, found, progress, form, as_json=as_json)
+            text = _text(opened, found, about, progress, form, as_json=as_json)
     if file is None:
         typer.echo(text, nl=False)
     else:
@@ -83,6 +86,7 @@ def report(
 def _text(
     database: Database,
     dump: DumpInfo,
+    about: About,
     progress: Progress,
     form: ReportFormat,
     *,
@@ -90,20 +94,23 @@ def _text(
 ) -> str:
     from ingest.database.ask import ask_all
     from ingest.reports.leaks import as_markdown, as_text
+    from ingest.reports.render import markdown_text
     from ingest.reports.report_panels import report_queries
     from ingest.reports.suspects import of_rows
 
     answers = ask_all(database, report_queries(page=False), dump.number, progress)
     if as_json:
         suspects = of_rows(answers["leak-suspects"].dicts())
-        rows = {"suspects": suspects} | {
+        rows = {"about": about.facts(), "suspects": suspects} | {
             name: answer.dicts() for name, answer in answers.items()
         }
         return json.dumps(rows, indent=2) + "\n"
-    return as_text(answers) if form is ReportFormat.TEXT else as_markdown(answers)
+    if form is ReportFormat.TEXT:
+        return f"{about.sentence()}\n\n{as_text(answers)}"
+    return f"{markdown_text(about.sentence())}\n\n{as_markdown(answers)}"
 
 
-def _page(database: Database, dump: DumpInfo, progress: Progress) -> str:
+def _page(database: Database, dump: DumpInfo, about: About, progress: Progress) -> str:
     from ingest.cli.pages import source_of
     from ingest.database.ask import ask, ask_all
     from ingest.queries.library import find
@@ -122,4 +129,5 @@ def _page(database: Database, dump: DumpInfo, progress: Progress) -> str:
         },
         [source_of(database.target, PATHS, given, dump.number) for given in asked],
         loaded_at=dump.loaded_at,
+        about=about,
     )

@@ -15,6 +15,7 @@ from ingest.cli.options import (
     Password,
     Uri,
     Username,
+    about_of,
     open_database,
 )
 from ingest.cli.pages import (
@@ -52,7 +53,7 @@ def why(
     Exit 9: no such dump. Exit 10: no such object or type.
     """
     from ingest.database.ask import ask_all
-    from ingest.database.dumps import find_dump
+    from ingest.database.dumps import select_dump
     from ingest.database.lookup import find_subject
     from ingest.reports import why_page
     from ingest.reports.why import (
@@ -70,11 +71,15 @@ def why(
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
-        number = find_dump(opened, dump).number
+        selection = select_dump(opened, dump)
+        about, number = about_of(selection), selection.dump.number
         progress("ask", 0, None)
         found = find_subject(opened, subject, number)
         is_object = found.kind == "object"
-        limits = {"k-shortest-root-paths": str(paths), "root-paths-of-type": str(paths)}
+        limits = dict.fromkeys(
+            ("k-shortest-root-paths", "root-paths-of-type", "instances-by-root-path"),
+            str(paths),
+        )
         if html is not None:
             panels = why_page.OBJECT_PANELS if is_object else why_page.TYPE_PANELS
             limits |= why_page.limits(panels)
@@ -92,11 +97,11 @@ def why(
             for name, values in given.items()
         }
         page = why_page.object_page if is_object else why_page.type_page
-        write_file(html, page(found.name, answers, sources))
+        write_file(html, page(found.name, answers, sources, about))
     elif as_json:
         rows = {name: answer.dicts() for name, answer in answers.items()}
-        typer.echo(json.dumps({found.kind: found.name, "answers": rows}, indent=2))
-    elif is_object:
-        typer.echo(why_object(found.name, answers), nl=False)
+        facts = {"about": about.facts(), found.kind: found.name, "answers": rows}
+        typer.echo(json.dumps(facts, indent=2))
     else:
-        typer.echo(why_type(found.name, answers), nl=False)
+        text = why_object if is_object else why_type
+        typer.echo(f"{about.sentence()}\n\n{text(found.name, answers)}", nl=False)

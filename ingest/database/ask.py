@@ -11,7 +11,7 @@ from ingest.queries.answer import Answer
 from ingest.queries.library import find
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
@@ -19,15 +19,21 @@ if TYPE_CHECKING:
 
 
 def ask(
-    database: Database, query: Query, given: Mapping[str, str], dump: int
+    database: Database,
+    query: Query,
+    given: Mapping[str, str],
+    dump: int,
+    on_notice: Callable[[str], None] | None = None,
 ) -> Answer:
     """Run ``query`` for the dump of number ``dump``, for reading only.
+
+    ``on_notice`` is called with each of the server's notices on the query.
 
     Raises:
         BadParameter: a parameter is missing, unknown or mistyped.
         QueryError: the server does not accept the query.
     """
-    columns, rows = database.read(query.text, query.bind(given, dump))
+    columns, rows = database.read(query.text, query.bind(given, dump), on_notice)
     return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
 
 
@@ -58,10 +64,15 @@ def ask_all(
 
 
 def ask_rows(
-    database: Database, query: Query, given: Mapping[str, str], dump: int
+    database: Database,
+    query: Query,
+    given: Mapping[str, str],
+    dump: int,
+    on_notice: Callable[[str], None] | None = None,
 ) -> Iterator[dict[str, object]]:
     """The same row by row, for answers of any length."""
-    for columns, row in database.stream(query.text, query.bind(given, dump)):
+    values = query.bind(given, dump)
+    for columns, row in database.stream(query.text, values, on_notice):
         if row is not None:
             yield dict(zip(columns, map(plain, row), strict=True))
 

@@ -16,7 +16,7 @@ from ingest.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from neo4j import Driver, ManagedTransaction, Result, ResultSummary, Session
 
@@ -62,6 +62,18 @@ def _first_line(error: Exception) -> str:
     return str(text).strip().splitlines()[0]
 
 
+_WITH_NOTICES = {"notifications_min_severity": "INFORMATION"}
+
+
+def _notices(summary: ResultSummary) -> Iterator[str]:
+    """The server's notices on a query, one line each."""
+    for status in summary.gql_status_objects:
+        if status.is_notification:
+            text = " ".join(status.status_description.split())
+            _, _, said = text.partition(". ")
+            yield said or text
+
+
 class Database:
     """One database of one server, open."""
 
@@ -73,9 +85,18 @@ class Database:
         return self._driver.session(database=self.target.database, **options)
 
     def read(
-        self, text: str, values: Mapping[str, object]
+        self,
+        text: str,
+        values: Mapping[str, object],
+        on_notice: Callable[[str], None] | None = None,
     ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Run ``text`` in a read transaction; tried again while that can help.
+
+        Args:
+            text: The query.
+            values: Its parameters.
+            on_notice: Called with each of the server's notices on the query, such as
+                that no node has a label.
 
         Returns:
             The columns' names, and the rows.
@@ -90,24 +111,40 @@ class Database:
         ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
             result = transaction.run(text, dict(values))
             rows = [tuple(record.values()) for record in result]
-            return tuple(result.keys()), rows
+            columns = tuple(result.keys())
+            if on_notice is not None:
+                notices.extend(_notices(result.consume()))
+            return columns, rows
 
-        with _translated(self.target.uri), self._session() as session:
-            return session.execute_read(work)
+        notices: list[str] = []
+        options = {} if on_notice is None else _WITH_NOTICES
+        with _translated(self.target.uri), self._session(**options) as session:
+            answer = session.execute_read(work)
+        for notice in dict.fromkeys(notices):
+            assert on_notice is not None
+            on_notice(notice)
+        return answer
 
     def stream(
-        self, text: str, values: Mapping[str, object]
+        self,
+        text: str,
+        values: Mapping[str, object],
+        on_notice: Callable[[str], None] | None = None,
     ) -> Iterator[tuple[tuple[str, ...], tuple[object, ...] | None]]:
         """Run ``text`` for reading, row by row; first the columns with ``None``."""
+        options = {} if on_notice is None else _WITH_NOTICES
         with (
             _translated(self.target.uri),
-            self._session(default_access_mode="READ") as session,
+            self._session(default_access_mode="READ", **options) as session,
         ):
             result: Result = session.run(text, dict(values))
             columns = tuple(result.keys())
             yield columns, None
             for record in result:
                 yield columns, tuple(record.values())
+            if on_notice is not None:
+                for notice in _notices(result.consume()):
+                    on_notice(notice)
 
     def write(
         self, text: str, values: Mapping[str, object]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
 
 
+_WARNING = re.compile(r"(\w+): (\d+)")
+
+
 @dataclass(frozen=True, slots=True)
 class DumpInfo:
     """One ready dump."""
@@ -50,12 +54,20 @@ class DumpInfo:
     shallow_bytes: int
     reachable_bytes: int
     warning_count: int
+    warnings: list[str]
+    folded_count: int
+    folded_bytes: int
     loaded_at: str
 
     @property
     def identity(self) -> Identity:
         """Which dump of which file it is."""
         return Identity(self.sha256, self.trace, self.part)
+
+    def warning_counts(self) -> dict[str, int]:
+        """Irregularities by kind; each text is ``kind: count`` and a place."""
+        found = (_WARNING.match(text) for text in self.warnings)
+        return {match[1]: int(match[2]) for match in found if match}
 
 
 def list_dumps(database: Database) -> list[DumpInfo]:
@@ -69,6 +81,9 @@ def list_dumps(database: Database) -> list[DumpInfo]:
           d.type_count AS type_count, d.reference_count AS reference_count,
           d.root_count AS root_count, d.shallow_bytes AS shallow_bytes,
           d.reachable_bytes AS reachable_bytes, d.warning_count AS warning_count,
+          coalesce(d.warnings, []) AS warnings,
+          coalesce(d.folded_count, 0) AS folded_count,
+          coalesce(d.folded_bytes, 0) AS folded_bytes,
           toString(d.loaded_at) AS loaded_at
         ORDER BY d.loaded_at DESC, number DESC
         """,
@@ -77,17 +92,52 @@ def list_dumps(database: Database) -> list[DumpInfo]:
     return [DumpInfo(**dict(zip(columns, row, strict=True))) for row in rows]  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenDump:
+    """The dump that an answer is about, among those that are loaded."""
+
+    dump: DumpInfo
+    loaded_count: int
+    is_newest: bool
+
+
 def find_dump(database: Database, name: str | None) -> DumpInfo:
     """The ready dump of that name; the newest where none is given.
 
     Raises:
         UnknownDump: there is none.
     """
+    return select_dump(database, name).dump
+
+
+def select_dump(
+    database: Database, name: str | None, number: int | None = None
+) -> ChosenDump:
+    """The ready dump of that name, else of that number, else the newest.
+
+    Raises:
+        UnknownDump: there is none.
+    """
     dumps = list_dumps(database)
+    dump = _selected(dumps, name, number)
+    return ChosenDump(dump, len(dumps), dump is dumps[0])
+
+
+def _selected(
+    dumps: Sequence[DumpInfo], name: str | None, number: int | None
+) -> DumpInfo:
     if not dumps:
         raise UnknownDump("no dump is loaded; load one: ingest load DUMP")
-    if name is None:
+    if name is None and number is None:
         return dumps[0]
+    if name is None:
+        for dump in dumps:
+            if dump.number == number:
+                return dump
+        raise UnknownDump(
+            f"dump {number}, which the query was written for, is not loaded; "
+            "--dump NAME chooses another"
+        )
     for dump in dumps:
         if dump.name == name:
             return dump
@@ -304,6 +354,29 @@ def publish(database: Database, number: int, name: str, replaces: list[int]) -> 
         """,
         {"number": number, "name": name, "replaces": replaces},
     )
+
+
+def rename(database: Database, number: int, name: str) -> None:
+    """Give a ready dump another name.
+
+    Raises:
+        Conflict: another dump has it.
+        StoreError: a bulk load is in progress, or the dump has just been dropped.
+    """
+    rows, _ = database.write(
+        """
+        MATCH (d:Dump {number: $number, state: 'ready'})
+        WHERE NOT EXISTS { MATCH (other:Dump) WHERE other.exclusive }
+        SET d.name = $name
+        RETURN d.number
+        """,
+        {"number": number, "name": name},
+    )
+    if not rows:
+        raise StoreError(
+            "the dump cannot be renamed while a bulk load is in progress or it is "
+            "being dropped; try again"
+        )
 
 
 def unpublish(database: Database, number: int) -> None:

@@ -107,6 +107,7 @@ class Query:
         columns: In the order of the answer; empty for a query written by the user.
         notes: How to read the answer.
         place: File name, for error messages.
+        preset_dump: Number of the dump in a file that ``--show`` has printed.
     """
 
     name: str
@@ -116,6 +117,12 @@ class Query:
     columns: tuple[AnswerColumn, ...]
     notes: str
     place: str
+    preset_dump: int | None = None
+
+    @property
+    def is_of_one_dump(self) -> bool:
+        """Whether the answer depends on which dump is chosen."""
+        return DUMP in _USED.findall(_QUOTED.sub("", self.text))
 
     def bind(self, given: Mapping[str, str], dump: int) -> dict[str, Value]:
         """Return the value of every parameter.
@@ -197,7 +204,10 @@ def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
     used = set(_USED.findall(_QUOTED.sub("", text)))
     for name in sorted(used - {parameter.name for parameter in parameters}):
         raise BadParameter(f"{place} uses ${name}: give it with --param {name}=…")
-    return Query(place, place, text, tuple(parameters), (), "", place)
+    dump = preset.get(DUMP)
+    if dump is not None and type(dump) is not int:
+        raise BadParameter(f"{place}: :param {DUMP}: not the number of a dump")
+    return Query(place, place, text, tuple(parameters), (), "", place, dump)
 
 
 def _without_preset(text: str) -> tuple[str, dict[str, Value]]:

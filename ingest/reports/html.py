@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.text import human_bytes, printable_lines
+from ingest.text import human_bytes, local_time, printable_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -94,6 +94,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["human_bytes"] = human_bytes
+    made.filters["local_time"] = local_time
     return made
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ingest.queries.answer import Answer
+    from ingest.reports.about import About
 
 PATHS = "k-shortest-root-paths"
 TILES_SHOWN_FIRST = 12
@@ -84,6 +85,7 @@ def report_page(
     path_sources: Sequence[QuerySource],
     *,
     loaded_at: str,
+    about: About,
 ) -> str:
     """Render the page.
 
@@ -93,6 +95,7 @@ def report_page(
         sources: The queries of ``answers``, by name.
         path_sources: The queries of ``paths``.
         loaded_at: When the dump was loaded, in ISO 8601.
+        about: The dump, among those that are loaded.
     """
     (dump,) = answers["dump"].dicts()
     suspects = [
@@ -112,6 +115,7 @@ def report_page(
         dump=dump,
         origin=origin(dump),
         loaded_at=loaded_at,
+        which=about.sentence(),
         figures=[
             (name, dump[count], dump[size] if size else None)
             for name, count, size in _FIGURES

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ingest.queries.answer import Answer
     from ingest.queries.library import Query
+    from ingest.reports.about import About
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
@@ -243,9 +244,35 @@ _WRITERS = {
 }
 
 
-def write_answer(answer: Answer, form: OutputFormat) -> None:
-    """Write ``answer`` to standard output."""
-    _WRITERS[form.value](answer)
+def write_answer(
+    answer: Answer,
+    form: OutputFormat,
+    about: About | None = None,
+    why_empty: str | None = None,
+) -> None:
+    """Write ``answer`` to standard output.
+
+    Args:
+        answer: The answer.
+        form: How. CSV and lines of JSON are rows only.
+        about: The dump it is about, which is said first.
+        why_empty: Why there are no rows, if that is known.
+    """
+    if about is not None and form is OutputFormat.JSON:
+        facts: dict[str, object] = {"about": about.facts(), "rows": answer.dicts()}
+        if why_empty is not None:
+            facts["why_empty"] = why_empty
+        json.dump(facts, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    if about is not None and form is OutputFormat.TABLE:
+        sys.stdout.write(f"{about.sentence()}\n\n")
+    if about is not None and form is OutputFormat.MARKDOWN:
+        sys.stdout.write(f"{markdown_text(about.sentence())}\n\n")
+    if why_empty is not None and form is OutputFormat.TABLE:
+        sys.stdout.write(f"no rows: {why_empty}\n")
+    else:
+        _WRITERS[form.value](answer)
 
 
 def list_queries(queries: Sequence[Query]) -> str:

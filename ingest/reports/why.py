@@ -8,9 +8,11 @@ from ingest.queries.library import find
 from ingest.reports.paths import path_text
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import UNREACHABLE
-from ingest.text import caption_of, printable
+from ingest.text import caption_of, human_bytes, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ingest.queries.answer import Answer
 
 _MOST_STEPS = 40
@@ -21,7 +23,13 @@ OBJECT_QUERIES = (
     "dominator-chain",
     "referrers-of",
 )
-TYPE_QUERIES = ("root-paths-of-type", "owners-of-type", "objects-of-type")
+TYPE_QUERIES = (
+    "type-totals",
+    "instances-by-root-path",
+    "root-paths-of-type",
+    "owners-of-type",
+    "objects-of-type",
+)
 
 
 def source(query: str) -> str:
@@ -148,27 +156,81 @@ def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str
     return text + table_text(tuple(held[0]), rows, indent="    ")
 
 
-def why_type(name: str, answers: dict[str, Answer]) -> str:
-    """Describe what keeps the instances of a type alive."""
-    parts = [f"{printable(name)}\n"]
-    paths = answers["root-paths-of-type"].dicts()
-    text = "Shortest paths from GC roots, merged by type\n" + source(
-        "root-paths-of-type"
+def _all_paths(answers: dict[str, Answer]) -> str:
+    """All reachable instances, by the types on their shortest root paths."""
+    rows = answers["instances-by-root-path"].dicts()
+    text = "All reachable instances, by the types on a shortest root path\n"
+    text += source("instances-by-root-path")
+    if not rows:
+        return f"{text}    none that is stored\n"
+    for row in rows:
+        text += f"\n  {_instances(row)} ({cast('float', row['share']):.0%})\n"
+        kind, *steps = cast("list[str]", row["path"])
+        text += path_text([kind, *map(caption_of, steps)])
+    total = sum(
+        cast("int", row["reachable_count"]) for row in answers["type-totals"].dicts()
     )
-    if not paths:
-        text += "    no instance is reachable\n"
-    followed = sum(cast("int", row["instance_count"]) for row in paths)
-    if followed == find("root-paths-of-type").defaults(0)["instances"]:
-        text += f"  (the {followed:,} instances with the largest retained sizes)\n"
-    for row in paths:
-        count = cast("int", row["instance_count"])
-        text += (
-            f"\n  {count:,} instance{'s' if count != 1 else ''}, retaining "
-            f"{cell(row['retained_bytes'])} bytes\n"
-        )
+    if rest := total - sum(cast("int", row["instance_count"]) for row in rows):
+        text += f"\n  {rest:,} on other paths\n"
+    return text
+
+
+def _named_paths(rows: list[dict[str, object]]) -> str:
+    """The paths of the largest instances, with the names of their roots."""
+    most = find("root-paths-of-type").defaults(0)["instances"]
+    followed = sum(cast("int", row["instance_count"]) for row in rows)
+    text = "Shortest paths from GC roots, merged by type\n"
+    text += source("root-paths-of-type")
+    if not rows:
+        return f"{text}    no instance is reachable\n"
+    if followed == most:
+        text += f"  (a sample: the {followed:,} instances that retain most)\n"
+    for row in rows:
+        retained = human_bytes(cast("int", row["retained_bytes"]))
+        text += f"\n  {_instances(row)}, retaining {retained}\n"
         steps = cast("list[str]", row["path"])
         text += path_text([steps[0], *(caption_of(step) for step in steps[1:])])
-    parts.append(text)
+    return text
+
+
+def _instances(row: dict[str, object]) -> str:
+    count = cast("int", row["instance_count"])
+    return f"{count:,} instance{'s' if count != 1 else ''}"
+
+
+def type_figures(answers: Mapping[str, Answer]) -> list[tuple[str, str]]:
+    """What all instances of a type are and retain, in words."""
+    rows = answers["type-totals"].dicts()
+
+    def total(column: str) -> int:
+        return sum(cast("int", row[column]) for row in rows)
+
+    figures = [
+        (
+            "instances",
+            f"{total('instance_count'):,}, {human_bytes(total('shallow_bytes'))}",
+        ),
+        (
+            "reachable",
+            f"{total('reachable_count'):,}, {human_bytes(total('reachable_bytes'))}",
+        ),
+    ]
+    for row in rows:
+        where = f" (domain {row['domain']})" if len(rows) > 1 else ""
+        retained = human_bytes(cast("int", row["retained_bytes"]))
+        share = f"{cast('float', row['share']):.1%} of the reachable heap"
+        figures.append((f"all retain{where}", f"{retained}, {share}"))
+    return figures
+
+
+def why_type(name: str, answers: dict[str, Answer]) -> str:
+    """Describe what keeps the instances of a type alive."""
+    figures = "".join(
+        f"  {words:<12} {figure}\n" for words, figure in type_figures(answers)
+    )
+    parts = [f"{printable(name)}\n{source('type-totals')}{figures}"]
+    parts.append(_all_paths(answers))
+    parts.append(_named_paths(answers["root-paths-of-type"].dicts()))
     for query, title, columns in (
         (
             "owners-of-type",

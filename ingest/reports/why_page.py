@@ -10,11 +10,13 @@ from ingest.reports.html import render
 from ingest.reports.panels import Panel, filled
 from ingest.reports.paths import path_text
 from ingest.reports.report_panels import POLICY, UNREACHABLE
+from ingest.reports.why import type_figures
 from ingest.text import caption_of, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ingest.reports.about import About
     from ingest.reports.html import QuerySource
 
 _PATHS, _CHAIN = "k-shortest-root-paths", "dominator-chain"
@@ -92,7 +94,10 @@ def limits(panels: tuple[Panel, ...]) -> dict[str, str]:
 
 
 def object_page(
-    address: str, answers: Mapping[str, Answer], sources: Mapping[str, QuerySource]
+    address: str,
+    answers: Mapping[str, Answer],
+    sources: Mapping[str, QuerySource],
+    which: About,
 ) -> str:
     """Render the page of one address.
 
@@ -133,6 +138,7 @@ def object_page(
         heading="Root paths of",
         subject=f"{caption_of(str(row['type']))} {address}",
         about=about,
+        which=which.sentence(),
         figures=figures,
         policy=POLICY,
         head_source=sources["object"],
@@ -160,7 +166,10 @@ def _of_domain(answer: Answer, domain: object) -> Answer:
 
 
 def type_page(
-    name: str, answers: Mapping[str, Answer], sources: Mapping[str, QuerySource]
+    name: str,
+    answers: Mapping[str, Answer],
+    sources: Mapping[str, QuerySource],
+    which: About,
 ) -> str:
     """Render the page of one type."""
     paths = answers["root-paths-of-type"].dicts()
@@ -178,11 +187,13 @@ def type_page(
         heading="Root paths of",
         subject=caption_of(name),
         about=name,
-        figures=[],
+        which=which.sentence(),
+        figures=type_figures(answers),
         policy=POLICY,
-        head_source=None,
+        head_source=sources["type-totals"],
         paths_title="Shortest paths from GC roots, merged by type",
-        note="Numbers count the instances on a path, of those that retain most.",
+        note="A sample: of the 500 instances that retain most. Numbers count the "
+        "instances on a path.",
         picture=picture(paths_of_type(paths)) if paths else None,
         has_dominators=False,
         subject_key="the type",

@@ -231,6 +231,15 @@ CASES: dict[str, Asked] = {
     "retained-types": rows(ALL, {})
     + rows("main dotnet", {"min_bytes": "1000"})
     + rows("dotnet", NO_LIMIT),
+    "instances-by-root-path": rows(
+        "main", *({"type": name} for name in (ITEM, "App.Node", WINDOW, "App.Tree"))
+    )
+    + rows("domains trace", OF_SESSION)
+    + rows("dotnet", {"type": WINDOW, "limit": "1"})
+    + nothing("dart", OF_SESSION),
+    "type-totals": rows("main", {"type": ITEM}, {"type": "App.Unused"})
+    + rows("domains trace dotnet", OF_SESSION)
+    + nothing("main", {"type": "Nosuch"}),
     "root-path-tree": rows(ALL, {}) + rows("main", {"limit": "5"}),
     "root-paths-of-type": rows(
         "main",

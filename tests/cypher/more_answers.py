@@ -6,6 +6,7 @@ Each function has the name of its query and takes the query's parameters.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import groupby
 from re import fullmatch
 from typing import TYPE_CHECKING
 
@@ -199,7 +200,8 @@ def type_tree(heap: Heap, limit: int) -> Rows:
     return _by_dominators(heap)[:limit]
 
 
-def root_path_tree(heap: Heap, limit: int) -> Rows:
+def _root_ways(heap: Heap) -> tuple[dict[int, list[Step]], list[int]]:
+    """A shortest path to each reachable object; and the objects of roots."""
     ways: dict[int, list[Step]] = {}
     queue = []
     for root in heap.roots:
@@ -212,7 +214,46 @@ def root_path_tree(heap: Heap, limit: int) -> Rows:
             if j not in ways:
                 ways[j] = [*ways[i], heap.objects[j].type]
                 queue.append(j)
+    return ways, tops
+
+
+def root_path_tree(heap: Heap, limit: int) -> Rows:
+    ways, tops = _root_ways(heap)
     return _merged(heap, ways, tops, len(_by_dominators(heap)))[:limit]
+
+
+def instances_by_root_path(heap: Heap, type: str, limit: int) -> Rows:
+    ways, _ = _root_ways(heap)
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for o in heap.instances(heap.types_named(type)):
+        if o.index in ways:
+            steps = [step for step, _ in groupby(ways[o.index])]
+            names = (s if isinstance(s, str) else heap.type_name(s) for s in steps)
+            groups[tuple(names)].append(o.index)
+    reachable = sum(map(len, groups.values()))
+    rows: list[Row] = [
+        (list(path), len(members), heap.bytes(members), len(members) / reachable)
+        for path, members in groups.items()
+    ]
+    return sorted(rows, key=lambda r: (-r[1], r[0]))[:limit]  # type: ignore[operator]
+
+
+def type_totals(heap: Heap, type: str) -> Rows:
+    rows = []
+    for t, members, live in _types(heap):
+        if heap.type_name(t) == type:
+            held = _of_all(heap, members)
+            row = (
+                _domain(heap, t),
+                len(members),
+                heap.bytes(members),
+                len(live),
+                heap.bytes(live),
+                held,
+                held / heap.bytes(heap.live),
+            )
+            rows.append((-held, t, row))
+    return [row for *_, row in sorted(rows)]
 
 
 def _domain(heap: Heap, t: int) -> int:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ingest.database.absent import NEEDS
 from ingest.errors import BadParameter, QueryError, UnknownQuery
 from ingest.queries.library import (
+    DUMP,
     Query,
     find,
     library,
@@ -305,6 +307,21 @@ def test_every_query_can_stand_without_parameters(query: Query) -> None:
     text = query.with_literals(query.defaults(3))
     assert own_query(text, query.name, {}).text == text
     assert "null" in text or all(not p.required for p in query.parameters[1:])
+
+
+@pytest.mark.parametrize("query", library().values(), ids=lambda query: query.name)
+def test_every_query_that_is_shown_asks_the_same(query: Query) -> None:
+    needed = [p.name for p in query.parameters if p.required and p.name != DUMP]
+    values = query.bind({name: "A'\"\\b; x => y" for name in needed}, 3)
+    shown = own_query(query.with_values(values), "shown.cypher", {})
+
+    assert shown.text == query.text
+    assert shown.preset_dump == 3
+    assert shown.bind({}, 3) == values
+
+
+def test_what_empty_answers_need_is_said_of_queries_that_exist() -> None:
+    assert NEEDS.keys() <= library().keys()
 
 
 # ------------------------------------------------------------------ own queries

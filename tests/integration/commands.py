@@ -75,5 +75,6 @@ def counted(name: str, folder: Path) -> dict[str, int]:
         "sum(COUNT { (o)-[:REFERENCES]->(:Object) }) AS references",
         encoding="utf-8",
     )
-    (row,) = json.loads(output("query", str(own), "--dump", name, "--json"))
+    answer = json.loads(output("query", str(own), "--dump", name, "--json"))
+    (row,) = answer["rows"]
     return dict(row)

@@ -88,7 +88,13 @@ def test_load_says_what_it_did_and_what_it_left(
     code, out, err = command("load", str(path))
     assert code == 0
     assert "is already loaded as d" in out
-    assert err == ""
+    assert "warning: undeclared type: 3" in err
+    code, out, err = command("load", str(path), "--name", "e", "--json")
+    (receipt,) = json.loads(out)
+    assert (receipt["name"], receipt["renamed_from"]) == ("e", "d")
+    assert [dump["name"] for dump in json.loads(command("list", "--json")[1])] == ["e"]
+    code, out, err = command("load", str(path), "--name", "f", "--replace")
+    assert "it replaces e, which was the same dump" in out
     code, out, err = command("load", str(path), "--replace")
     assert "warning: undeclared type: 3" in err
 
@@ -198,11 +204,15 @@ def test_every_output_form(loaded: Callable[..., Ran], form: str) -> None:
 
 
 def test_show_is_ready_to_paste(loaded: Callable[..., Ran]) -> None:
-    code, out, _ = loaded("query", "objects-of-type", "-p", "type=A'\"\\b", "--show")
+    code, out, _ = loaded(
+        "query", "owners-of-type", "-p", "skip=A'\"\\b", "-p", "type=levelscreen",
+        "--show",
+    )  # fmt: skip
 
     assert code == 0
-    assert ':param type => "A\'\\"\\\\b";' in out
-    assert out.count("\n:param") + out.startswith(":param") == 3
+    assert ':param skip => "A\'\\"\\\\b";' in out
+    assert ':param type => "StarMiner.LevelScreen";' in out
+    assert out.count("\n:param") + out.startswith(":param") == 4
 
 
 @pytest.mark.parametrize(
@@ -314,9 +324,51 @@ def test_what_show_prints_can_be_given_back(
 
     code, out, _ = loaded("query", str(file), "--json")
     assert code == 0
-    assert len(json.loads(out)) == 1
+    assert len(json.loads(out)["rows"]) == 1
     code, out, _ = loaded("query", str(file), "--json", "-p", "limit=2")
-    assert len(json.loads(out)) == 2
+    assert len(json.loads(out)["rows"]) == 2
+
+
+def test_a_shown_query_is_about_the_same_dump(
+    loaded: Callable[..., Ran], tmp_path: Path
+) -> None:
+    file = tmp_path / "shown.cypher"
+    shown = loaded("query", "dump", "--dump", "excerpt", "--show")[1]
+    file.write_text(shown, encoding="utf-8")
+
+    answer = json.loads(loaded("query", str(file), "--json")[1])
+    assert answer["about"]["dump"] == answer["rows"][0]["name"] == "excerpt"
+    assert answer["about"]["loaded_dumps"] == 2
+    _, out, _ = loaded("query", str(file))
+    assert out.startswith("dump excerpt, one of 2 loaded\n\n")
+    answer = json.loads(loaded("query", str(file), "--dump", "example", "--json")[1])
+    assert answer["rows"][0]["name"] == "example"
+    file.write_text(":param dump => 999;\nRETURN $dump\n", encoding="utf-8")
+    code, _, err = loaded("query", str(file))
+    assert (code, "dump 999" in err) == (9, True)
+
+
+def test_the_notices_of_the_server_are_passed_on(
+    loaded: Callable[..., Ran], tmp_path: Path
+) -> None:
+    file = tmp_path / "own.cypher"
+    file.write_text("MATCH (n:Objekt) RETURN count(n) AS many", encoding="utf-8")
+
+    code, out, err = loaded("query", str(file))
+
+    assert (code, out.startswith("all loaded dumps (2)")) == (0, True)
+    assert err.startswith("warning: ")
+    assert "`Objekt`" in err
+    assert err.count("\n") == 1
+
+
+def test_an_empty_answer_says_why(loaded: Callable[..., Ran]) -> None:
+    _, out, _ = loaded("query", "gc-timeline")
+    assert out.endswith(
+        "\nno rows: this dump is not from a trace or log that records collections\n"
+    )
+    _, out, _ = loaded("query", "born-between", "--json")
+    assert json.loads(out)["why_empty"] == "this dump is not from a trace"
 
 
 def test_a_dollar_in_a_string_is_no_parameter(
@@ -327,18 +379,18 @@ def test_a_dollar_in_a_string_is_no_parameter(
 
     code, out, _ = loaded("query", str(file), "--json")
 
-    assert (code, json.loads(out)) == (0, [{"x": "a$b", "y": "$c"}])
+    assert (code, json.loads(out)["rows"]) == (0, [{"x": "a$b", "y": "$c"}])
 
 
 def test_queries_know_addresses_and_types_as_why_does(
     loaded: Callable[..., Ran],
 ) -> None:
     code, out, _ = loaded("query", "object", "-p", "address=1C1773", "--json")
-    assert (code, json.loads(out)[0]["type"]) == (0, "StarMiner.LevelScreen")
+    assert (code, json.loads(out)["rows"][0]["type"]) == (0, "StarMiner.LevelScreen")
     code, out, _ = loaded(
         "query", "objects-of-type", "-p", "type=levelscreen", "--json"
     )
-    assert (code, len(json.loads(out))) == (0, 20)
+    assert (code, len(json.loads(out)["rows"])) == (0, 20)
     assert loaded("query", "object", "-p", "address=0xdead")[0] == 10
     assert loaded("query", "objects-of-type", "-p", "type=Nosuch")[0] == 10
 
@@ -352,7 +404,7 @@ def test_a_very_long_type_name_loads(
 
     assert command("load", str(path))[0] == 0
     _, out, _ = command("query", "type-histogram", "--json")
-    assert json.loads(out)[0]["type"] == name
+    assert json.loads(out)["rows"][0]["type"] == name
     assert command("load", str(path), "--name", "x" * 9000)[0] == 2
 
 

@@ -366,7 +366,7 @@ def test_what_survives_is_what_the_program_knows_to_have_survived(
     }
 
     code, out, _ = ingest("query", "born-between", "--dump", last, "--json")
-    by_type = {row["type"]: row for row in json.loads(out)}
+    by_type = {row["type"]: row for row in json.loads(out)["rows"]}
     assert by_type["Farm.Listener"]["object_count"] == 100
     assert by_type["Farm.Animal"]["earlier"] == first
     code, out, _ = ingest("why", "Farm.Listener", "--dump", last)

@@ -51,11 +51,15 @@ main()
 
 def leftovers(server: EmbeddedServer) -> list[str]:
     """What is in the store or beside it, but of no ready dump."""
-    counts = json.loads(output("query", str(server.home / "all.cypher"), "--json"))
+    answer = json.loads(output("query", str(server.home / "all.cypher"), "--json"))
     folders = [*server.home.glob("bulk-*"), *server.files.stale_data()]
     return [
         *(folder.name for folder in folders),
-        *(str(row) for row in counts if row["state"] != "ready" or row["objects"]),
+        *(
+            str(row)
+            for row in answer["rows"]
+            if row["state"] != "ready" or row["objects"]
+        ),
     ]
 
 

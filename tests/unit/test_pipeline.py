@@ -53,7 +53,7 @@ class Store:
             0,
             DumpInfo(
                 number, name, "f", "s", identity.sha256, identity.trace, identity.part,
-                1, 1, 0, 0, 0, 0, 0, "2026",
+                1, 1, 0, 0, 0, 0, 0, [], 0, 0, "2026-01-02T03:04:05Z",
             ),
         )  # fmt: skip
         return writing.Written(name, number, Counts())

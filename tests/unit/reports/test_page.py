@@ -16,6 +16,7 @@ import pytest
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
 from ingest.reports import html
+from ingest.reports.about import About
 from ingest.reports.html import QuerySource, chart_library
 from ingest.reports.page import report_page
 from ingest.reports.report_panels import report_queries
@@ -44,6 +45,9 @@ def row_for(query: str, **known: object) -> Answer:
     return Answer(tuple(column.name for column in columns), (row,))
 
 
+ABOUT = About("<b>", 1, loaded_count=3, is_newest=False)
+
+
 def page(known: Mapping[str, Answer] = MappingProxyType({})) -> str:
     """A page with one row per query, except for the known answers."""
     answers = {name: row_for(name) for name in QUERIES} | dict(known)
@@ -59,7 +63,8 @@ def page(known: Mapping[str, Answer] = MappingProxyType({})) -> str:
         [row_for("k-shortest-root-paths")],
         sources,
         [QuerySource("k-shortest-root-paths", "MATCH", None)],
-        loaded_at="2026-01-02T03:04:05Z",
+        loaded_at="2026-01-02T03:04:05.123456789Z",
+        about=ABOUT,
     )
 
 
@@ -176,7 +181,7 @@ def why_page_of(**known: object) -> str:
     answers = {name: row_for(name, domain=None) for name in OBJECT_QUERIES}
     answers["object"] = row_for("object", domain=None, **known)
     sources = {name: QuerySource(name, HOSTILE, "http://x/") for name in answers}
-    return object_page("0x7", answers, sources)
+    return object_page("0x7", answers, sources, ABOUT)
 
 
 def test_the_page_of_an_object_is_only_text_too() -> None:
@@ -196,7 +201,7 @@ def test_garbage_and_missing_objects_say_so() -> None:
             name: Answer(row_for(name).columns, ()) for name in OBJECT_QUERIES
         } | {"object": row_for("object", domain=None, **known)}
         sources = {name: QuerySource(name, "", None) for name in answers}
-        return object_page("0x7", answers, sources)
+        return object_page("0x7", answers, sources, ABOUT)
 
     assert "it is garbage" in without_paths(root_distance=None)
     assert "not in the dump" in without_paths(root_distance=None, missing=True)

@@ -1,0 +1,44 @@
+"""What an answer is about: a dump, among those that are loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingest.text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The dump of an answer.
+
+    Attributes:
+        dump: Its name; ``None`` if the query does not ask for one dump.
+        number: What queries find in ``$dump``; ``None`` likewise.
+        loaded_count: Number of loaded dumps.
+        is_newest: Whether it was loaded last.
+    """
+
+    dump: str | None
+    number: int | None
+    loaded_count: int
+    is_newest: bool
+
+    def facts(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {
+            "dump": self.dump,
+            "number": self.number,
+            "loaded_dumps": self.loaded_count,
+        }
+
+    def sentence(self) -> str:
+        """The same in words."""
+        if self.dump is None:
+            return f"all loaded dumps ({self.loaded_count}); the query has no $dump"
+        if self.loaded_count == 1:
+            which = "the only one loaded"
+        elif self.is_newest:
+            which = f"the newest of {self.loaded_count} loaded"
+        else:
+            which = f"one of {self.loaded_count} loaded"
+        return f"dump {printable(self.dump)}, {which}"
