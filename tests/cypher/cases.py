@@ -237,8 +237,9 @@ CASES: dict[str, Asked] = {
     + rows("domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW, "limit": "1"})
     + nothing("dart", OF_SESSION),
-    "type-totals": rows("main", {"type": ITEM}, {"type": "App.Unused"})
-    + rows("domains trace dotnet", OF_SESSION)
+    "type-totals": rows("main", {"type": ITEM}, {"type": "App.Tree"})
+    + rows("domains trace", OF_SESSION)
+    + rows("dotnet", {"type": WINDOW})
     + nothing("main", {"type": "Nosuch"}),
     "root-path-tree": rows(ALL, {}) + rows("main", {"limit": "5"}),
     "root-paths-of-type": rows(

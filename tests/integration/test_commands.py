@@ -121,7 +121,7 @@ def test_why_an_object_of_the_papers_excerpt(loaded: Callable[..., Ran]) -> None
 
     assert code == 0
     assert "0x22c823  <type 0x1b>" in out
-    assert "runtime root\n      └ <type 0x1b> 0x22c823" in out
+    assert "0  runtime root\n     1  <type 0x1b> 0x22c823" in out
     code, out, _ = loaded("why", "22C81E", "--dump", "excerpt", "--json")
     paths = json.loads(out)["answers"]["k-shortest-root-paths"]
     assert [path["root"] for path in paths] == ["runtime root"]
@@ -158,7 +158,8 @@ def test_report(loaded: Callable[..., Ran], tmp_path: Path) -> None:
     code, out, _ = loaded("report")
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    assert "1. One ScoreChangedEventHandler retains 72% of the reachable heap" in out
+    assert out.startswith("dump example, the newest of 2 loaded\n\nLeak report")
+    assert "  1. 24 LevelScreen (862 KiB, 72% of the reachable heap) are held" in out
     for query in ("dump", "leak-suspects", "type-histogram", "unreachable-types"):
         assert f"(query: {query})" in out
     file = tmp_path / "report.md"
