@@ -39,6 +39,22 @@ def _mark(dominator: Ints, mark: Bytes, links: Ints) -> None:
             below = links[below]
 
 
+def marked(
+    metrics: HeapMetrics, piles: Sequence[NDArray[np.int64]]
+) -> NDArray[np.uint8]:
+    """uint8 (N + M,): 1 + the pile that an object is in, 255 for none.
+
+    Args:
+        metrics: The metrics of the heap.
+        piles: Objects of at most 254 piles; a pile includes all that they dominate.
+    """
+    mark = np.zeros(len(metrics.dominator), np.uint8)
+    for number, members in enumerate(piles, start=1):
+        mark[members] = number
+    _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
+    return mark
+
+
 def contents_of(
     graph: HeapGraph, metrics: HeapMetrics, piles: Sequence[NDArray[np.int64]]
 ) -> list[list[str]]:
@@ -51,10 +67,7 @@ def contents_of(
     """
     if not piles:
         return []
-    mark = np.zeros(len(metrics.dominator), np.uint8)
-    for number, members in enumerate(piles, start=1):
-        mark[members] = number
-    _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
+    mark = marked(metrics, piles)
     types, listed = len(graph.type_names), []
     for number in range(1, len(piles) + 1):
         rows = np.flatnonzero(mark == number)

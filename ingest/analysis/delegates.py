@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.runtime_types import TypeClass
+from ingest.analysis.runtime_types import TypeClass, has_delegates
 from ingest.analysis.types import sum_by
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ def delegate_types(
     """Types of the program that are delegates, by their names or their shape.
 
     A delegate has few references and one size. One with several targets refers to an
-    array of delegates of its own type.
+    array of delegates of its own type. Other runtimes than .NET have closures instead.
     """
+    if not has_delegates(graph.format_name):
+        return np.empty(0, np.int64)
     count = metrics.instance_count
     types = len(count)
     source, target = metrics.pair_source, metrics.pair_target
@@ -52,6 +54,12 @@ def delegate_types(
         and (kind, kind) not in pairs
         and 10 * number <= count[kind] + 10
     }
+    # A class of that name has collections and texts of its own; a delegate has none.
+    is_own = (classes[target] == TypeClass.CONTAINER) & np.array(
+        [not name.endswith("[]") for name in graph.type_names], np.bool_
+    )[target]
+    is_own |= classes[target] == TypeClass.LIBRARY
+    small[source[is_own]] = False
     named = [
         kind
         for kind in np.flatnonzero(small).tolist()

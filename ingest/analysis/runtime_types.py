@@ -121,6 +121,11 @@ _TABLES: dict[str, tuple[RuntimeTypes, ...]] = {
 }
 
 
+def has_delegates(format_name: str) -> bool:
+    """Whether a dump of the format may be of a runtime that has delegate types."""
+    return DOTNET in _TABLES.get(format_name, ())
+
+
 def type_classes(
     format_name: str, type_names: Sequence[str], own: Sequence[str] = ()
 ) -> NDArray[np.uint8]:

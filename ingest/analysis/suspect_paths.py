@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
 
-_SAMPLE = 200
+_SAMPLE = 1000
 """Members of a pile whose paths are compared."""
 
 _MAX_STEPS = 24
@@ -93,28 +93,32 @@ class Paths:
 
     def holder(
         self, type_index: int, members: NDArray[np.int64], entry: int
-    ) -> Holder | None:
+    ) -> tuple[Holder, NDArray[np.int64]] | None:
         """What holds most objects of a pile; ``None`` if nothing does.
 
         Args:
             type_index: The type of the pile.
             members: int64. Its objects, the one that retains most first.
             entry: The container that all are in, or -1.
+
+        Returns:
+            The holder, and the objects that it holds, in their order: all of them if
+            there are more than `_SAMPLE`.
         """
         if entry >= 0:
-            return self._holder(int(members[0]), type_index, entry)
-        sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(np.int64)]
-        sample = np.unique(np.concatenate([members[:1], sample]))
+            return self._holder(int(members[0]), type_index, entry), members
+        sample = members
+        if len(members) > _SAMPLE:
+            sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(int)]
         holders = [self._holder(index, type_index, -1) for index in sample.tolist()]
         keys = [_key(holder) for holder in holders]
         most, count = Counter(keys).most_common(1)[0]
         if 2 * count < len(keys):
             return None
-        retained = self._metrics.retained_bytes
-        chosen = [
-            holder for holder, key in zip(holders, keys, strict=True) if key == most
-        ]
-        return max(chosen, key=lambda holder: int(retained[holder.member]))
+        held = np.array([key == most for key in keys])
+        # Members come by descending retained size.
+        first = holders[int(np.argmax(held))]
+        return first, members[held] if sample is members else members
 
     def _holder(self, member: int, type_index: int, entry: int) -> Holder:
         """The last object of the program's on the path to a member."""

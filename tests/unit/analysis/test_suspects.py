@@ -19,6 +19,9 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import READERS, open_source
 from ingest.readers.gclog import read
+from tests.bench.answers.healthy import HEALTHY
+from tests.bench.answers.leaks import LEAKS
+from tests.bench.answers.verdict import ask
 from tests.dumps.gclog import Gclog
 from tests.unit.graphs import small_graphs
 
@@ -292,3 +295,30 @@ def test_owners_are_those_of_the_definition(graph: HeapGraph) -> None:
         owner, entry, is_inner = owner_and_entry(row)
         assert found.owner[row] == owner
         assert found.entry[row] == (-1 - entry if is_inner else entry)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [
+        ("static event", "gcdump"),
+        ("queue of jobs", "nettrace"),
+        ("field map", "dartheap"),
+        ("spread", "dartheap"),
+    ],
+)
+def test_the_first_suspect_names_a_known_leak(
+    name: str, format_name: str, tmp_path: Path
+) -> None:
+    """Some of the heaps of ``make bench-answers``, which measures all of them."""
+    (case,) = [
+        case
+        for case in (*LEAKS, *HEALTHY)
+        if (case.name, case.format) == (name, format_name)
+    ]
+    program, truths = case.program(seed=1)
+    path = tmp_path / f"{name}.{format_name}"
+    path.write_bytes(program.dump())
+
+    asked = ask(name, format_name, path, truths)
+
+    assert asked.passes, asked.row()

@@ -1,0 +1,351 @@
+"""Piles: objects of one type that one owner holds.
+
+The dominator tree is searched from its top for many objects of one type below one
+owner, in one container, or for one very large object. Objects of the runtime's own
+types lead to piles, and are piles only where no object of the program is below them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ingest.analysis.contents import marked
+from ingest.analysis.delegates import delegate_types
+from ingest.analysis.distances import ROOT
+from ingest.analysis.ownership import Ownership, ownership
+from ingest.analysis.runtime_types import TypeClass, type_classes
+from ingest.analysis.suspect_paths import Holder, Paths
+from ingest.analysis.types import sum_by
+from ingest.heap.graph import RootFlag, RootKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+
+PILE_SHARE = 0.04
+"""Likewise, from which on a pile is compared with others."""
+
+MOST = 0.7
+"""Share of a pile that one of its objects retains, from which on it is followed."""
+
+FEW = 3
+"""Fewer objects in a container are no pile of their own."""
+
+FEW_WITHOUT_CONTAINER = 10
+"""Fewer objects that an owner's fields refer to are no pile of their own."""
+
+SHORT_RUN = 20
+"""Fewer objects that retain one another, as in a linked list, are no pile."""
+
+RUN_SHARE = 0.1
+"""Of the program's objects in a list or tree, that are of its own type."""
+
+_MUCH_MORE = 3
+
+_MAX_SEARCHES = 200
+
+_MAX_ENTRIES = 200
+
+
+class Pile(NamedTuple):
+    """Objects of one type below one owner.
+
+    Attributes:
+        type_index: Their type.
+        object_count: Their number.
+        retained_bytes: Retained size of those that no other one dominates.
+        members: Those, the one that retains most first.
+        entry: The container below the owner that all are in, or -1.
+        owner: The owner, or `ROOT`.
+        is_run: Whether its objects retain one another, as those of a linked list.
+    """
+
+    type_index: int
+    object_count: int
+    retained_bytes: int
+    members: NDArray[np.int64]
+    entry: int
+    owner: int
+    is_run: bool = False
+
+    @property
+    def is_many(self) -> bool:
+        """Whether there are enough objects for a pile, not only parts of one object."""
+        heads = len(self.members)
+        return self.is_run or heads >= (
+            FEW if self.entry >= 0 else FEW_WITHOUT_CONTAINER
+        )
+
+    @property
+    def score(self) -> float:
+        """Retained bytes, weighed by how much they look like a pile.
+
+        One large object counts a third, a thousand objects count in full.
+        """
+        weight = 0.34 + 0.22 * math.log10(self.object_count if self.is_many else 1)
+        return self.retained_bytes * min(weight, 1.0)
+
+
+def _is_any(column: NDArray[np.int32], values: list[int]) -> NDArray[np.bool_]:
+    """``np.isin``, but without sorting for one value."""
+    if len(values) == 1:
+        return np.asarray(column == values[0])
+    return np.isin(column, values)
+
+
+class PileSearch:
+    """The search for piles in one heap.
+
+    Attributes:
+        graph, metrics: The heap and its metrics.
+        classes: uint8 (T,). The `TypeClass` of each type.
+        program: Owners of objects that are of the program's types.
+        metadata_bytes: Reachable bytes of the runtime's metadata.
+        base: Reachable bytes without metadata, at least 1.
+        least: Bytes of the smallest pile.
+        paths: Paths from roots.
+    """
+
+    def __init__(
+        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+    ) -> None:
+        self.graph, self.metrics = graph, metrics
+        self.classes = type_classes(graph.format_name, graph.type_names, own)
+        self.classes[delegate_types(graph, metrics, self.classes)] = TypeClass.CONTAINER
+        self.program = ownership(graph, metrics, self.classes)
+        self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
+        self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
+        self.least = max(int(PILE_SHARE * self.base), 1)
+        self.paths = Paths(graph, metrics, self.classes)
+        self._searches = 0
+
+    def held(self, pile: Pile) -> tuple[Pile, Holder] | None:
+        """The pile without what others hold, and its holder; ``None`` if it has none.
+
+        The elements of a table of static fields have nothing in common.
+        """
+        found = self.paths.holder(pile.type_index, pile.members, pile.entry)
+        if found is None:
+            return None
+        holder, members = found
+        if holder.is_statics_table and len(holder.path) == 1:
+            return None
+        if len(members) < len(pile.members):
+            others = len(pile.members) - len(members)
+            pile = pile._replace(
+                members=members,
+                object_count=pile.object_count - others,
+                retained_bytes=int(self.metrics.retained_bytes[members].sum()),
+            )
+        return pile, holder
+
+    @cached_property
+    def _libraries(self) -> Ownership:
+        return ownership(self.graph, self.metrics, self.classes, libraries_own=True)
+
+    def piles(self) -> Iterator[Pile]:
+        """Piles of at least `PILE_SHARE`, none within another one."""
+        yield from self._piles_of(self.program, TypeClass.PROGRAM, [ROOT])
+        yield from self._values_of_handles()
+
+    def _values_of_handles(self) -> Iterator[Pile]:
+        """Values of the runtime that handles or the finalizer queue hold one by one."""
+        graph = self.graph
+        holds = (graph.root_flags & RootFlag.WEAK) == 0
+        holds &= np.isin(graph.root_kind, (RootKind.HANDLE, RootKind.FINALIZER_QUEUE))
+        rows = np.unique(graph.root_object[holds])
+        kinds = graph.type_index[rows]
+        chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
+        chosen &= self.classes[kinds] == TypeClass.LIBRARY
+        rows, kinds = rows[chosen], kinds[chosen]
+        retained = self.metrics.retained_bytes[rows]
+        sums = sum_by(kinds, retained, len(self.classes))
+        for kind in np.flatnonzero(sums >= self.least).tolist():
+            members = rows[kinds == kind].astype(np.int64)
+            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
+            size = int(sums[kind])
+            pile = Pile(kind, len(members), size, members[order], -1, ROOT)
+            if pile.is_many:
+                yield pile
+
+    def _piles_of(
+        self, level: Ownership, owning: TypeClass, owners: list[int]
+    ) -> Iterator[Pile]:
+        """Piles among what an object owns.
+
+        Args:
+            level: Owners of objects.
+            owning: Class of the types that are searched for.
+            owners: The object and those of its type that it retains, or `ROOT`.
+        """
+        self._searches += 1
+        rows = np.flatnonzero(_is_any(level.owner, owners))
+        if self._searches > _MAX_SEARCHES or not len(rows):
+            return
+        entry = level.entry[rows]
+        is_inner = entry < 0
+        entry[is_inner] = -1 - entry[is_inner]
+        slots, entries = self._large_entries(rows, entry, owning)
+        found: dict[int, int] = defaultdict(int)
+        for pile in self._groups(
+            rows, is_inner, slots[entry], entries, owning, owners[0]
+        ):
+            found[pile.entry] += pile.retained_bytes
+            yield from self._followed(level, owning, pile)
+        if owning is TypeClass.PROGRAM:
+            for container in entries:
+                within = rows[entry == container]
+                for pile in self._values(container, within, owners):
+                    # Values beside objects of the program only lead to these.
+                    if pile.retained_bytes > _MUCH_MORE * found[container]:
+                        yield pile
+
+    def _large_entries(
+        self, rows: NDArray[np.int64], entry: NDArray[np.int32], owning: TypeClass
+    ) -> tuple[NDArray[np.uint8], list[int]]:
+        """Containers that an owner dominates and that retain enough for a pile.
+
+        Returns:
+            uint8 (N + M,): 1 + the row of a container in the list, 0 for other objects;
+            and that list.
+        """
+        tops = rows[entry == rows]
+        tops = tops[self.metrics.retained_bytes[tops] >= self.least]
+        kinds = self.graph.type_index[tops]
+        tops = tops[(kinds >= 0) & (self.classes[kinds] != owning)][:_MAX_ENTRIES]
+        slots = np.zeros(len(self.graph.type_index), np.uint8)
+        slots[tops] = np.arange(1, len(tops) + 1)
+        return slots, tops.tolist()
+
+    def _groups(
+        self,
+        rows: NDArray[np.int64],
+        is_inner: NDArray[np.bool_],
+        slot: NDArray[np.uint8],
+        entries: list[int],
+        owning: TypeClass,
+        owner: int,
+    ) -> Iterator[Pile]:
+        """Objects of owning types by container and type, if they retain enough."""
+        kinds = self.graph.type_index[rows]
+        owns = (kinds >= 0) & (self.classes[kinds] == owning)
+        if owning is TypeClass.LIBRARY:
+            owns &= ~self.program.is_metadata[rows]
+        rows, kinds, is_inner, slot = (
+            column[owns] for column in (rows, kinds, is_inner, slot)
+        )
+        types = len(self.graph.type_names)
+        key = slot.astype(np.int32) * types + kinds
+        groups = (len(entries) + 1) * types
+        held = np.where(is_inner, 0, self.metrics.retained_bytes[rows])
+        sums = sum_by(key, held, groups)
+        for group in np.flatnonzero(sums >= self.least).tolist():
+            at = group // types
+            if owning is TypeClass.LIBRARY and not at and owner == ROOT:
+                continue  # shared strings and the like, which nothing has in common
+            found = key == group
+            members = rows[found & ~is_inner]
+            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
+            count = int(np.count_nonzero(found))
+            yield Pile(
+                type_index=group % types,
+                object_count=count,
+                retained_bytes=int(sums[group]),
+                members=members[order],
+                entry=entries[at - 1] if at else -1,
+                owner=owner,
+                is_run=self._is_run(members, count),
+            )
+
+    def _is_run(self, members: NDArray[np.int64], count: int) -> bool:
+        """Whether so many objects are a list or tree with little else in it.
+
+        A large structure of many types, such as that of a user interface, also has
+        objects that retain others of their type.
+        """
+        if count - len(members) < SHORT_RUN:
+            return False
+        mark = marked(self.metrics, [members])
+        kinds = self.graph.type_index[mark == 1]
+        others = np.count_nonzero(self.classes[kinds[kinds >= 0]] == TypeClass.PROGRAM)
+        return bool(count >= RUN_SHARE * others)
+
+    def _followed(
+        self, level: Ownership, owning: TypeClass, pile: Pile
+    ) -> Iterator[Pile]:
+        """The pile, or those below its largest object if that has most of it."""
+        largest = int(pile.members[0])
+        retained = int(self.metrics.retained_bytes[largest])
+        if pile.is_many and retained < MOST * pile.retained_bytes:
+            yield pile
+            return
+        owners = [largest]
+        if pile.object_count > len(pile.members):
+            same = level.entry == -1 - self._entry(level, largest)
+            same &= self.graph.type_index == pile.type_index
+            owners += np.flatnonzero(same)[:SHORT_RUN].tolist()
+        below = list(self._piles_of(level, owning, owners))
+        found = sum(inner.retained_bytes for inner in below)
+        if pile.is_many and found < retained // 2:
+            yield pile
+        elif below:
+            yield from below
+        elif 2 * self.graph.shallow_bytes[largest] >= retained:
+            yield pile
+
+    @staticmethod
+    def _entry(level: Ownership, row: int) -> int:
+        entry = int(level.entry[row])
+        return entry if entry >= 0 else -1 - entry
+
+    def _values(
+        self, container: int, within: NDArray[np.int64], owners: list[int]
+    ) -> Iterator[Pile]:
+        """The pile of the runtime's values in a container, if it is one.
+
+        Args:
+            container: What the owner dominates.
+            within: What it leads to down to the program's objects.
+            owners: The owners, as in `_piles_of`.
+        """
+        kinds = self.graph.type_index[within]
+        is_value = (kinds >= 0) & (self.classes[kinds] != TypeClass.PROGRAM)
+        is_value &= ~self.program.is_metadata[within]
+        values = within[is_value]
+        size = int(self.graph.shallow_bytes[values].sum())
+        if size < self.least:
+            return
+        level = self._libraries
+        owner = owners[0]
+        rows = np.flatnonzero(_is_any(level.owner, owners))
+        entry = level.entry[rows]
+        is_inner = entry < 0
+        entry[is_inner] = -1 - entry[is_inner]
+        rows, is_inner = rows[entry == container], is_inner[entry == container]
+        slot = np.ones(len(rows), np.uint8)
+        found = [
+            inner._replace(retained_bytes=min(inner.retained_bytes, size))
+            for pile in self._groups(
+                rows, is_inner, slot, [container], TypeClass.LIBRARY, owner
+            )
+            for inner in self._followed(level, TypeClass.LIBRARY, pile)
+        ]
+        if found:
+            yield max(found, key=lambda pile: pile.retained_bytes)
+            return
+        kinds = kinds[is_value]
+        by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
+        largest = int(np.argmax(by_type))
+        if 2 * by_type[largest] >= size:
+            members = values[kinds == largest]
+            order = np.argsort(-self.graph.shallow_bytes[members], kind="stable")
+            yield Pile(largest, len(members), size, members[order], container, owner)
