@@ -107,6 +107,7 @@ def query(
     from ingest.database.absent import why_empty
     from ingest.database.ask import ask, ask_rows
     from ingest.database.dumps import select_dump
+    from ingest.queries.library import same_in_library
     from ingest.reports.render import OutputFormat, write_answer, write_rows
 
     given = _pairs(param or [])
@@ -119,7 +120,8 @@ def query(
         selection = select_dump(opened, dump, chosen.preset_dump)
         number = selection.dump.number
         given = _resolved(opened, chosen, given, number)
-        on_notice = None if chosen.columns else _warn
+        known = same_in_library(chosen)
+        on_notice = _warn if known is None else None
         progress.close()
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
@@ -128,7 +130,9 @@ def query(
         else:
             answer = ask(opened, chosen, given, number, on_notice)
             about = about_of(selection, is_of_one=chosen.is_of_one_dump)
-            reason = None if answer.rows else why_empty(opened, chosen.name, number)
+            reason = None
+            if not answer.rows and known is not None:
+                reason = why_empty(opened, known, number)
             write_answer(answer, OutputFormat.JSON if as_json else form, about, reason)
 
 

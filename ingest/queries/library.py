@@ -316,6 +316,11 @@ def library() -> dict[str, Query]:
     return {query.name: query for query in sorted(queries, key=lambda q: q.name)}
 
 
+def same_in_library(query: Query) -> str | None:
+    """The name of the library's query with the same text, if there is one."""
+    return next((q.name for q in library().values() if q.text == query.text), None)
+
+
 def find(name: str) -> Query:
     """Return the query of that name.
 
