@@ -380,8 +380,9 @@ def test_a_file_that_another_process_has_just_loaded_is_loaded_already(
     receipt = load(str(small), empty_database, name="mine", progress=overtaken)
 
     assert other == "example"
-    assert (receipt.loaded, receipt.name) == (False, "example")
-    assert len(list_dumps(empty_database)) == 1
+    assert (receipt.loaded, receipt.name) == (False, "mine")
+    assert receipt.renamed_from == "example"
+    assert [dump.name for dump in list_dumps(empty_database)] == ["mine"]
 
 
 def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> None:
