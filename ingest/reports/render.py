@@ -65,12 +65,18 @@ def width() -> int:
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
 
 
-def folded(text: str, indent: str = "  ") -> str:
-    """Wrap ``text`` to the width of the terminal, each line after ``indent``."""
-    return (
-        textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=indent)
-        + "\n"
+def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
+    """Wrap ``text`` to the width of the terminal.
+
+    Args:
+        text: One paragraph.
+        indent: Before each line.
+        hanging: After that, before each line but the first.
+    """
+    lines = textwrap.fill(
+        text, width(), initial_indent=indent, subsequent_indent=indent + hanging
     )
+    return lines + "\n"
 
 
 _NARROWEST_TEXT = 16

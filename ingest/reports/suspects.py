@@ -99,7 +99,9 @@ def suspects_text(suspects: Sequence[Mapping[str, object]]) -> str:
         return "\n" + folded(NO_SUSPECTS)
     text = ""
     for number, suspect in enumerate(suspects, start=1):
-        text += "\n" + folded(f"{number}. {printable(str(suspect['sentence']))}")
+        text += "\n" + folded(
+            f"{number}. {printable(str(suspect['sentence']))}", hanging="   "
+        )
         contents = "; ".join(cast("list[str]", suspect["contents"]))
         text += folded(f"Contents: {printable(contents)}.", "     ")
         text += path_text(
