@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,10 @@ from ingest.readers import (
     nettrace,
     traverseheap,
 )
+from ingest.readers.archive import MAGIC, file_of, member_of, open_dump
 from ingest.readers.base import PartsReader, PendingDump, TimelineReader
-from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN, open_source
+from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN
+from ingest.readers.unsupported import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,17 +54,43 @@ def reader_for(source: Source) -> Reader:
     for reader in READERS:
         if reader.sniff(source.head):
             return reader
-    if source.head.startswith(b"PK\3\4"):
-        raise UnknownFormat("a zip archive; unpack it first", path=source.name)
-    known = ", ".join(f"{reader.NAME} ({reader.TITLE})" for reader in READERS)
-    raise UnknownFormat(f"not a dump that we read; known: {known}", path=source.name)
+    if source.head.startswith(MAGIC):
+        raise UnknownFormat(
+            "a zip archive in an archive or from a pipe; unpack it first",
+            path=source.name,
+        )
+    known = ", ".join(reader.NAME for reader in READERS)
+    if name := name_of(source.head):
+        raise UnknownFormat(
+            f"{name}, a format that is not supported; supported: {known}",
+            path=source.name,
+        )
+    raise UnknownFormat(
+        f"not a heap dump of a supported format: {known}", path=source.name
+    )
+
+
+def _is_dump(source: Source) -> bool:
+    return any(reader.sniff(source.head) for reader in READERS)
+
+
+@contextmanager
+def open_source(dump: str) -> Iterator[Source]:
+    """Open ``dump``: a path, ``ARCHIVE.zip!MEMBER``, or ``-`` for standard input.
+
+    Raises:
+        DumpError: it is no file, cannot be opened, or is empty; or it is an archive
+            that has not exactly one dump.
+    """
+    with open_dump(dump, _is_dump) as source:
+        yield source
 
 
 def stem(path: str) -> str:
     """The name of a file without its folder and the suffixes of dumps."""
-    name = PurePath(path).name
+    name = PurePath(member_of(path) or path).name
     known = {suffix for reader in READERS for suffix in reader.SUFFIXES}
-    known |= COMPRESSION_SUFFIXES
+    known |= COMPRESSION_SUFFIXES | {".zip"}
     while (dot := name.rfind(".")) >= 0 and name[dot:].lower() in known:
         name = name[:dot]
     return name
@@ -137,6 +166,6 @@ def probe(dump: str) -> None:
     Raises:
         DumpError: it is not, or cannot be opened.
     """
-    if dump != STDIN and not Path(dump).is_fifo():
+    if dump != STDIN and not Path(file_of(dump)).is_fifo():
         with open_source(dump) as source:
             reader_for(source)

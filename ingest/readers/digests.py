@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ingest.errors import DumpError
-from ingest.readers.source import STDIN, open_source
+from ingest.readers import open_source
+from ingest.readers.archive import file_of
+from ingest.readers.source import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 def is_rereadable(dump: str) -> bool:
     """Whether ``dump`` can be read twice: standard input and pipes cannot."""
-    return dump != STDIN and Path(dump).is_file()
+    return dump != STDIN and Path(file_of(dump)).is_file()
 
 
 def digest_of(dump: str, is_over: threading.Event | None = None) -> str | None:

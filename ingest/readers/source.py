@@ -11,6 +11,7 @@ import hashlib
 import io
 import lzma
 import sys
+import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,7 +32,13 @@ CHUNK_BYTES = 2 << 20
 _ZSTD_STEP_BYTES = 4096
 STDIN = "-"
 
-_DAMAGED = (zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
+_DAMAGED = (
+    zlib.error,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    zipfile.BadZipFile,
+)
 
 
 def _open_gzip(raw: BinaryIO) -> BinaryIO:

@@ -131,8 +131,11 @@ def test_info_from_standard_input(tmp_path: Path, dump: Path) -> None:
     ("content", "message"),
     [
         (b"", "empty"),
-        (b"\x7fELF\x02\x01" + bytes(range(256)) * 40, "not a dump that we read"),
-        (b"x" * 10_000_000, "not a dump that we read"),
+        (
+            b"\x7fELF\x02\x01" + bytes(range(256)) * 40,
+            "a program (ELF), a format that is not",
+        ),
+        (b"x" * 10_000_000, "not a heap dump"),
         (b"\x1f\x8b\x08\x00garbage-garbage", "cannot be read"),
     ],
 )

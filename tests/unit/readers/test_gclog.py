@@ -294,7 +294,7 @@ def test_a_truncated_file_gives_what_it_has(
 def test_what_is_no_gclog_is_refused(
     reading: Callable[..., HeapGraph], content: bytes
 ) -> None:
-    with pytest.raises(UnknownFormat, match="not a dump that we read"):
+    with pytest.raises(UnknownFormat, match="not a heap dump of a supported format"):
         reading(content)
 
 

@@ -1,0 +1,183 @@
+"""Zip archives: one dump is read out of them, and nothing is unpacked to a file.
+
+A member is decompressed as it is read, so a small archive that stands for a huge file
+costs no more memory than the file would. Members compressed other than by ``deflate``
+are refused, because the library decompresses those in unbounded steps.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, cast
+
+from ingest.errors import DumpError, MalformedDump, UnknownFormat
+from ingest.readers.source import STDIN, Source, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+MAGIC = (b"PK\3\4", b"PK\5\6")
+"""First bytes of an archive with members, and of an empty one."""
+
+MOST_MEMBERS = 1000
+"""Members whose first bytes are looked at to find the dump."""
+
+_MOST_NAMED = 10
+_MEMBER = re.compile(r"(?P<archive>.+\.zip)!(?P<member>.+)", re.IGNORECASE | re.DOTALL)
+_READABLE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_ENCRYPTED = 1
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    ValueError,
+)
+
+
+def file_of(dump: str) -> str:
+    """The file that ``dump`` is in: of ``ARCHIVE.zip!MEMBER`` the archive."""
+    return _split(dump)[0]
+
+
+def member_of(dump: str) -> str | None:
+    """The member that ``dump`` names, as ``ARCHIVE.zip!MEMBER``."""
+    return _split(dump)[1]
+
+
+def _split(dump: str) -> tuple[str, str | None]:
+    match = _MEMBER.fullmatch(dump)
+    if match is None or Path(dump).exists():
+        return dump, None
+    return match["archive"], match["member"]
+
+
+@contextmanager
+def open_dump(dump: str, is_dump: Callable[[Source], bool]) -> Iterator[Source]:
+    """Open ``dump`` as `open_source` does, and the dump in a zip archive.
+
+    Args:
+        dump: A path, ``ARCHIVE.zip!MEMBER``, or ``-`` for standard input.
+        is_dump: Tells the dumps among the members of an archive.
+
+    Raises:
+        DumpError: it cannot be opened, or the archive has not exactly one dump.
+    """
+    path, wanted = _split(dump)
+    if path == STDIN or not _is_archive(path):
+        with open_source(dump) as source:
+            yield source
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except _UNREADABLE as error:
+        raise MalformedDump(
+            "a damaged or truncated zip archive; get the file again", path=path
+        ) from error
+    with archive:
+        name = wanted or _only_dump(archive, path, is_dump)
+        with _member(archive, path, name, dump) as source:
+            yield source
+
+
+def _is_archive(path: str) -> bool:
+    try:
+        if not Path(path).is_file():  # a pipe's bytes can be read only once
+            return False
+        with Path(path).open("rb") as file:
+            return file.read(4) in MAGIC
+    except (OSError, ValueError):
+        return False  # which opening it as a file explains
+
+
+def _files(archive: zipfile.ZipFile) -> list[str]:
+    """Members that can be dumps: no folders, and no metadata of macOS."""
+    return [
+        member.filename
+        for member in archive.infolist()
+        if not member.is_dir()
+        and not member.filename.startswith("__MACOSX/")
+        and not PurePosixPath(member.filename).name.startswith(".")
+    ]
+
+
+def _only_dump(
+    archive: zipfile.ZipFile, path: str, is_dump: Callable[[Source], bool]
+) -> str:
+    """Name of the only dump in an archive.
+
+    Raises:
+        UnknownFormat: there is none, or several.
+    """
+    names = _files(archive)
+    if len(names) == 1:
+        return names[0]  # of whatever format: the error is about that file
+    if len(names) > MOST_MEMBERS:
+        raise UnknownFormat(
+            f"a zip archive of {len(names):,} files; name one: {path}!FILE", path=path
+        )
+    found = []
+    for name in names:
+        try:
+            with _member(archive, path, name, f"{path}!{name}") as source:
+                if is_dump(source):
+                    found.append(name)
+        except DumpError:
+            continue  # empty, encrypted or damaged
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join((found or names)[:_MOST_NAMED])
+    if len(found or names) > _MOST_NAMED:
+        listed += ", …"
+    if not names:
+        raise UnknownFormat("a zip archive without files", path=path)
+    if not found:
+        raise UnknownFormat(
+            f"a zip archive without a dump that can be read: {listed}", path=path
+        )
+    raise UnknownFormat(
+        f"a zip archive with {len(found)} dumps; name one, such as "
+        f"{path}!{found[0]}: {listed}",
+        path=path,
+    )
+
+
+@contextmanager
+def _member(
+    archive: zipfile.ZipFile, path: str, name: str, dump: str
+) -> Iterator[Source]:
+    """Open one member.
+
+    Raises:
+        DumpError: there is no such member, or it cannot be read.
+    """
+    try:
+        member = archive.getinfo(name)
+    except KeyError as error:
+        listed = ", ".join(_files(archive)[:_MOST_NAMED])
+        raise DumpError(
+            f"no file named {name} in the archive, which has: {listed}", path=path
+        ) from error
+    if member.is_dir():
+        raise DumpError(f"{name} is a folder; name a dump in it", path=path)
+    if member.flag_bits & _ENCRYPTED:
+        raise UnknownFormat(f"{name} is encrypted; unpack the archive first", path=path)
+    if member.compress_type not in _READABLE:
+        raise UnknownFormat(
+            f"{name} is not compressed by deflate; unpack the archive first", path=path
+        )
+    with ExitStack() as stack:  # errors of the caller's block are the caller's
+        try:
+            stream = stack.enter_context(archive.open(member))
+            source = Source(dump, cast("BinaryIO", stream), member.file_size)
+        except _UNREADABLE as error:
+            raise MalformedDump(
+                f"{name} cannot be read ({error}); get the archive again", path=path
+            ) from error
+        yield source
