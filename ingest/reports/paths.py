@@ -41,6 +41,29 @@ def path_text(steps: Sequence[str], cut_step: int | None = None) -> str:
     return text
 
 
+def paths_text(paths: Sequence[Sequence[str]]) -> str:
+    """Return paths to one object, each without the trunk that it shares with the last.
+
+    Args:
+        paths: Paths, each a root, then objects.
+    """
+    text = ""
+    before: tuple[str, ...] = ()
+    for path in paths:
+        shared = 0
+        while shared < min(len(path), len(before)) and path[shared] == before[shared]:
+            shared += 1
+        lines = path_text(path).splitlines(keepends=True)
+        # A path whose runs are folded is short; it is written out.
+        if shared >= _TRUNK and len(lines) == len(path):
+            as_above = f"{f'0-{shared - 1}':>6}  as above, down to {path[shared - 1]}"
+            lines[:shared] = [f"{printable(as_above)}\n"]
+        text += "\n" + "".join(lines)
+        before = tuple(path)
+    return text
+
+
+_TRUNK = 3
 _CUT = "  <- cut here"
 
 

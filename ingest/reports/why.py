@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.library import find
-from ingest.reports.paths import path_text
+from ingest.reports.paths import path_text, paths_text
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import UNREACHABLE
 from ingest.text import caption_of, human_bytes, printable
@@ -101,10 +101,9 @@ def _paths(rows: list[dict[str, object]]) -> str:
         return ""
     text = "Shortest paths from GC roots"
     text = f"{text}\n{source('k-shortest-root-paths')}"
-    for row in rows:
-        steps = cast("list[str]", row["steps"])
-        text += "\n" + path_text([str(row["root"]), *steps])
-    return text
+    return text + paths_text(
+        [[str(row["root"]), *cast("list[str]", row["steps"])] for row in rows]
+    )
 
 
 def _chain(rows: list[dict[str, object]]) -> str:

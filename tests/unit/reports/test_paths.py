@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ingest.reports.paths import path_text
+from ingest.reports.paths import path_text, paths_text
 
 
 def test_steps_are_numbered_and_the_cut_is_marked() -> None:
@@ -29,3 +29,17 @@ def test_the_middle_of_a_very_long_path_is_left_out() -> None:
     assert lines[20] == "        … 960 more steps"
     assert lines[-1] == "   999  T999 0x999"
     assert len(lines) == 41
+
+
+def test_paths_share_their_trunk() -> None:
+    trunk = ["static root in A", "B 0x1", "C 0x2"]
+
+    text = paths_text([[*trunk, "D 0x3", "X 0x9"], [*trunk, "E 0x4", "X 0x9"]])
+
+    assert text.splitlines()[-4:] == [
+        "",
+        "   0-2  as above, down to C 0x2",
+        "     3  E 0x4",
+        "     4  X 0x9",
+    ]
+    assert len(paths_text([["a", "X 0x9"], ["b", "X 0x9"]]).splitlines()) == 6
