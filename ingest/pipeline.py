@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ingest.readers.base import PendingDump
     from ingest.readers.digests import Digests
     from ingest.server.embedded import EmbeddedServer
+    from ingest.tables.heap_tables import HeapTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class Loader:
         options: How to read dumps.
         digests: Of the files, if they are being computed already.
         progress: Receives all stages.
+        analysed: Called with the path and the tables of each dump before it is written.
     """
 
     database: Database = field(kw_only=False)
@@ -142,6 +144,7 @@ class Loader:
     options: ReadOptions = DEFAULTS
     digests: Digests | None = None
     progress: Progress = silent
+    analysed: Callable[[str, HeapTables], None] = lambda _dump, _tables: None
 
     def load(self, dump: str) -> Receipt:
         """Load one dump of a file.
@@ -342,6 +345,7 @@ class Loader:
         replaced = {entry.number: entry for entry in [*same, *named]}
         taken = {entry.name for entry in present if entry.number not in replaced}
         tables = HeapTables(graph, analyse(graph, self.progress), self.options.own)
+        self.analysed(dump, tables)
         object_count, reference_count = graph.object_count, graph.reference_count
         folded, shallow_bytes = graph.folded, int(graph.shallow_bytes.sum())
         process, left_out = _processes(graph.part, graph.other_parts)

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ingest.pipeline import Loader, Receipt
+    from ingest.tables.heap_tables import HeapTables
 
 
 LONGEST_NAME = 200
@@ -110,6 +112,7 @@ def load(
                 options=ReadOptions(strict, fold, part, own_types(own)),
                 digests=digests,
                 progress=progress,
+                analysed=partial(_write_suspects, progress, as_json=as_json),
             )
             for dump, found in _loaded(loader, dumps, all_parts=all_dumps):
                 progress.close()
@@ -129,6 +132,18 @@ def load(
         for early in failed[:-1]:
             typer.echo(f"error: {printable(str(early))}", err=True)
         raise failed[-1]
+
+
+def _write_suspects(
+    progress: Bars, dump: str, tables: HeapTables, *, as_json: bool
+) -> None:
+    """Write what the analysis found, while the graph is still to be written."""
+    from ingest.reports.summary import first_answer
+
+    if not as_json:
+        progress.close()
+        typer.echo(first_answer(dump, tables.graph, tables.metrics, tables.findings))
+        sys.stdout.flush()
 
 
 def _loaded(

@@ -16,7 +16,7 @@ from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import LIVENESS
 from ingest.reports.suspects import notes, of_heap, suspects_text
-from ingest.text import caption_of, printable
+from ingest.text import caption_of, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
+    from ingest.analysis.suspects import Findings
     from ingest.heap.graph import HeapGraph
 
 
@@ -198,6 +199,26 @@ def write_facts(found: dict[str, object]) -> None:
     _write_rows("Types by retained size", found["top_types"])
     _write_rows("Objects by retained size", found["top_retained"])
     say("\n" + folded(LIVENESS, ""))
+
+
+def first_answer(
+    dump: str, graph: HeapGraph, metrics: HeapMetrics, findings: Findings
+) -> str:
+    """What there is to say about a heap before it is in the database, as text."""
+    text = (
+        f"{printable(PurePath(dump).name)}: {metrics.reachable_count:,} of "
+        f"{graph.object_count:,} objects are reachable, "
+        f"{human_bytes(metrics.reachable_bytes)}\n"
+    )
+    for note in notes(
+        graph.object_count,
+        int(graph.shallow_bytes.sum()),
+        metrics.reachable_count,
+        metrics.reachable_bytes,
+        findings.metadata_bytes,
+    ):
+        text += "\n" + folded(note)
+    return text + "\nLeak suspects\n" + suspects_text(of_heap(graph, findings.suspects))
 
 
 def _write_suspects(found: dict[str, object]) -> None:
