@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_ASSEMBLY = re.compile(r",[^\[\]]*(?=\])")
+_HAS_ASSEMBLY = re.compile(r"[\[,]\s*\[")
+_MARK = re.compile(r"[\[\],]")
 _QUALIFIER = re.compile(r"(?:[^\s.:,+<>()\[\]`*&]+(?:\.|::?))+(?=[^\s.:,\[\]])")
+_URL_OR_QUALIFIER = re.compile(
+    rf"((?:[\w-]+:)*[\w+.-]+://[^\s,<>()\[\]]*)|{_QUALIFIER.pattern}"
+)
+_LONGEST_NAME = 4096
 CAPTION_LENGTH = 120
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
@@ -58,16 +69,107 @@ def titled(caption: str, value: object) -> str:
     return f'{caption} "{value}"' if value else caption
 
 
+def _without_assemblies(name: str) -> str:
+    """Remove assembly names: in ``[[A, asm]]``, what follows the first comma.
+
+    An assembly stands only inside the inner bracket of its own argument. The commas
+    of ``[A,B]`` separate arguments, those of ``[,]`` dimensions.
+    """
+    if not _HAS_ASSEMBLY.search(name):
+        return name
+    kept, start, before, before_end = "", 0, "", 0
+    is_inner: list[bool] = []
+    cut_depth = 0
+    for mark in _MARK.finditer(name):
+        at, character = mark.start(), mark[0]
+        if character == "[":
+            follows = before in ("[", ",") and not name[before_end:at].strip()
+            is_inner.append(follows)
+        elif character == ",":
+            if not cut_depth and is_inner and is_inner[-1]:
+                kept, cut_depth = kept + name[start:at], len(is_inner)
+        else:
+            if cut_depth and cut_depth == len(is_inner):
+                start, cut_depth = at, 0
+            if is_inner:
+                is_inner.pop()
+        before, before_end = character, mark.end()
+    return kept if cut_depth else kept + name[start:]
+
+
+def _without_namespaces(name: str) -> str:
+    if "://" in name:  # the location of a JavaScript function
+        return _URL_OR_QUALIFIER.sub(lambda found: found[1] or "", name)
+    return _QUALIFIER.sub("", name)
+
+
+def _at_most(name: str, length: int) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
 def caption_of(type_name: str) -> str:
     """Return a short type name, for the caption of a node.
 
     Without namespaces and assembly names, also in generic arguments, and with at most
-    `CAPTION_LENGTH` characters.
+    `CAPTION_LENGTH` characters. Two types can have the same: see `Captions`.
     """
-    short = _QUALIFIER.sub("", _ASSEMBLY.sub("", type_name[:4096])) or type_name
-    if len(short) <= CAPTION_LENGTH:
-        return short
-    return short[: CAPTION_LENGTH - 1] + "…"
+    name = _without_assemblies(type_name[:_LONGEST_NAME])
+    return _at_most(_without_namespaces(name) or type_name, CAPTION_LENGTH)
+
+
+def _repeated(captions: list[str]) -> list[int]:
+    """Return where captions stand that occur more than once."""
+    count = Counter(captions)
+    return [at for at, caption in enumerate(captions) if count[caption] > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Captions:
+    """Short type names; two types of a dump never have the same.
+
+    Attributes:
+        qualified: By full name, the captions of types that `caption_of` does not tell
+            apart.
+    """
+
+    qualified: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_types(cls, type_names: Iterable[str]) -> Captions:
+        """Choose the captions of all types of a dump.
+
+        Types with the same short name keep their namespaces, and their assemblies if
+        that is not enough. What still cannot be told apart is numbered. Types with
+        the same full name have the same caption.
+        """
+        names = list(dict.fromkeys(type_names))
+        short = list(map(caption_of, names))
+        if len(set(short)) == len(names):
+            return cls()
+        captions = list(short)
+        for longer in (_without_assemblies, str):
+            for at in _repeated(captions):
+                captions[at] = _at_most(longer(names[at]), CAPTION_LENGTH)
+        taken, numbers = set(captions), Counter[str]()
+        for at in _repeated(captions):
+            cut = captions[at]
+            numbers[cut] += 1
+            while numbers[cut] > 1 and captions[at] in taken:
+                end = f" #{numbers[cut]}"
+                captions[at] = _at_most(cut, CAPTION_LENGTH - len(end)) + end
+                numbers[cut] += captions[at] in taken
+            taken.add(captions[at])
+        return cls(
+            {
+                name: caption
+                for name, caption, plain in zip(names, captions, short, strict=True)
+                if caption != plain
+            }
+        )
+
+    def of(self, type_name: str) -> str:
+        """Return the caption of a type."""
+        return self.qualified.get(type_name) or caption_of(type_name)
 
 
 def human_bytes(count: int) -> str:

@@ -13,7 +13,6 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.ownership import statics_tables
 from ingest.analysis.runtime_types import TypeClass
 from ingest.heap.graph import RefKind, RootFlag, RootKind
-from ingest.text import caption_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -180,7 +179,9 @@ class Paths:
     def _root_name(self, root: int) -> str | None:
         graph = self._graph
         field, declaring = self._static_field(root), int(graph.root_type[root])
-        names = [] if declaring < 0 else [caption_of(graph.type_names[declaring])]
+        names = (
+            [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
+        )
         names += [] if field is None else [field]
         if not names and graph.root_owner is not None and graph.root_owner[root] >= 0:
             names = [graph.owners[int(graph.root_owner[root])]]
@@ -205,7 +206,7 @@ class Paths:
         steps, cut = [graph.root_name(holder.root)], None
         for at, left_out in _folded(graph.type_index[list(path)].tolist()):
             if left_out:
-                name = caption_of(graph.type_name(path[at]))
+                name = graph.captions.of(graph.type_name(path[at]))
                 steps.append(f"… {left_out:,} more {name}")
             if path[at] == holder.target:
                 cut = len(steps)
@@ -226,7 +227,7 @@ class Paths:
             (value,) = graph.values.pick(np.array([index], np.int32))
         return (
             (f"{field}: " if field else "")
-            + f"{caption_of(graph.type_name(index))} {graph.address(index)}"
+            + f"{graph.captions.of(graph.type_name(index))} {graph.address(index)}"
             + ("" if value is None else f' "{value[:_MAX_VALUE]}"')
         )
 

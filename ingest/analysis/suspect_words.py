@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ingest.text import caption_of, human_bytes
+from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ingest.analysis.suspect_paths import Holder
+    from ingest.text import Captions
 
 MAX_SENTENCE = 300
 _MAX_NAME = 60
@@ -73,6 +74,7 @@ class Words:
             objects.
         is_run: Whether objects of the type retain one another.
         contents: What most of the bytes are.
+        captions: Short names of the types.
     """
 
     type_name: str
@@ -83,6 +85,7 @@ class Words:
     between: Sequence[str]
     is_run: bool
     contents: Sequence[str]
+    captions: Captions
 
     @cached_property
     def pattern(self) -> str:
@@ -128,19 +131,19 @@ class Words:
         holder = self.holder
         if holder.type_name is None or holder.index < 0:
             return self._root
-        name = _short(holder.type_name)
+        name = self._short(holder.type_name)
         return name if holder.reference is None else f"{name}.{holder.reference}"
 
     @property
     def cut(self) -> str:
         """The reference to remove, as ``Holder.field -> Type``."""
-        target = _short(self.between[0] if self.between else self.type_name)
+        target = self._short(self.between[0] if self.between else self.type_name)
         return f"{self._holder} -> {target}"
 
     @property
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
-        name = _short(self.type_name)
+        name = self._short(self.type_name)
         size = human_bytes(self.retained_bytes)
         size += f", {self.share:.0%} of the reachable heap"
         if self.object_count == 1:
@@ -155,7 +158,6 @@ class Words:
             text += "; cut there."
         return text if len(text) <= MAX_SENTENCE else text[: MAX_SENTENCE - 1] + "…"
 
-
-def _short(type_name: str) -> str:
-    name = caption_of(type_name)
-    return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
+    def _short(self, type_name: str) -> str:
+        name = self.captions.of(type_name)
+        return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"

@@ -158,6 +158,7 @@ def _suspect(
         between=[search.graph.type_name(at) for at in holder.between],
         is_run=pile.is_run,
         contents=contents,
+        captions=search.graph.captions,
     )
     return Suspect(
         type_index=pile.type_index,

@@ -19,12 +19,13 @@ from ingest.queries.library import Value, find, own_query
 from ingest.reports.leaks import origin
 from ingest.reports.render import cell
 from ingest.reports.suspects import NO_SUSPECTS
-from ingest.text import caption_of, printable_lines
+from ingest.text import printable_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from ingest.queries.answer import Answer
+    from ingest.text import Captions
 
     Ask = Callable[[Mapping[str, Mapping[str, str]]], dict[str, Answer]]
 
@@ -101,7 +102,7 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
     answers = ask({name: {"limit": str(_ROWS)} for name in ("dump", *_QUERIES)})
     facts = answers["dump"].dicts()[0]
     suspects = answers["leak-suspects"].dicts()
-    followed = _followed(suspects, answers["retained-objects"].dicts())
+    followed = _followed(answers["leak-suspects"], answers["retained-objects"])
 
     def table(name: str, *columns: str) -> GuideTable:
         return _table(name, columns, answers[name], _statement(name, {}, dump))
@@ -161,26 +162,25 @@ def _slides_of(address: str, ask: Ask, dump: int) -> dict[str, object]:
     }
 
 
-def _followed(
-    suspects: Sequence[Mapping[str, object]], largest: Sequence[Mapping[str, object]]
-) -> dict[str, str] | None:
+def _followed(suspects: Answer, largest: Answer) -> dict[str, str] | None:
     """Choose the object to follow through the guide.
 
     It is what the objects of the first suspect accumulate in, or else the object with
     the largest retained size.
     """
-    if suspects:
-        first = suspects[0]
-        owner = f"{cell(first['object_count'])} {caption_of(str(first['type']))}"
+    caption = suspects.captions.of
+    if suspects.rows:
+        first = suspects.dicts()[0]
+        owner = f"{cell(first['object_count'])} {caption(str(first['type']))}"
         is_point = first["container_address"] == first["address"]
         return {
             "address": str(first["container_address"]),
-            "type": caption_of(str(first["container_type"])),
+            "type": caption(str(first["container_type"])),
             "owner": "" if is_point else owner,
         }
-    if largest:
-        first = largest[0]
-        kind = caption_of(str(first["type"]))
+    if largest.rows:
+        first = largest.dicts()[0]
+        kind = caption(str(first["type"]))
         return {"address": str(first["address"]), "type": kind, "owner": ""}
     return None
 
@@ -197,16 +197,16 @@ def _table(
         statement,
         tuple(column.replace("_", " ") for column in columns),
         tuple(
-            tuple(_cell(column, row[column]) for column in columns)
+            tuple(_cell(answer.captions, column, row[column]) for column in columns)
             for row in answer.dicts()
         ),
         tuple(types[column] in ("INTEGER", "FLOAT") for column in columns),
     )
 
 
-def _cell(column: str, value: object) -> str:
+def _cell(captions: Captions, column: str, value: object) -> str:
     is_type = column == "type" and isinstance(value, str)
-    return cell(caption_of(str(value)) if is_type else value)
+    return cell(captions.of(str(value)) if is_type else value)
 
 
 def _statement(name: str, given: Mapping[str, str], dump: int) -> str:

@@ -58,4 +58,4 @@ def info(
 
         typer.echo(json.dumps(found, indent=2))
     else:
-        write_facts(found)
+        write_facts(found, graph.captions)

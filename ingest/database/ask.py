@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.errors import UnknownDump
 from ingest.progress import silent
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
+from ingest.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -54,13 +56,25 @@ def ask_all(
     Raises:
         UnknownDump: The query ``dump`` has no row: the dump is no longer there.
     """
+    captions = captions_of(database, dump)
     answers = {}
     for done, (name, given) in enumerate(queries.items()):
         progress("ask", done, len(queries))
-        answers[name] = ask(database, find(name), given, dump)
+        answer = ask(database, find(name), given, dump)
+        answers[name] = replace(answer, captions=captions)
     if "dump" in answers and not answers["dump"].rows:
         raise UnknownDump("the dump has just been dropped or replaced")
     return answers
+
+
+def captions_of(database: Database, dump: int) -> Captions:
+    """Read the captions of the types of a dump."""
+    _, rows = database.read(
+        "MATCH (t:Type) WHERE t.dump = $dump AND t.caption IS NOT NULL "
+        "RETURN t.name, t.caption",
+        {"dump": dump},
+    )
+    return Captions({str(name): str(caption) for name, caption in rows})
 
 
 def ask_rows(

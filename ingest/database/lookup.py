@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
+from ingest.database.ask import captions_of
 from ingest.errors import NotFound
 from ingest.text import caption_of
 
@@ -77,7 +78,9 @@ def _by_short_name(database: Database, text: str, dump: int) -> str:
     )
     names = [cast("str", row[0]) for row in rows]
     wanted = text.casefold()
-    same = [n for n in names if wanted in (n.casefold(), caption_of(n).casefold())]
+    caption = captions_of(database, dump).of
+    same = [n for n in names if wanted in (n.casefold(), caption(n).casefold())]
+    same = same or [n for n in names if wanted == caption_of(n).casefold()]
     if len(same) == 1:
         return same[0]
     near = same or [name for name in names if wanted in name.casefold()]

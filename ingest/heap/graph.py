@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingest.errors import InvalidGraph
-from ingest.text import caption_of
+from ingest.text import Captions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -241,7 +242,7 @@ class Domain:
         return (self.ended_ms - self.started_ms) % 2**32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HeapGraph:
     """One heap dump as columns; an object is identified by its row number, its *index*.
 
@@ -423,6 +424,11 @@ class HeapGraph:
             raise InvalidGraph(f"{column}[{at}] is {values[at]}")
         values.flags.writeable = False
 
+    @cached_property
+    def captions(self) -> Captions:
+        """Short names of the types."""
+        return Captions.of_types(self.type_names)
+
     @property
     def missing_count(self) -> int:
         """M: placeholders for objects that are referenced but not in the dump."""
@@ -452,7 +458,7 @@ class HeapGraph:
         kind, container = int(self.root_kind[root]), int(self.root_type[root])
         name = f"{RootKind(kind).label.replace('_', ' ')} root"
         if container >= 0:
-            name += f" in {caption_of(self.type_names[container])}"
+            name += f" in {self.captions.of(self.type_names[container])}"
         if self.root_field is None or (field := int(self.root_field[root])) < 0:
             return name
         return name + ("." if container >= 0 else " ") + self.field_names[field]

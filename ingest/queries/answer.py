@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from ingest.text import Captions
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,10 +14,12 @@ class Answer:
     Attributes:
         columns: Names, in the order of the query.
         rows: One tuple for each row, in the order of the query; plain Python values.
+        captions: Short names of the types of the dump.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
+    captions: Captions = field(default_factory=Captions, compare=False)
 
     def column(self, name: str) -> list[object]:
         """All values of one column."""
@@ -31,9 +35,10 @@ class Answer:
         ]
         if not filled:
             return self
-        return Answer(
-            tuple(self.columns[at] for at in filled),
-            tuple(tuple(row[at] for at in filled) for row in self.rows),
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in filled),
+            rows=tuple(tuple(row[at] for at in filled) for row in self.rows),
         )
 
     def dicts(self) -> list[dict[str, object]]:

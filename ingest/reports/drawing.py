@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.layers import layers, layout
-from ingest.text import caption_of, human_bytes, printable, titled
+from ingest.text import Captions, caption_of, human_bytes, printable, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -48,12 +48,15 @@ class Network:
 
 
 def paths_of_object(
-    rows: Iterable[Mapping[str, object]], dominators: Container[str] = ()
+    rows: Iterable[Mapping[str, object]],
+    captions: Captions,
+    dominators: Container[str] = (),
 ) -> Network:
     """Merge the rows of ``k-shortest-root-paths`` into one graph.
 
     Args:
         rows: Rows for one object.
+        captions: Short names of the types.
         dominators: Addresses of its dominators.
     """
     boxes: list[Box] = []
@@ -81,13 +84,14 @@ def paths_of_object(
                 kind = "dominator" if address in dominators else "object"
                 if address == addresses[-1]:
                     kind = "subject"
-                boxes.append(_object(name, address, bytes_, value, kind))
+                title = titled(captions.of(name), value)
+                boxes.append(_object(title, name, address, bytes_, value, kind))
             arrows.setdefault((before, places[address]), field)
             before = places[address]
     return folded(Network(boxes, arrows))
 
 
-def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
+def paths_of_type(rows: Iterable[Mapping[str, object]], captions: Captions) -> Network:
     """Merge the rows of ``root-paths-of-type`` by their common prefixes."""
     boxes: list[Box] = []
     places: dict[object, int] = {}
@@ -101,7 +105,7 @@ def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
             if key not in places:
                 places[key] = len(boxes)
                 kind = "subject" if last else "object"
-                title = caption_of(step)
+                title = captions.of(step)
                 boxes.append(
                     Box(title, "", kind, printable(step), step)
                     if depth
@@ -118,16 +122,21 @@ def paths_of_type(rows: Iterable[Mapping[str, object]]) -> Network:
 def _root(name: str) -> Box:
     """Make the box of a root: the static field, if it is one, above the kind."""
     kind, _, static = name.partition(" root ")
-    static = static.removeprefix("in ")
-    title, detail = (caption_of(static), f"{kind} root") if static else (name, "root")
-    return Box(title, detail, "root", printable(name))
+    if not static:
+        return Box(name, "root", "root", printable(name))
+    # A declaring type is short already; a field alone can have its library.
+    in_type = static.removeprefix("in ")
+    title = in_type if in_type != static else caption_of(static)
+    return Box(title, f"{kind} root", "root", printable(name))
 
 
-def _object(name: str, address: str, retained_bytes: int, value: str, kind: str) -> Box:
+def _object(
+    title: str, name: str, address: str, retained_bytes: int, value: str, kind: str
+) -> Box:
     detail = f"{address} · {human_bytes(retained_bytes)}"
     full = f"{printable(titled(name, value))} {address}, "
     full += f"retains {retained_bytes:,} bytes"
-    return Box(titled(caption_of(name), value), detail, kind, full, name)
+    return Box(title, detail, kind, full, name)
 
 
 def folded(network: Network) -> Network:

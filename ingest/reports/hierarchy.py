@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.text import caption_of, titled
+from ingest.text import titled
 
 if TYPE_CHECKING:
     from ingest.queries.answer import Answer
@@ -80,7 +80,7 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
         tiles.append(
             Tile(
                 places[row["dominator"]],
-                caption_of(name),
+                answer.captions.of(name),
                 name,
                 str(row["namespace"]),
                 cast("int", row["retained_bytes"]),
@@ -113,7 +113,9 @@ def merged_tiles(answer: Answer) -> list[Tile]:
         tiles.append(
             Tile(
                 places[row["parent"]],
-                caption_of(name) if is_type else f"{name.replace('_', ' ')} roots",
+                answer.captions.of(name)
+                if is_type
+                else f"{name.replace('_', ' ')} roots",
                 name if is_type else "",
                 str(row["namespace"]),
                 total_bytes,

@@ -22,12 +22,13 @@ from ingest.reports.report_panels import PANELS, POLICY
 from ingest.reports.suspects import NO_SUSPECTS, notes, of_rows, suspects_text
 from ingest.reports.tree import tree_text
 from ingest.reports.why import source
-from ingest.text import caption_of, printable
+from ingest.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.reports.panels import Brief
+    from ingest.text import Captions
 
 _BRIEFS = tuple((panel, panel.brief) for panel in PANELS if panel.brief is not None)
 
@@ -78,15 +79,15 @@ def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
 def _shown(brief: Brief, answer: Answer) -> Answer:
     """Return the columns of the text report, types by their short names."""
     rows = tuple(
-        tuple(_short(column, row[column]) for column in brief.columns)
+        tuple(_short(answer.captions, column, row[column]) for column in brief.columns)
         for row in answer.dicts()
     )
     return Answer(brief.columns, rows).without_empty_columns()
 
 
-def _short(column: str, value: object) -> object:
+def _short(captions: Captions, column: str, value: object) -> object:
     if value is not None and (column == "type" or column.endswith("_type")):
-        return caption_of(str(value))
+        return captions.of(str(value))
     return value
 
 

@@ -25,7 +25,7 @@ from ingest.reports.report_panels import PANELS, POLICY
 from ingest.reports.script import script_json
 from ingest.reports.suspects import NO_SUSPECTS, of_rows
 from ingest.reports.timeline import timeline
-from ingest.text import caption_of, namespace_of, printable
+from ingest.text import Captions, namespace_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ def report_page(
     """
     (dump,) = answers["dump"].dicts()
     suspects = [
-        _suspect(row, found, source)
+        _suspect(row, found, source, answers["dump"].captions)
         for row, found, source in zip(
             of_rows(answers["leak-suspects"].dicts()), paths, path_sources, strict=True
         )
@@ -132,7 +132,10 @@ def report_page(
 
 
 def _suspect(
-    suspect: dict[str, object], paths: Answer, source: QuerySource
+    suspect: dict[str, object],
+    paths: Answer,
+    source: QuerySource,
+    captions: Captions,
 ) -> SuspectSection:
     found = paths.dicts()
     texts = [
@@ -144,7 +147,7 @@ def _suspect(
         path_text(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         ),
-        picture(paths_of_object(found)) if found else None,
+        picture(paths_of_object(found, captions)) if found else None,
         "\n".join(texts),
         source,
     )
@@ -161,6 +164,7 @@ class Chart:
         form: ``treemap`` or ``icicle``.
         tiles: The tree, parents before children.
         source: The query of the tree.
+        captions: Short names of the types.
     """
 
     name: str
@@ -169,6 +173,7 @@ class Chart:
     form: str
     tiles: list[Tile]
     source: QuerySource
+    captions: Captions
 
     @property
     def first(self) -> list[Tile]:
@@ -186,7 +191,7 @@ class Chart:
         types: dict[str, int] = {}
         for tile in self.tiles:
             types.setdefault(tile.type_name, len(types))
-        short = {name: caption_of(name) for name in types}
+        short = {name: self.captions.of(name) for name in types}
         labels = {
             place: printable(tile.title)
             for place, tile in enumerate(self.tiles)
@@ -236,6 +241,7 @@ def _charts(
             "treemap",
             tiles,
             sources["dominator-treemap"],
+            answers["dump"].captions,
         ),
         Chart(
             "types",
@@ -245,6 +251,7 @@ def _charts(
             "treemap",
             by_type,
             sources["type-tree"],
+            answers["dump"].captions,
         ),
         Chart(
             "root-paths",
@@ -254,6 +261,7 @@ def _charts(
             "icicle",
             merged_tiles(answers["root-path-tree"]),
             sources["root-path-tree"],
+            answers["dump"].captions,
         ),
     ]
     return [chart for chart in charts if len(chart.tiles) > 1]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.text import caption_of, printable
+from ingest.text import printable
 
 if TYPE_CHECKING:
     from ingest.queries.answer import Answer
+    from ingest.text import Captions
 
 _LONGEST_NAME = 400
 
@@ -87,15 +88,20 @@ def rows_of(panel: Panel, answer: Answer) -> list[list[Cell]]:
         default=0,
     )
     return [
-        [_cell(panel, column, row[column], largest) for column in panel.columns]
+        [
+            _cell(panel, column, row[column], largest, answer.captions)
+            for column in panel.columns
+        ]
         for row in answer.dicts()
     ]
 
 
-def _cell(panel: Panel, column: str, value: object, largest: int) -> Cell:
+def _cell(
+    panel: Panel, column: str, value: object, largest: int, captions: Captions
+) -> Cell:
     if column == "type" or column.endswith("_type"):
         name = str(value or "")
-        return Cell(None, caption_of(name), short_of(name))
+        return Cell(None, captions.of(name), short_of(name))
     if isinstance(value, bool):
         return Cell(None, "yes" if value else "no")
     if isinstance(value, int | float):

@@ -16,7 +16,7 @@ from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import LIVENESS
 from ingest.reports.suspects import notes, of_heap, suspects_text
-from ingest.text import caption_of, human_bytes, printable
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.analysis.suspects import Findings
     from ingest.heap.graph import HeapGraph
+    from ingest.text import Captions
 
 
 def facts(
@@ -154,7 +155,7 @@ def _top_types(
     ]
 
 
-def write_facts(found: dict[str, object]) -> None:
+def write_facts(found: dict[str, object], captions: Captions) -> None:
     """Write the summary as text."""
     say = sys.stdout.write
     say(f"{printable(PurePath(str(found['source'])).name)}: {found['format']}\n")
@@ -196,8 +197,8 @@ def write_facts(found: dict[str, object]) -> None:
         say(f"  domain: {name}{took_text}{ended}\n")
     _write_parts(found)
     _write_warnings(found)
-    _write_rows("Types by retained size", found["top_types"])
-    _write_rows("Objects by retained size", found["top_retained"])
+    _write_rows("Types by retained size", found["top_types"], captions)
+    _write_rows("Objects by retained size", found["top_retained"], captions)
     say("\n" + folded(LIVENESS, ""))
 
 
@@ -254,10 +255,10 @@ def _write_warnings(found: dict[str, object]) -> None:
         sys.stdout.write(f"  warning: {kind.replace('_', ' ')}: {count:,}{place}\n")
 
 
-def _write_rows(title: str, rows: object) -> None:
+def _write_rows(title: str, rows: object, captions: Captions) -> None:
     found = cast("list[dict[str, object]]", rows)
     if found:
         columns = tuple(found[0])
-        shown = [row | {"type": caption_of(str(row["type"]))} for row in found]
+        shown = [row | {"type": captions.of(str(row["type"]))} for row in found]
         sys.stdout.write(f"\n{title}\n")
         write_table(Answer(columns, tuple(tuple(row.values()) for row in shown)))

@@ -8,7 +8,7 @@ from ingest.queries.library import find
 from ingest.reports.paths import path_text, paths_text
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import UNREACHABLE
-from ingest.text import caption_of, human_bytes, printable
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ def why_object(address: str, answers: dict[str, Answer]) -> str:
             parts.append("\n" + folded(UNREACHABLE))
         else:
             parts.append(_paths(paths))
-            parts.append(_chain(_of_domain(answers["dominator-chain"], domain)))
+            parts.append(_chain(answers["dominator-chain"], domain))
         parts.append(_referrers(row, answers["referrers-of"], domain))
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
@@ -106,7 +106,8 @@ def _paths(rows: list[dict[str, object]]) -> str:
     )
 
 
-def _chain(rows: list[dict[str, object]]) -> str:
+def _chain(chain: Answer, domain: object) -> str:
+    rows = _of_domain(chain, domain)
     if not rows:
         return ""
     text = "Dominators: freeing any of these frees the object\n"
@@ -116,7 +117,7 @@ def _chain(rows: list[dict[str, object]]) -> str:
     shown = rows[1:] if len(rows) <= _MOST_STEPS else [*rows[1:21], *rows[-19:]]
     columns = ("type", "address", "retained_bytes")
     cut = [
-        (caption_of(str(row["type"])), row["address"], row["retained_bytes"])
+        (chain.captions.of(str(row["type"])), row["address"], row["retained_bytes"])
         for row in shown
     ]
     text += table_text(columns, cut, indent="    ")
@@ -139,7 +140,7 @@ def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str
     held = [
         {
             "held_by": f"{r['what']} (weak)" if r["weak"] else r["what"],
-            "type": caption_of(str(r["type"] or "")),
+            "type": referrers.captions.of(str(r["type"] or "")),
             "field": r["field"],
             "address": r["address"],
             "root_distance": r["root_distance"],
@@ -157,7 +158,8 @@ def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str
 
 def _all_paths(answers: dict[str, Answer]) -> str:
     """All reachable instances, by the types on their shortest root paths."""
-    rows = answers["instances-by-root-path"].dicts()
+    answer = answers["instances-by-root-path"]
+    rows = answer.dicts()
     text = "All reachable instances, by the types on a shortest root path\n"
     text += source("instances-by-root-path")
     if not rows:
@@ -165,7 +167,7 @@ def _all_paths(answers: dict[str, Answer]) -> str:
     for row in rows:
         text += f"\n  {_instances(row)} ({cast('float', row['share']):.0%})\n"
         kind, *steps = cast("list[str]", row["path"])
-        text += path_text([kind, *map(caption_of, steps)])
+        text += path_text([kind, *map(answer.captions.of, steps)])
     total = sum(
         cast("int", row["reachable_count"]) for row in answers["type-totals"].dicts()
     )
@@ -174,8 +176,9 @@ def _all_paths(answers: dict[str, Answer]) -> str:
     return text
 
 
-def _named_paths(rows: list[dict[str, object]]) -> str:
+def _named_paths(paths: Answer) -> str:
     """The paths of the largest instances, with the names of their roots."""
+    rows = paths.dicts()
     most = find("root-paths-of-type").defaults(0)["instances"]
     followed = sum(cast("int", row["instance_count"]) for row in rows)
     text = "Shortest paths from GC roots, merged by type\n"
@@ -187,8 +190,8 @@ def _named_paths(rows: list[dict[str, object]]) -> str:
     for row in rows:
         retained = human_bytes(cast("int", row["retained_bytes"]))
         text += f"\n  {_instances(row)}, retaining {retained}\n"
-        steps = cast("list[str]", row["path"])
-        text += path_text([steps[0], *(caption_of(step) for step in steps[1:])])
+        root, *steps = cast("list[str]", row["path"])
+        text += path_text([root, *map(paths.captions.of, steps)])
     return text
 
 
@@ -229,7 +232,7 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
     )
     parts = [f"{printable(name)}\n{source('type-totals')}{figures}"]
     parts.append(_all_paths(answers))
-    parts.append(_named_paths(answers["root-paths-of-type"].dicts()))
+    parts.append(_named_paths(answers["root-paths-of-type"]))
     for query, title, columns in (
         (
             "owners-of-type",
@@ -242,9 +245,10 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
             ("address", "retained_bytes", "retained_count", "root_distance"),
         ),
     ):
+        caption = answers[query].captions.of
         rows = [
             tuple(
-                caption_of(str(row[column])) if column.endswith("type") else row[column]
+                caption(str(row[column])) if column.endswith("type") else row[column]
                 for column in columns
             )
             for row in answers[query].dicts()[:10]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.queries.answer import Answer
 from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
 from ingest.reports.panels import Panel, filled
 from ingest.reports.paths import path_text
 from ingest.reports.report_panels import POLICY, UNREACHABLE
 from ingest.reports.why import type_figures
-from ingest.text import caption_of, human_bytes, printable
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ingest.queries.answer import Answer
     from ingest.reports.about import About
     from ingest.reports.html import QuerySource
 
@@ -106,7 +107,7 @@ def object_page(
     found = answers["object"].dicts()
     row = max(found, key=lambda r: cast("int", r["retained_bytes"]))
     mine = {name: _of_domain(answer, row["domain"]) for name, answer in answers.items()}
-    paths = mine[_PATHS].dicts()
+    paths, captions = mine[_PATHS].dicts(), answers["object"].captions
     dominators = [str(value) for value in mine[_CHAIN].column("address")]
     nothing = (
         UNREACHABLE
@@ -136,7 +137,7 @@ def object_page(
         "why.html",
         title=f"Root paths of {address}",
         heading="Root paths of",
-        subject=f"{caption_of(str(row['type']))} {address}",
+        subject=f"{captions.of(str(row['type']))} {address}",
         about=about,
         which=which.sentence(),
         figures=figures,
@@ -144,7 +145,9 @@ def object_page(
         head_source=sources["object"],
         paths_title="Shortest paths from GC roots",
         note="Each path has a different referrer; shared parts are drawn once.",
-        picture=picture(paths_of_object(paths, set(dominators[1:]))) if paths else None,
+        picture=picture(paths_of_object(paths, captions, set(dominators[1:])))
+        if paths
+        else None,
         has_dominators=len(dominators) > 1,
         subject_key="the object",
         paths="\n".join(
@@ -162,7 +165,7 @@ def object_page(
 
 def _of_domain(answer: Answer, domain: object) -> Answer:
     at = answer.columns.index("domain")
-    return Answer(answer.columns, tuple(r for r in answer.rows if r[at] == domain))
+    return replace(answer, rows=tuple(r for r in answer.rows if r[at] == domain))
 
 
 def type_page(
@@ -172,20 +175,21 @@ def type_page(
     which: About,
 ) -> str:
     """Render the page of one type."""
-    paths = answers["root-paths-of-type"].dicts()
+    answer = answers["root-paths-of-type"]
+    paths, caption = answer.dicts(), answer.captions.of
     texts = []
     for row in paths:
         steps = cast("list[str]", row["path"])
         texts.append(
             f"{row['instance_count']:,} instances, retaining "
             f"{row['retained_bytes']:,} bytes\n"
-            + path_text([steps[0], *map(caption_of, steps[1:])])
+            + path_text([steps[0], *map(caption, steps[1:])])
         )
     return render(
         "why.html",
-        title=f"Root paths of {printable(caption_of(name))}",
+        title=f"Root paths of {printable(caption(name))}",
         heading="Root paths of",
-        subject=caption_of(name),
+        subject=caption(name),
         about=name,
         which=which.sentence(),
         figures=type_figures(answers),
@@ -194,7 +198,7 @@ def type_page(
         paths_title="Shortest paths from GC roots, merged by type",
         note="A sample: of the 500 instances that retain most. Numbers count the "
         "instances on a path.",
-        picture=picture(paths_of_type(paths)) if paths else None,
+        picture=picture(paths_of_type(paths, answer.captions)) if paths else None,
         has_dominators=False,
         subject_key="the type",
         paths="\n".join(texts),

@@ -22,7 +22,7 @@ from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
 from ingest.tables.series import addresses, from_end, scattered, texts_of
-from ingest.text import caption_of, namespace_of
+from ingest.text import namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,8 +71,18 @@ class HeapColumns:
     @cached_property
     def captions(self) -> pl.Series:
         """Short names of all types, then the one of placeholders."""
-        names = [*map(caption_of, self.graph.type_names), MISSING_TYPE_NAME]
+        captions = map(self.graph.captions.of, self.graph.type_names)
+        names = [*captions, MISSING_TYPE_NAME]
         return pl.Series(names, dtype=pl.String)
+
+    @property
+    def type_captions(self) -> pl.Series | None:
+        """Captions of types whose name without namespaces is not unique."""
+        qualified = self.graph.captions.qualified
+        if not qualified:
+            return None
+        names = map(qualified.get, self.graph.type_names)
+        return pl.Series(list(names), dtype=pl.String)
 
     def type_name(self, rows: slice) -> pl.Series:
         """Short names of the objects' types."""

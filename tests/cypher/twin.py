@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
-from ingest.text import caption_of, namespace_of
+from ingest.text import namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -180,7 +180,7 @@ class Heap:
 
     def caption(self, i: int) -> str:
         name = self.name_of(i)
-        return name if self.objects[i].type is None else caption_of(name)
+        return name if self.objects[i].type is None else self.graph.captions.of(name)
 
     def label(self, i: int) -> str:
         """An object as it stands in a list of steps."""
@@ -193,7 +193,7 @@ class Heap:
         name = root.kind.replace("_", " ") + " root"
         if root.type is None:
             return name + (f" {root.field}" if root.field else "")
-        name += f" in {caption_of(self.graph.type_names[root.type])}"
+        name += f" in {self.graph.captions.of(self.graph.type_names[root.type])}"
         return name + (f".{root.field}" if root.field else "")
 
     def field_to(self, i: int, j: int) -> str | None:

@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.text import CAPTION_LENGTH, caption_of, human_bytes, namespace_of, printable
+from ingest.text import (
+    CAPTION_LENGTH,
+    Captions,
+    caption_of,
+    human_bytes,
+    namespace_of,
+    printable,
+)
 
+MAP = "A.Map`2"
 DICTIONARY = (
     "System.Collections.Generic.Dictionary`2[[System.String, mscorlib, "
     "Version=2.0.0.0],[A.B+C, Game]]"
@@ -18,7 +26,17 @@ DICTIONARY = (
         ("System.Collections.Generic.List", "System.Collections.Generic", "List"),
         (DICTIONARY, "System.Collections.Generic", "Dictionary`2[[String],[B+C]]"),
         ("System.Byte[]", "System", "Byte[]"),
+        ("System.String[,]", "System", "String[,]"),
+        ("System.String[,,][]", "System", "String[,,][]"),
+        (f"{MAP}[System.String,Farm.Animal]", "A", "Map`2[String,Animal]"),
+        (f"{MAP}[B.Map`2[C.D[,],E.F],G.H][]", "A", "Map`2[Map`2[D[,],F],H][]"),
+        (
+            f"{MAP}[[B.Map`2[[C.D[,], x],[E.F, y, V=1]], z], [G.H, w]][,]",
+            "A",
+            "Map`2[[Map`2[[D[,]],[F]]], [H]][,]",
+        ),
         ("dart:core::_Type", "dart:core", "_Type"),
+        ("package:app/list.dart::Node", "package:app/list.dart", "Node"),
         ("Plain", "", "Plain"),
         ("A.B+Inner", "A", "B+Inner"),
         ("<type 0x1d>", "", "<type 0x1d>"),
@@ -36,6 +54,53 @@ def test_names_are_taken_apart(name: str, namespace: str, caption: str) -> None:
 def test_a_caption_is_short_and_never_empty_without_need(name: str) -> None:
     assert len(caption_of(name)) <= CAPTION_LENGTH
     assert bool(caption_of(name)) == bool(name)
+
+
+def test_the_location_of_a_function_is_not_cut() -> None:
+    name = "Function (location:https://host.example/js/app.min.js:12:3)"
+
+    assert caption_of(name) == name
+
+
+ALIKE = [
+    f"{MAP}[System.String,Farm.Animal]",
+    f"{MAP}[System.String,Barn.Animal]",
+    "System.String[,]",
+    "System.String[]",
+    "System.String",
+    "App.Session",
+    "Session",
+    "Web.Session",
+    "A.B[[C, one]]",
+    "A.B[[C, two]]",
+    "B[[C]]",
+    *(f"A.{200 * 'x'}{end}" for end in "abc"),
+    119 * "x" + "…",
+]
+
+
+def test_two_types_have_two_captions() -> None:
+    captions = Captions.of_types([*ALIKE, *ALIKE])
+    shown = dict(zip(ALIKE, map(captions.of, ALIKE), strict=True))
+
+    assert len(set(shown.values())) == len(ALIKE)
+    assert max(map(len, shown.values())) <= CAPTION_LENGTH
+    assert shown[ALIKE[0]] == ALIKE[0]
+    assert shown["System.String[,]"] == "String[,]"
+    assert shown["Web.Session"] == "Web.Session"
+    assert shown["A.B[[C, two]]"] == "A.B[[C, two]]"
+    assert Captions.of_types(["A.B", "C.D"]).of("A.B") == "B"
+
+
+@given(
+    st.lists(
+        st.text("AB.,[]` #…", max_size=12) | st.text("x", min_size=118), max_size=9
+    )
+)
+def test_any_types_have_different_captions(names: list[str]) -> None:
+    captions = Captions.of_types(names)
+
+    assert len(set(map(captions.of, names))) == len(set(names))
 
 
 @given(st.text())

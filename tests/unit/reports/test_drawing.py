@@ -9,6 +9,9 @@ from ingest.reports.drawing import (
     paths_of_type,
     picture,
 )
+from ingest.text import Captions
+
+SHORT = Captions()
 
 
 def row(root: str, *steps: str) -> dict[str, object]:
@@ -33,7 +36,7 @@ def shown(network: Network) -> list[str]:
 
 def test_shared_parts_of_paths_are_drawn_once() -> None:
     network = paths_of_object(
-        [row("static root", "A1", "C1"), row("local root", "B1", "C1")]
+        [row("static root", "A1", "C1"), row("local root", "B1", "C1")], SHORT
     )
 
     assert shown(network) == [
@@ -52,14 +55,14 @@ def test_shared_parts_of_paths_are_drawn_once() -> None:
 
 
 def test_dominators_are_marked_but_not_the_subject() -> None:
-    network = paths_of_object([row("r", "A1", "B1")], {"0xA1", "0xB1"})
+    network = paths_of_object([row("r", "A1", "B1")], SHORT, {"0xA1", "0xB1"})
 
     assert [box.kind for box in network.boxes] == ["root", "dominator", "subject"]
 
 
 def test_a_long_run_of_one_type_folds() -> None:
     nodes = [f"Node{i}" for i in range(1, 9)]
-    network = paths_of_object([row("r", "List1", *nodes, "Item1")])
+    network = paths_of_object([row("r", "List1", *nodes, "Item1")], SHORT)
 
     assert [(box.title, box.detail) for box in network.boxes][2:5] == [
         ("Node", "0xNode1 · 10.0 KiB"),
@@ -67,13 +70,13 @@ def test_a_long_run_of_one_type_folds() -> None:
         ("Node", "0xNode8 · 10.0 KiB"),
     ]
     assert len(network.arrows) == len(network.boxes) - 1
-    short = paths_of_object([row("r", "Node1", "Node2", "Node3", "Item1")])
+    short = paths_of_object([row("r", "Node1", "Node2", "Node3", "Item1")], SHORT)
     assert len(short.boxes) == 5
 
 
 def test_a_run_is_not_folded_where_another_path_joins() -> None:
     nodes = [f"Node{i}" for i in range(1, 6)]
-    network = paths_of_object([row("r", *nodes), row("s", "Other1", *nodes[2:])])
+    network = paths_of_object([row("r", *nodes), row("s", "Other1", *nodes[2:])], SHORT)
 
     assert {box.detail.split(" ")[0] for box in network.boxes} >= {
         f"0xNode{i}" for i in range(1, 6)
@@ -82,7 +85,7 @@ def test_a_run_is_not_folded_where_another_path_joins() -> None:
 
 def test_a_long_path_of_many_types_is_cut_in_the_middle() -> None:
     steps = [f"T{'x' * (i % 7)}y{i}" for i in range(200)]
-    network = paths_of_object([row("r", *steps)])
+    network = paths_of_object([row("r", *steps)], SHORT)
 
     assert len(network.boxes) < MOST_LAYERS
     assert "… 194 more" in {box.title for box in network.boxes}
@@ -93,7 +96,8 @@ def test_paths_of_a_type_share_their_prefix_and_their_end() -> None:
         [
             {"path": ["r", "N.A", "N.B", "N.T"], "instance_count": 5},
             {"path": ["r", "N.A", "N.T"], "instance_count": 2},
-        ]
+        ],
+        SHORT,
     )
 
     assert [box.title for box in network.boxes] == ["r", "A", "B", "T"]
@@ -107,7 +111,9 @@ def test_paths_of_a_type_share_their_prefix_and_their_end() -> None:
 
 def test_a_picture_has_its_boxes_inside() -> None:
     found = picture(
-        paths_of_object([row("r", "A1", "C1"), row("s", "B1", "C1"), row("t", "C1")])
+        paths_of_object(
+            [row("r", "A1", "C1"), row("s", "B1", "C1"), row("t", "C1")], SHORT
+        )
     )
 
     for shape in found.shapes:
@@ -120,7 +126,7 @@ def test_fields_label_arrows_and_values_label_boxes() -> None:
     path = row("static root", "A1", "B1")
     path["fields"], path["values"] = ["", "next"], ["", 'say "hi"']
 
-    network = paths_of_object([path])
+    network = paths_of_object([path], SHORT)
 
     assert list(network.arrows.values()) == ["", "next"]
     assert network.boxes[2].title == 'B "say "hi""'
@@ -130,10 +136,20 @@ def test_fields_label_arrows_and_values_label_boxes() -> None:
 def test_a_static_is_named_above_its_kind() -> None:
     names = ["static root in GameEvents", "static root package:a/b.dart::_c", "x root"]
 
-    boxes = [paths_of_object([row(name, "A1")]).boxes[0] for name in names]
+    boxes = [paths_of_object([row(name, "A1")], SHORT).boxes[0] for name in names]
 
     assert [(box.title, box.detail) for box in boxes] == [
         ("GameEvents", "static root"),
         ("_c", "static root"),
         ("x root", "root"),
     ]
+
+
+def test_two_types_of_a_drawing_are_told_apart() -> None:
+    captions = Captions.of_types(["App.Node", "Web.Node"])
+    path = row("r", "A1", "B1")
+    path["types"] = ["App.Node", "Web.Node"]
+
+    boxes = paths_of_object([path], captions).boxes[1:]
+
+    assert [box.title for box in boxes] == ["App.Node", "Web.Node"]
