@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 BOX_WIDTH, BOX_HEIGHT = 216.0, 42.0
+_WIDEST_BOX = 380.0
 _ROW_GAP, _GAP, _PASSING = 34.0, 18.0, 14.0
 _MARGIN = 8.0
-_LONGEST_TEXT = 28
+_CHARACTER_WIDTH = 7.3
 MOST_LAYERS = 16
 _VISIBLE_ENDS = 3
 
@@ -30,6 +32,7 @@ class Box:
         kind: ``root``, ``object``, ``dominator``, ``subject`` or ``gap``.
         full: Full text, for the tooltip.
         run: Adjacent boxes with equal values can be folded into one.
+        address: Address of the object; empty for other boxes.
     """
 
     title: str
@@ -37,6 +40,7 @@ class Box:
     kind: str
     full: str
     run: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ def _object(
     detail = f"{address} · {human_bytes(retained_bytes)}"
     full = f"{printable(titled(name, value))} {address}, "
     full += f"retains {retained_bytes:,} bytes"
-    return Box(title, detail, kind, full, name)
+    return Box(title, detail, kind, full, name, address)
 
 
 def folded(network: Network) -> Network:
@@ -235,12 +239,20 @@ class Picture:
     lines: list[Line]
 
 
-def picture(network: Network) -> Picture:
-    """Lay out a network, roots at the top."""
+def picture(network: Network, width: float = 1040.0) -> Picture:
+    """Lay out a network, roots at the top.
+
+    Args:
+        network: What to draw.
+        width: Pixels to use. Boxes are made wider to fill them, but never narrower
+            than `BOX_WIDTH`, so that a drawing can be wider than that.
+    """
     count = len(network.boxes)
+    box_width = _box_width(network, width)
     found = layout(
-        count, list(network.arrows), width=BOX_WIDTH, passing=_PASSING, gap=_GAP
+        count, list(network.arrows), width=box_width, passing=_PASSING, gap=_GAP
     )
+    longest = int((box_width - 2 * _MARGIN) / _CHARACTER_WIDTH)
     top: dict[int, float] = {}
     for row, members in enumerate(found.rows):
         top |= dict.fromkeys(members, _MARGIN + row * (BOX_HEIGHT + _ROW_GAP))
@@ -248,12 +260,12 @@ def picture(network: Network) -> Picture:
     shapes = [
         Shape(
             box,
-            round(x[place] - BOX_WIDTH / 2, 1),
+            round(x[place] - box_width / 2, 1),
             top[place],
-            BOX_WIDTH,
+            box_width,
             BOX_HEIGHT,
-            _cut(box.title),
-            _cut(box.detail),
+            _cut(box.title, longest),
+            _cut(box.detail, longest),
         )
         for place, box in enumerate(network.boxes)
     ]
@@ -271,9 +283,17 @@ def picture(network: Network) -> Picture:
     return Picture(round(found.width + 2 * _MARGIN, 1), height, shapes, lines)
 
 
-def _cut(text: str) -> str:
+def _box_width(network: Network, width: float) -> float:
+    """Return the width of boxes with which the widest row fills ``width``."""
+    rows = Counter(layers(len(network.boxes), list(network.arrows)))
+    widest = max(rows.values(), default=1)
+    room = (width - 2 * _MARGIN - (widest - 1) * _GAP) / widest
+    return max(BOX_WIDTH, min(room, _WIDEST_BOX))
+
+
+def _cut(text: str, longest: int) -> str:
     text = printable(text)
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _curve(points: list[tuple[float, float]]) -> str:

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, cast
 from ingest.text import titled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ingest.queries.answer import Answer
+    from ingest.text import Captions
 
 MOST_TILES = 3000
 """Tiles of objects that a page carries."""
 
 SHORTEST_RUN = 4
 """Fewest objects to fold, each the only child of its type of the one before."""
+
+FEWEST_ALIKE = 4
+"""Fewest siblings of one type that become one tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class Tile:
         is_rest: Whether it stands for everything left out below its parent.
         value: Start of the text or name stored in the object.
         generation: Generation of the object, if known.
+        object_count: Objects it is drawn for, without those below it.
     """
 
     parent: int
@@ -48,6 +55,7 @@ class Tile:
     is_rest: bool = False
     value: str = ""
     generation: int | None = None
+    object_count: int = 1
 
     @property
     def title(self) -> str:
@@ -66,11 +74,24 @@ def rest_of(parent: int, total_bytes: int, count: int | None) -> Tile:
     return Tile(parent, label, "", "", total_bytes, 0, count, 0, is_rest=True)
 
 
-def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
+def links_text(name: str, count: int) -> str:
+    """Return the label of ``count`` objects, each dominated by the one before."""
+    return f"{name} … {count - 1:,} more links"
+
+
+def dominator_tiles(
+    answer: Answer, top: Tile, by_type: Sequence[Tile] = ()
+) -> list[Tile]:
     """Make the tree of ``dominator-treemap`` below ``top``.
 
     Runs of one type are one tile each. Only the `MOST_TILES` largest are used, and
     leaves stand for what is left out below them, so that bytes and objects add up.
+
+    Args:
+        answer: Rows of the query.
+        top: The root of the tree.
+        by_type: The same tree merged by type, which tells the types of what is left
+            out where a path of types has only one object.
     """
     places: dict[object, int] = {None: 0}
     tiles = [top]
@@ -93,7 +114,8 @@ def dominator_tiles(answer: Answer, top: Tile) -> list[Tile]:
             )
         )
     # Folding leaves them in order: the largest first, parents before children.
-    return with_rests(_without_runs(tiles)[: MOST_TILES + 1])
+    tiles = _without_runs(tiles)[: MOST_TILES + 1]
+    return with_rests([*tiles, *_left_out(tiles, by_type)])
 
 
 def merged_tiles(answer: Answer) -> list[Tile]:
@@ -127,37 +149,165 @@ def merged_tiles(answer: Answer) -> list[Tile]:
     return with_rests(tiles)
 
 
+def runs(parents: Sequence[int], types: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Find the runs of one type in a tree.
+
+    Args:
+        parents: The parent of each vertex, which comes before it; 0 is the top.
+        types: Type of each vertex.
+
+    Returns:
+        For each vertex the first one of its run, and how long the run is: 1 for a
+        vertex that is in no run of at least `SHORTEST_RUN`.
+    """
+    alike: dict[tuple[int, str], int] = {}
+    for parent, name in zip(parents[1:], types[1:], strict=True):
+        alike[parent, name] = alike.get((parent, name), 0) + 1
+    head = list(range(len(parents)))
+    length = [1] * len(parents)
+    for place in range(1, len(parents)):
+        parent, name = parents[place], types[place]
+        if parent and name == types[parent] and alike[parent, name] == 1:
+            head[place] = head[parent]
+            length[head[place]] += 1
+    for place, first in enumerate(head):
+        if length[first] < SHORTEST_RUN:
+            head[place] = place
+    return head, [
+        length[first] if length[first] >= SHORTEST_RUN else 1 for first in head
+    ]
+
+
 def _without_runs(tiles: list[Tile]) -> list[Tile]:
-    """Merge each long run of one type into one tile with the children of all."""
-    head = list(range(len(tiles)))
-    members = [[place] for place in head]
-    alike: dict[int, list[int]] = {}
-    for place, tile in enumerate(tiles[1:], start=1):
-        if tile.type_name == tiles[tile.parent].type_name:
-            alike.setdefault(tile.parent, []).append(place)
-    for place, tile in enumerate(tiles[1:], start=1):
-        if alike.get(tile.parent) == [place]:
-            head[place] = head[tile.parent]
-            members[head[place]].append(place)
+    """Merge each run of one type into one tile with the children of all."""
+    head, length = runs(
+        [tile.parent for tile in tiles], [tile.type_name for tile in tiles]
+    )
+    own_bytes = [0] * len(tiles)
+    for place, tile in enumerate(tiles):
+        own_bytes[head[place]] += tile.own_bytes
     merged: list[Tile] = []
     at = [0] * len(tiles)
     for place, tile in enumerate(tiles):
-        run = members[head[place]]
-        if head[place] != place and len(run) >= SHORTEST_RUN:
+        if head[place] != place:
             at[place] = at[head[place]]
             continue
         at[place] = len(merged)
         tile = replace(tile, parent=at[tile.parent] if place else -1)
-        if head[place] == place and len(run) >= SHORTEST_RUN:
+        if length[place] > 1:
             tile = replace(
                 tile,
-                label=f"{tile.label}, {len(run):,} in a row",
+                label=links_text(tile.label, length[place]),
                 value="",
-                own_bytes=sum(tiles[member].own_bytes for member in run),
-                own_count=len(run),
+                own_bytes=own_bytes[place],
+                own_count=length[place],
             )
         merged.append(tile)
     return merged
+
+
+def _left_out(tiles: Sequence[Tile], by_type: Sequence[Tile]) -> list[Tile]:
+    """Return leaves for the objects left out below tiles, one for each type.
+
+    Only below the top, and below objects that are the only one of their path of types.
+    """
+    paths = {
+        (tile.parent, tile.type_name): place
+        for place, tile in enumerate(by_type)
+        if tile.type_name
+    }
+    node: list[int | None] = [0 if by_type else None]
+    for tile in tiles[1:]:
+        above = node[tile.parent]
+        found = None if above is None else paths.get((above, tile.type_name))
+        alone = found is not None and by_type[found].own_count == tile.own_count == 1
+        node.append(found if alone else None)
+    # Consecutive objects of one type are one step of a path.
+    alike = [tile.own_count for tile in tiles]
+    listed: dict[tuple[int, str], list[int]] = {}
+    for place in range(len(tiles) - 1, 0, -1):
+        tile = tiles[place]
+        if tile.type_name == tiles[tile.parent].type_name:
+            alike[tile.parent] += alike[place]
+        sums = listed.setdefault((tile.parent, tile.type_name), [0, 0, 0])
+        sums[0] += tile.total_bytes
+        sums[1] += tile.total_count or 0
+        sums[2] += alike[place]
+    at = {path: place for place, path in enumerate(node) if path is not None}
+    leaves = []
+    for merged in by_type[1:]:
+        parent = at.get(merged.parent)
+        if parent is None or not merged.type_name:
+            continue
+        key = (parent, merged.type_name)
+        total_bytes, total_count, count = listed.get(key, (0, 0, 0))
+        total_bytes = merged.total_bytes - total_bytes
+        total_count = (merged.total_count or 0) - total_count
+        count = merged.own_count - count
+        if min(total_bytes, total_count, count) > 0:
+            leaves.append(
+                replace(
+                    merged,
+                    parent=parent,
+                    label=f"{count:,} {merged.label}" if count > 1 else merged.label,
+                    total_bytes=total_bytes,
+                    own_bytes=total_bytes,
+                    total_count=total_count,
+                    own_count=total_count,
+                    object_count=count,
+                )
+            )
+    return leaves
+
+
+def grouped(tiles: Sequence[Tile], captions: Captions) -> list[Tile]:
+    """Put siblings of one type inside a tile of their own, if there are many.
+
+    Args:
+        tiles: The tree.
+        captions: Short names of the types.
+    """
+    children: list[list[int]] = [[] for _ in tiles]
+    for place, tile in enumerate(tiles[1:], start=1):
+        children[tile.parent].append(place)
+    made: list[Tile] = []
+    waiting = [(0, -1)]
+    for place, above in waiting:
+        here = len(made)
+        made.append(replace(tiles[place], parent=above))
+        by_type: dict[str, list[int]] = {}
+        for child in children[place]:
+            tile = tiles[child]
+            name = "" if tile.is_rest else tile.type_name
+            by_type.setdefault(name, []).append(child)
+        for name, alike in by_type.items():
+            many = sum(tiles[child].object_count for child in alike)
+            if not name or many < FEWEST_ALIKE or len(alike) == 1:
+                waiting += [(child, here) for child in alike]
+                continue
+            waiting += [(child, len(made)) for child in alike]
+            label = f"{many:,} {captions.of(name)}"
+            made.append(_group([tiles[child] for child in alike], here, label, many))
+    return made
+
+
+def _group(alike: Sequence[Tile], parent: int, label: str, many: int) -> Tile:
+    """Make the tile around siblings of one type."""
+    first = alike[0]
+    counts = [tile.total_count for tile in alike if tile.total_count is not None]
+    ages = {tile.generation for tile in alike}
+    return Tile(
+        parent,
+        label,
+        first.type_name,
+        first.namespace,
+        sum(tile.total_bytes for tile in alike),
+        0,
+        sum(counts) if len(counts) == len(alike) else None,
+        0,
+        generation=ages.pop() if len(ages) == 1 else None,
+        object_count=many,
+    )
 
 
 def with_rests(tiles: list[Tile]) -> list[Tile]:

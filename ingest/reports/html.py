@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = ("page.js", "charts.js")
+"""Files that make up the script of a page, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +33,6 @@ class QuerySource:
     query: str
     cypher: str
     link: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChartLibrary:
-    """The chart library as included in a page.
-
-    Attributes:
-        packed: Its script, gzipped, in base64.
-        digest: Digest of the script in the form of a content security policy.
-    """
-
-    packed: str
-    digest: str
-
-
-@cache
-def chart_library() -> ChartLibrary:
-    """Read the script of Plotly from its Python package, without importing it."""
-    found = find_spec("plotly")
-    assert found is not None
-    assert found.submodule_search_locations
-    folder = Path(found.submodule_search_locations[0])
-    script = (folder / "package_data" / "plotly.min.js").read_bytes()
-    script = script.replace(b"\r\n", b"\n")
-    # A fixed time, so that the same report is the same file.
-    packed = gzip.compress(script, 9, mtime=0)
-    return ChartLibrary(base64.b64encode(packed).decode("ascii"), digest(script))
 
 
 def digest(script: bytes) -> str:
@@ -107,7 +80,7 @@ def render(template: str, **values: object) -> str:
     """
     from markupsafe import Markup
 
-    script = _asset("page.js")
+    script = "".join(map(_asset, SCRIPTS))
     return (
         _environment()
         .get_template(template)
@@ -117,7 +90,6 @@ def render(template: str, **values: object) -> str:
             style=Markup(_asset("page.css")),
             script=Markup(script),
             script_digest=digest(script.encode()),
-            library=chart_library(),
             version=__version__,
         )
     )

@@ -65,7 +65,8 @@ def origin(dump: dict[str, object]) -> list[str]:
     return [str(value) for value in values if value]
 
 
-def _notes(dump: dict[str, object]) -> list[str]:
+def notes_of(dump: dict[str, object]) -> list[str]:
+    """Return the sentences about the whole heap that come first."""
     names = "object_count shallow_bytes reachable_count reachable_bytes metadata_bytes"
     return notes(*(cast("int", dump[name] or 0) for name in names.split()))
 
@@ -97,7 +98,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     title = f"Leak report of {printable(str(dump['name']))}"
     text = f"{title}\n{'=' * len(title)}\n\n"
     text += f"  {printable(', '.join(origin(dump)))}\n"
-    for note in _notes(dump):
+    for note in notes_of(dump):
         text += "\n" + folded(note)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     suspects = of_rows(answers["leak-suspects"].dicts())
@@ -136,7 +137,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     (dump,) = answers["dump"].dicts()
     text = f"# Leak report of {markdown_text(str(dump['name']))}\n\n"
     text += f"{markdown_text(', '.join(origin(dump)))}. Query: `dump`.\n\n"
-    for note in _notes(dump):
+    for note in notes_of(dump):
         text += f"{markdown_text(note)}\n\n"
     text += "## Leak suspects\n\nQuery: `leak-suspects`.\n"
     suspects = of_rows(answers["leak-suspects"].dicts())

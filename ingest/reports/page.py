@@ -7,20 +7,24 @@ security policy of the page allows only the scripts whose digests it lists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.drawing import Picture, paths_of_object, picture
 from ingest.reports.hierarchy import (
     Tile,
     dominator_tiles,
+    grouped,
+    links_text,
     merged_tiles,
+    runs,
     whole_heap,
 )
 from ingest.reports.html import QuerySource, render
-from ingest.reports.leaks import origin
-from ingest.reports.panels import filled, short_of
-from ingest.reports.paths import path_text
+from ingest.reports.leaks import notes_of, origin
+from ingest.reports.links import OBJECTS, TYPES, Links
+from ingest.reports.panels import Cell, Panel, filled, short_of
+from ingest.reports.paths import PathLine, path_lines, path_text
 from ingest.reports.report_panels import PANELS, POLICY
 from ingest.reports.script import script_json
 from ingest.reports.suspects import NO_SUSPECTS, of_rows
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 PATHS = "k-shortest-root-paths"
 TILES_SHOWN_FIRST = 12
 """Rows in the table of a chart before the script fills it."""
+
+_BESIDE = 540.0
+"""Pixels for a drawing beside the path of a suspect."""
 
 _FIGURES = (
     ("objects", "object_count", "shallow_bytes"),
@@ -65,6 +72,7 @@ class SuspectSection:
 
     Attributes:
         suspect: As in `ingest.reports.suspects.of_rows`.
+        contents: What most of the bytes are: count and type, and their size.
         path: Its path, with the place to cut.
         picture: The drawing of its root paths, if there are any.
         paths: The root paths as text.
@@ -72,7 +80,8 @@ class SuspectSection:
     """
 
     suspect: dict[str, object]
-    path: str
+    contents: list[tuple[str, str]]
+    path: list[PathLine]
     picture: Picture | None
     paths: str
     source: QuerySource
@@ -109,11 +118,19 @@ def report_page(
         for panel in PANELS
         if panel.limit and (answers[panel.query].rows or panel.empty)
     ]
+    panels = [
+        (panel, _without_links(rows, answers)) if panel.query == OBJECTS else found
+        for found in panels
+        for panel, rows in (found,)
+    ]
     return render(
         "report.html",
         title=f"Leak report of {printable(str(dump['name']))}",
         dump=dump,
+        dump_name=str(dump["name"]),
         origin=origin(dump),
+        notes=notes_of(dump),
+        links=_links(panels),
         loaded_at=loaded_at,
         which=about.sentence(),
         figures=[
@@ -144,13 +161,64 @@ def _suspect(
     ]
     return SuspectSection(
         suspect,
-        path_text(
+        [
+            (what, size)
+            for what, _, size in (
+                line.rpartition(", ") for line in cast("list[str]", suspect["contents"])
+            )
+        ],
+        path_lines(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         ),
-        picture(paths_of_object(found, captions)) if found else None,
+        picture(paths_of_object(found, captions), _BESIDE) if found else None,
         "\n".join(texts),
         source,
     )
+
+
+def _without_links(
+    rows: list[list[Cell]], answers: Mapping[str, Answer]
+) -> list[list[Cell]]:
+    """Fold runs of one type in the rows of `OBJECTS` into their first objects."""
+    tree = answers["dominator-treemap"].dicts()
+    places = {row["object"]: place for place, row in enumerate(tree, start=1)}
+    head, length = runs(
+        [-1, *(places.get(row["dominator"], 0) for row in tree)],
+        ["", *(str(row["type"]) for row in tree)],
+    )
+    of = {
+        (row["address"], short_of(str(row["type"]))): place
+        for place, row in enumerate(tree, start=1)
+    }
+    shown = []
+    for cells in rows:
+        named = {cell.kind: cell for cell in cells if cell.kind}
+        place = of.get((named["object"].name, named["type"].name), 0)
+        if head[place] != place:
+            continue
+        if length[place] > 1:
+            cells = [
+                replace(cell, text=links_text(cell.text, length[place]))
+                if cell.kind == "type"
+                else cell
+                for cell in cells
+            ]
+        shown.append(cells)
+    return shown
+
+
+def _links(panels: Sequence[tuple[Panel, list[list[Cell]]]]) -> Links:
+    """Return the links to the rows of the tables of objects and of types."""
+    links = Links()
+    for panel, rows in panels:
+        kind = {OBJECTS: "object", TYPES: "type"}.get(panel.query)
+        if kind and rows:
+            names = [
+                next((cell.name for cell in cells if cell.kind == kind), "")
+                for cells in rows
+            ]
+            links.add_rows(kind, panel.query, names)
+    return links
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +300,7 @@ def _charts(
     (dump,) = answers["dump"].dicts()
     by_type = merged_tiles(answers["type-tree"])
     top = by_type[0] if by_type else whole_heap(cast("int", dump["reachable_bytes"]))
-    tiles = dominator_tiles(answers["dominator-treemap"], top)
+    tiles = grouped(dominator_tiles(answers["dominator-treemap"], top, by_type))
     charts = [
         Chart(
             "objects",

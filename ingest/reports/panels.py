@@ -63,12 +63,19 @@ class Cell:
         text: The text to show.
         full: The full text, if ``text`` is shortened.
         share: Length of the bar, 0 to 1; ``None`` for no bar.
+        kind: ``object`` for an address, ``type`` for a type; otherwise empty.
     """
 
     value: int | float | None
     text: str
     full: str = ""
     share: float | None = None
+    kind: str = ""
+
+    @property
+    def name(self) -> str:
+        """The full text."""
+        return self.full or self.text
 
 
 def filled(panel: Panel, answer: Answer) -> tuple[Panel, list[list[Cell]]]:
@@ -101,7 +108,7 @@ def _cell(
 ) -> Cell:
     if column == "type" or column.endswith("_type"):
         name = str(value or "")
-        return Cell(None, captions.of(name), short_of(name))
+        return Cell(None, short_of(captions.of(name)), short_of(name), kind="type")
     if isinstance(value, bool):
         return Cell(None, "yes" if value else "no")
     if isinstance(value, int | float):
@@ -110,7 +117,9 @@ def _cell(
         return Cell(value, text, share=share)
     if column == "namespace" and not value:
         return Cell(None, "(none)")
-    return Cell(None, "" if value is None else short_of(str(value)))
+    is_address = column == "address" or column.endswith("_address")
+    kind = "object" if is_address else ""
+    return Cell(None, "" if value is None else short_of(str(value)), kind=kind)
 
 
 def short_of(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest.text import printable
@@ -15,8 +16,23 @@ _ADDRESS = re.compile(r" 0x[0-9a-f]+(?: \".*\")?$", re.DOTALL)
 _FOLD = re.compile(r"… ([0-9,]+) more ")
 
 
-def path_text(steps: Sequence[str], cut_step: int | None = None) -> str:
-    """Return a path as numbered lines, the root being 0.
+@dataclass(frozen=True, slots=True)
+class PathLine:
+    """One line of a path.
+
+    Attributes:
+        number: Of its step, the root being 0; ``None`` for a fold.
+        text: The step, or what is folded.
+        is_cut: Whether it is the step to cut off.
+    """
+
+    number: int | None
+    text: str
+    is_cut: bool
+
+
+def path_lines(steps: Sequence[str], cut_step: int | None = None) -> list[PathLine]:
+    """Return a path as numbered lines.
 
     Runs of one type are folded, and the middle of a very long path is left out. A fold
     counts as the steps that it stands for.
@@ -33,11 +49,22 @@ def path_text(steps: Sequence[str], cut_step: int | None = None) -> str:
         half = _MOST_STEPS // 2
         left = sum(_steps_of(step) for step in shown[half:-half])
         shown = [*shown[:half], f"… {left:,} more steps", *shown[-half:]]
-    text, number = "", 0
-    for step in shown:
-        mark = f"{number:>6}" if step is shown[0] or not _FOLD.match(step) else " " * 6
-        text += f"{mark}  {printable(step)}\n"
+    lines, number = [], 0
+    for place, step in enumerate(shown):
+        folds = place > 0 and _FOLD.match(step) is not None
+        text = step.removesuffix(_CUT)
+        at = None if folds else number
+        lines.append(PathLine(at, printable(text), text != step))
         number += _steps_of(step)
+    return lines
+
+
+def path_text(steps: Sequence[str], cut_step: int | None = None) -> str:
+    """Return `path_lines` as text."""
+    text = ""
+    for line in path_lines(steps, cut_step):
+        mark = "" if line.number is None else line.number
+        text += f"{mark:>6}  {line.text}{_CUT if line.is_cut else ''}\n"
     return text
 
 

@@ -22,7 +22,7 @@ UNREACHABLE = (
 
 # fmt: off
 PANELS: tuple[Panel, ...] = (
-    Panel("retained-objects", "Objects by retained size", limit=50,
+    Panel("retained-objects", "Objects by retained size", limit=200,
         columns=("type", "address", "value", "shallow_bytes", "retained_bytes",
         "root_distance"),
         bar="retained_bytes",

@@ -158,8 +158,7 @@ def object_page(
         paths_source=sources[_PATHS],
         panels=[filled(panel, mine[panel.query]) for panel in OBJECT_PANELS],
         sources=sources,
-        charts=[],
-        timeline="",
+        dump_name="",
     )
 
 
@@ -206,6 +205,5 @@ def type_page(
         paths_source=sources["root-paths-of-type"],
         panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,
-        charts=[],
-        timeline="",
+        dump_name="",
     )

@@ -59,13 +59,11 @@ def opened(
     *,
     width: int = 1280,
     scheme: str = "light",
-    calm: bool = True,
 ) -> Iterator[Opened]:
     """``file`` from disk, all its charts drawn; at the end nothing was amiss."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if scheme == "dark" else "light",
-        reduced_motion="reduce" if calm else "no-preference",
         offline=True,
     )
     context.add_init_script(_WATCH)
@@ -85,8 +83,7 @@ def opened(
     page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
     page.on("request", asked)
     page.goto(file.as_uri())
-    if page.locator("section.chart, section.timeline").count():
-        page.wait_for_selector("html[data-charts=drawn]", timeout=60_000)
+    page.wait_for_selector("html[data-drawn]")
     yield seen
     assert seen.complaints == []
     assert seen.requests == []

@@ -122,6 +122,15 @@ def test_a_picture_has_its_boxes_inside() -> None:
     assert len(found.lines) == 5
 
 
+def test_boxes_use_the_width_and_stay_readable() -> None:
+    one = paths_of_object([row("r", "A1")])
+    many = paths_of_object([row(f"r{i}", f"A{i}", "B1") for i in range(9)])
+
+    assert picture(one, 340).shapes[0].width == 324
+    assert picture(one, 2000).shapes[0].width < 500
+    assert picture(many, 340).shapes[0].width == picture(one, 100).shapes[0].width
+
+
 def test_fields_label_arrows_and_values_label_boxes() -> None:
     path = row("static root", "A1", "B1")
     path["fields"], path["values"] = ["", "next"], ["", 'say "hi"']

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.queries.answer import Answer
-from ingest.reports.hierarchy import Tile, dominator_tiles, whole_heap
+from ingest.reports.hierarchy import (
+    Tile,
+    dominator_tiles,
+    grouped,
+    merged_tiles,
+    whole_heap,
+)
 
 COLUMNS = (
     "object",
@@ -94,7 +100,7 @@ def test_a_linked_list_is_one_tile_with_the_children_of_all() -> None:
 
     assert labels(tiles) == [
         ("Reachable heap", -1),
-        ("T0, 4 in a row", 0),
+        ("T0 … 3 more links", 0),
         ("T1", 1),
     ]
     assert (tiles[1].own_bytes, tiles[1].own_count) == (4, 4)
@@ -117,3 +123,57 @@ def test_what_is_left_out_is_one_leaf() -> None:
     # Without knowing how many objects there are:
     found, total = answer([None, None], [0, 1], [5, 4], 1)
     assert dominator_tiles(found, whole_heap(total))[2].label == "others"
+
+
+def merged(*rows: tuple[int, int | None, str, int, int, int]) -> list[Tile]:
+    """Path, parent, type, objects, objects with those below, bytes with those below."""
+    columns = (
+        "path parent type object_count total_count total_bytes namespace shallow_bytes"
+    )
+    return merged_tiles(
+        Answer(tuple(columns.split()), tuple((*row, "N", 0) for row in rows))
+    )
+
+
+def test_what_is_left_out_is_told_by_type_where_one_object_has_it() -> None:
+    #  0 dominates four objects of T1 and two of T2, of which three are listed
+    parents = [None, 0, 0, 0, 0, 0, 0]
+    found, total = answer(parents, [0, 1, 1, 1, 1, 2, 2], [1, 9, 2, 2, 2, 8, 1], 3)
+    by_type = merged(
+        (0, None, "", 0, 7, total),
+        (1, 0, "N.T0", 1, 7, total),
+        (2, 1, "N.T1", 4, 4, 15),
+        (3, 1, "N.T2", 2, 2, 9),
+    )
+
+    tiles = dominator_tiles(found, by_type[0], by_type)
+
+    assert labels(tiles)[4:] == [("3 T1", 1), ("T2", 1)]
+    assert [(t.total_bytes, t.total_count) for t in tiles[4:]] == [(6, 3), (1, 1)]
+    inside = grouped(tiles)
+    assert [(t.label, inside[t.parent].label) for t in inside[2:]] == [
+        ("4 T1", "T0"),
+        ("T1", "4 T1"),
+        ("3 T1", "4 T1"),
+        ("T2", "T0"),
+        ("T2", "T0"),
+    ]
+
+
+@given(trees())
+def test_groups_change_no_sum(
+    tree: tuple[list[int | None], list[int], list[int], int],
+) -> None:
+    parents, types, sizes, limit = tree
+    found, total = answer(parents, types, sizes, limit)
+    tiles = dominator_tiles(found, whole_heap(total, len(parents)))
+
+    made = grouped(tiles)
+
+    assert len(made) >= len(tiles)
+    for place, tile in enumerate(made):
+        assert tile.parent < place
+        below = [other for other in made if other.parent == place]
+        if below:
+            bytes_below = sum(other.total_bytes for other in below)
+            assert tile.total_bytes == tile.own_bytes + bytes_below
