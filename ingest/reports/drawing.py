@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 BOX_WIDTH, BOX_HEIGHT = 216.0, 42.0
-_WIDEST_BOX = 380.0
+_USUAL_WIDTH = 300.0
 _ROW_GAP, _GAP, _PASSING = 34.0, 18.0, 14.0
 _MARGIN = 8.0
 _CHARACTER_WIDTH = 7.3
@@ -244,8 +244,8 @@ def picture(network: Network, width: float = 1040.0) -> Picture:
 
     Args:
         network: What to draw.
-        width: Pixels to use. Boxes are made wider to fill them, but never narrower
-            than `BOX_WIDTH`, so that a drawing can be wider than that.
+        width: Pixels to use. Boxes become wider for long texts as far as there is
+            room, but never narrower than `BOX_WIDTH`: a drawing can be wider.
     """
     count = len(network.boxes)
     box_width = _box_width(network, width)
@@ -284,11 +284,15 @@ def picture(network: Network, width: float = 1040.0) -> Picture:
 
 
 def _box_width(network: Network, width: float) -> float:
-    """Return the width of boxes with which the widest row fills ``width``."""
+    """Return the width that the longest text needs, if the widest row has room."""
     rows = Counter(layers(len(network.boxes), list(network.arrows)))
     widest = max(rows.values(), default=1)
     room = (width - 2 * _MARGIN - (widest - 1) * _GAP) / widest
-    return max(BOX_WIDTH, min(room, _WIDEST_BOX))
+    longest = max(
+        (max(len(box.title), len(box.detail)) for box in network.boxes), default=0
+    )
+    needed = longest * _CHARACTER_WIDTH + 2 * _MARGIN
+    return round(max(BOX_WIDTH, min(room, max(needed, _USUAL_WIDTH))), 1)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -24,7 +24,7 @@ from ingest.reports.html import QuerySource, render
 from ingest.reports.leaks import notes_of, origin
 from ingest.reports.links import OBJECTS, TYPES, Links
 from ingest.reports.panels import Cell, Panel, filled, short_of
-from ingest.reports.paths import PathLine, path_lines, path_text
+from ingest.reports.paths import PathLine, path_lines, paths_text
 from ingest.reports.report_panels import PANELS, POLICY
 from ingest.reports.script import script_json
 from ingest.reports.suspects import NO_SUSPECTS, of_rows
@@ -155,10 +155,6 @@ def _suspect(
     captions: Captions,
 ) -> SuspectSection:
     found = paths.dicts()
-    texts = [
-        path_text([str(path["root"]), *cast("list[str]", path["steps"])])
-        for path in found
-    ]
     return SuspectSection(
         suspect,
         [
@@ -171,7 +167,9 @@ def _suspect(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         ),
         picture(paths_of_object(found, captions), _BESIDE) if found else None,
-        "\n".join(texts),
+        paths_text(
+            [[str(path["root"]), *cast("list[str]", path["steps"])] for path in found]
+        ).lstrip("\n"),
         source,
     )
 
@@ -300,7 +298,10 @@ def _charts(
     (dump,) = answers["dump"].dicts()
     by_type = merged_tiles(answers["type-tree"])
     top = by_type[0] if by_type else whole_heap(cast("int", dump["reachable_bytes"]))
-    tiles = grouped(dominator_tiles(answers["dominator-treemap"], top, by_type))
+    tiles = grouped(
+        dominator_tiles(answers["dominator-treemap"], top, by_type),
+        answers["dump"].captions,
+    )
     charts = [
         Chart(
             "objects",

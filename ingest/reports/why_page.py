@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
 from ingest.reports.panels import Panel, filled
-from ingest.reports.paths import path_text
+from ingest.reports.paths import path_text, paths_text
 from ingest.reports.report_panels import POLICY, UNREACHABLE
 from ingest.reports.why import type_figures
 from ingest.text import human_bytes, printable
@@ -150,10 +150,9 @@ def object_page(
         else None,
         has_dominators=len(dominators) > 1,
         subject_key="the object",
-        paths="\n".join(
-            path_text([str(path["root"]), *cast("list[str]", path["steps"])])
-            for path in paths
-        ),
+        paths=paths_text(
+            [[str(path["root"]), *cast("list[str]", path["steps"])] for path in paths]
+        ).lstrip("\n"),
         nothing=nothing,
         paths_source=sources[_PATHS],
         panels=[filled(panel, mine[panel.query]) for panel in OBJECT_PANELS],

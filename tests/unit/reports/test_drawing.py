@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ingest.reports.drawing import (
+    BOX_WIDTH,
     MOST_LAYERS,
     Network,
     paths_of_object,
@@ -122,13 +123,14 @@ def test_a_picture_has_its_boxes_inside() -> None:
     assert len(found.lines) == 5
 
 
-def test_boxes_use_the_width_and_stay_readable() -> None:
-    one = paths_of_object([row("r", "A1")])
-    many = paths_of_object([row(f"r{i}", f"A{i}", "B1") for i in range(9)])
+def test_boxes_become_wider_for_long_names_where_there_is_room() -> None:
+    one = paths_of_object([row("r", "A" * 70)])
+    many = paths_of_object([row(f"r{i}", "A" * 70, f"{'B' * 60}{i}") for i in range(9)])
 
-    assert picture(one, 340).shapes[0].width == 324
-    assert picture(one, 2000).shapes[0].width < 500
-    assert picture(many, 340).shapes[0].width == picture(one, 100).shapes[0].width
+    assert picture(one, 1040).shapes[1].title == "A" * 70
+    assert "…" in picture(one, 340).shapes[1].title
+    assert picture(one, 340).width <= 340
+    assert {shape.width for shape in picture(many, 340).shapes} == {BOX_WIDTH}
 
 
 def test_fields_label_arrows_and_values_label_boxes() -> None:

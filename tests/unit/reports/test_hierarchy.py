@@ -13,6 +13,7 @@ from ingest.reports.hierarchy import (
     merged_tiles,
     whole_heap,
 )
+from ingest.text import Captions
 
 COLUMNS = (
     "object",
@@ -150,7 +151,7 @@ def test_what_is_left_out_is_told_by_type_where_one_object_has_it() -> None:
 
     assert labels(tiles)[4:] == [("3 T1", 1), ("T2", 1)]
     assert [(t.total_bytes, t.total_count) for t in tiles[4:]] == [(6, 3), (1, 1)]
-    inside = grouped(tiles)
+    inside = grouped(tiles, Captions())
     assert [(t.label, inside[t.parent].label) for t in inside[2:]] == [
         ("4 T1", "T0"),
         ("T1", "4 T1"),
@@ -168,7 +169,7 @@ def test_groups_change_no_sum(
     found, total = answer(parents, types, sizes, limit)
     tiles = dominator_tiles(found, whole_heap(total, len(parents)))
 
-    made = grouped(tiles)
+    made = grouped(tiles, Captions())
 
     assert len(made) >= len(tiles)
     for place, tile in enumerate(made):
