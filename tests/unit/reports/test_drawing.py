@@ -124,8 +124,10 @@ def test_a_picture_has_its_boxes_inside() -> None:
 
 
 def test_boxes_become_wider_for_long_names_where_there_is_room() -> None:
-    one = paths_of_object([row("r", "A" * 70)])
-    many = paths_of_object([row(f"r{i}", "A" * 70, f"{'B' * 60}{i}") for i in range(9)])
+    one = paths_of_object([row("r", "A" * 70)], SHORT)
+    many = paths_of_object(
+        [row(f"r{i}", "A" * 70, f"{'B' * 60}{i}") for i in range(9)], SHORT
+    )
 
     assert picture(one, 1040).shapes[1].title == "A" * 70
     assert "…" in picture(one, 340).shapes[1].title
