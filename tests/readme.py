@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest import errors
-from ingest.queries.library import library
+from ingest.queries.library import DUMP, GROUPS, library
 from ingest.tables.schema import TABLES, markdown
 
 if TYPE_CHECKING:
@@ -29,10 +29,14 @@ _PART = re.compile(r"(<!-- (?P<name>[a-z-]+) -->\n)(?P<body>.*?)(<!-- end -->)",
 
 def queries_table() -> str:
     lines = ["| query | answers | needs |", "| --- | --- | --- |"]
-    for query in library().values():
-        needs = [p.name for p in query.parameters if p.required and p.name != "dump"]
-        listed = ", ".join(f"`{name}`" for name in needs)
-        lines.append(f"| `{query.name}` | {query.title} | {listed} |")
+    for group in GROUPS:
+        lines.append(f"| **{group}** | | |")
+        for query in library().values():
+            if query.group != group:
+                continue
+            needs = [p.name for p in query.parameters if p.required and p.name != DUMP]
+            listed = ", ".join(f"`{name}`" for name in needs)
+            lines.append(f"| `{query.name}` | {query.title} | {listed} |")
     return "\n".join(lines) + "\n"
 
 

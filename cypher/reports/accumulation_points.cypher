@@ -1,5 +1,6 @@
 // name: accumulation-points
 // title: Objects below which many small objects accumulate
+// group: Leaks
 // mode: read
 // param: dump        INTEGER       number of the dump
 // param: share       FLOAT = 0.01  smallest retained size to list, as a share of the reachable bytes

@@ -1,5 +1,7 @@
 // name: across-generations
 // title: References from objects of one generation to another
+// group: Segments and generations
+// needs: generations
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: holders  INTEGER = 0   generation of the referring objects

@@ -1,5 +1,7 @@
 // name: allocation-sites
 // title: Allocation sites of the objects that are alive
+// group: Traces
+// needs: sites
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,7 @@
 // name: async-state-machines
 // title: Async methods whose state is still in memory
+// group: .NET
+// needs: dotnet
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: big-drops
 // title: Big drops in retained size along the dominator tree
+// group: Leaks
 // mode: read
 // param: dump            INTEGER         number of the dump
 // param: min_drop_bytes  INTEGER = 4096  smallest drop to list, bytes

@@ -1,5 +1,7 @@
 // name: born-between
 // title: Objects allocated since an earlier dump of the trace, by type
+// group: Traces
+// needs: trace, siblings
 // mode: read
 // param: dump     INTEGER        number of the dump
 // param: earlier  STRING = null  name of the earlier dump; null for the previous one

@@ -1,5 +1,7 @@
 // name: by-field
 // title: References through a field, by type
+// group: Objects and references
+// needs: fields
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: field  STRING        name of the field

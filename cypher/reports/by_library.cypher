@@ -1,5 +1,6 @@
 // name: by-library
 // title: Memory by package or library
+// group: Types
 // mode: read
 // param: dump    INTEGER       number of the dump
 // param: prefix  STRING = ""   list each library whose name starts with this; if empty, group by package

@@ -1,5 +1,7 @@
 // name: closures
 // title: Closures by function, and what their contexts retain
+// group: Dart
+// needs: dart, fields
 // mode: read
 // param: dump   INTEGER                         number of the dump
 // param: type   STRING = "dart:core::_Closure"  full type name of closures

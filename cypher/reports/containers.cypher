@@ -1,5 +1,6 @@
 // name: containers
 // title: Objects with the most outgoing references
+// group: Objects and references
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: cycles
 // title: Reference cycles
+// group: Leaks
 // mode: read
 // param: dump        INTEGER        number of the dump
 // param: candidates  INTEGER = 200  number of objects to start from, by retained size

@@ -1,5 +1,6 @@
 // name: delegate-only
 // title: Objects kept alive only by a delegate or event handler
+// group: Leaks
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)(.*(delegate|eventhandler|callback|closure)|system.(action|func)\b).*" type name regex

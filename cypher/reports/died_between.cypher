@@ -1,5 +1,7 @@
 // name: died-between
 // title: Objects of an earlier dump of the trace freed since then, by type
+// group: Traces
+// needs: trace, siblings
 // mode: read
 // param: dump     INTEGER        number of the dump
 // param: earlier  STRING = null  name of the earlier dump; null for the previous one

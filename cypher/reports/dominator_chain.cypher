@@ -1,5 +1,6 @@
 // name: dominator-chain
 // title: Dominators of an object, up to the roots
+// group: Ownership
 // mode: read
 // param: dump     INTEGER         number of the dump
 // param: address  STRING          address of the object, for example 0x1c15d2

@@ -1,5 +1,6 @@
 // name: dominator-treemap
 // title: The top of the dominator tree, for a treemap or an indented list
+// group: Ownership
 // mode: read
 // param: dump   INTEGER         number of the dump
 // param: limit  INTEGER = 3000  maximum number of rows

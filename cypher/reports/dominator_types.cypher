@@ -1,5 +1,6 @@
 // name: dominator-types
 // title: The top of the dominator tree, by type
+// group: Ownership
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: dump
 // title: Summary of the dump
+// group: Overview
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

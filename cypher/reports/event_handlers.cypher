@@ -1,5 +1,6 @@
 // name: event-handlers
 // title: Event handlers by publisher and subscriber
+// group: Leaks
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)[\w.+]*(delegate|eventhandler|callback|\b(action|func))([`<].*[\]>])?(?<!\[])" delegates

@@ -1,5 +1,7 @@
 // name: external-bytes
 // title: Objects that own memory outside the heap
+// group: Ownership
+// needs: external
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

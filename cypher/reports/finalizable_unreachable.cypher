@@ -1,5 +1,7 @@
 // name: finalizable-unreachable
 // title: Objects kept alive only by the finalizer queue, by type
+// group: .NET
+// needs: finalizers
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

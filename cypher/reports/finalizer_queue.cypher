@@ -1,5 +1,7 @@
 // name: finalizer-queue
 // title: Objects waiting for their finalizer
+// group: .NET
+// needs: finalizers
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

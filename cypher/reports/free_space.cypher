@@ -1,5 +1,7 @@
 // name: free-space
 // title: Free space of each segment
+// group: Segments and generations
+// needs: segments
 // mode: read
 // param: dump   INTEGER        number of the dump
 // param: limit  INTEGER = 100  maximum number of rows

@@ -1,5 +1,7 @@
 // name: gc-handles
 // title: GC handles by the type of their objects
+// group: .NET
+// needs: handles
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,7 @@
 // name: gc-timeline
 // title: Garbage collections of the trace of this dump
+// group: Traces
+// needs: collections
 // mode: read
 // param: dump   INTEGER         number of the dump
 // param: limit  INTEGER = 1000  maximum number of rows

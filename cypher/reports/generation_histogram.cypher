@@ -1,5 +1,7 @@
 // name: generation-histogram
 // title: Objects and bytes by generation
+// group: Segments and generations
+// needs: generations
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

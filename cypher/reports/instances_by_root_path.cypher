@@ -1,5 +1,6 @@
 // name: instances-by-root-path
 // title: All instances of a type, by the types on their shortest root paths
+// group: Roots and paths
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it

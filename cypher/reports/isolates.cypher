@@ -1,5 +1,7 @@
 // name: isolates
 // title: Isolates or threads, and what their roots retain
+// group: Dart
+// needs: owners
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: k-shortest-root-paths
 // title: Shortest root paths of an object, each through a different referrer
+// group: Roots and paths
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        address of the object, for example 0x1c15d2

@@ -1,5 +1,6 @@
 // name: leak-suspects
 // title: Leak suspects: what accumulates, what holds it, where to cut
+// group: Leaks
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: missing-references
 // title: Objects that are referred to but not in the dump
+// group: Overview
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

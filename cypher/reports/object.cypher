@@ -1,5 +1,6 @@
 // name: object
 // title: Details of an object
+// group: Objects and references
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        address of the object, for example 0x1c15d2

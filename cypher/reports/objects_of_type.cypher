@@ -1,5 +1,6 @@
 // name: objects-of-type
 // title: Instances of a type with the largest retained sizes
+// group: Types
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it

@@ -1,5 +1,6 @@
 // name: objsize
 // title: Everything reachable from an object, compared with what it retains
+// group: Ownership
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        address of the object, for example 0x1c15d2

@@ -1,5 +1,7 @@
 // name: oldest-objects
 // title: Objects that survived the most collections of the trace
+// group: Traces
+// needs: lifetimes
 // mode: read
 // param: dump   INTEGER         number of the dump
 // param: born   BOOLEAN = true  only objects allocated during the trace

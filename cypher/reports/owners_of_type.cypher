@@ -1,5 +1,6 @@
 // name: owners-of-type
 // title: Owners of the instances of a type
+// group: Ownership
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it

@@ -1,5 +1,6 @@
 // name: path-between
 // title: Shortest path of references from one object to another
+// group: Roots and paths
 // mode: read
 // param: dump   INTEGER         number of the dump
 // param: from   STRING          address of the first object

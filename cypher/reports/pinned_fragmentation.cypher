@@ -1,5 +1,7 @@
 // name: pinned-fragmentation
 // title: Fragmentation of segments by pinned objects
+// group: Segments and generations
+// needs: segments, pinned
 // mode: read
 // param: dump   INTEGER        number of the dump
 // param: limit  INTEGER = 100  maximum number of rows

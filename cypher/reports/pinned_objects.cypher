@@ -1,5 +1,7 @@
 // name: pinned-objects
 // title: Pinned objects
+// group: .NET
+// needs: pinned
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,7 @@
 // name: promoted-to-gen2
 // title: Objects allocated during the trace and already in generation 2, by type
+// group: Traces
+// needs: lifetimes
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: referrers-of
 // title: Referrers of an object
+// group: Objects and references
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        address of the object, for example 0x1c15d2

@@ -1,5 +1,6 @@
 // name: retained-objects
 // title: Objects with the largest retained sizes
+// group: Ownership
 // mode: read
 // param: dump       INTEGER       number of the dump
 // param: min_bytes  INTEGER = 0   smallest retained size to list, bytes

@@ -1,5 +1,6 @@
 // name: root-path-tree
 // title: Shortest root paths of all objects, merged by type
+// group: Roots and paths
 // mode: read
 // param: dump   INTEGER         number of the dump
 // param: limit  INTEGER = 2000  maximum number of rows

@@ -1,5 +1,6 @@
 // name: root-paths-of-type
 // title: Shortest root paths of the instances of a type, merged
+// group: Roots and paths
 // mode: read
 // param: dump       INTEGER        number of the dump
 // param: type       STRING         full type name, as the runtime spells it

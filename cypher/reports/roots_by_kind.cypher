@@ -1,5 +1,6 @@
 // name: roots-by-kind
 // title: GC roots by kind
+// group: Roots and paths
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,7 @@
 // name: segments
 // title: Segments of the heap
+// group: Segments and generations
+// needs: segments
 // mode: read
 // param: dump   INTEGER        number of the dump
 // param: limit  INTEGER = 100  maximum number of rows

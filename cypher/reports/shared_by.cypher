@@ -1,5 +1,6 @@
 // name: shared-by
 // title: Objects that several referrers keep alive independently
+// group: Ownership
 // mode: read
 // param: dump       INTEGER         number of the dump
 // param: min_bytes  INTEGER = 1024  smallest retained size to list, bytes

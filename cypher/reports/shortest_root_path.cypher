@@ -1,5 +1,6 @@
 // name: shortest-root-path
 // title: Shortest path from a root to an object
+// group: Roots and paths
 // mode: read
 // param: dump     INTEGER         number of the dump
 // param: address  STRING          address of the object, for example 0x1c15d2

@@ -1,5 +1,6 @@
 // name: single-type-chains
 // title: Linked lists: long chains of objects of one type
+// group: Leaks
 // mode: read
 // param: dump        INTEGER         number of the dump
 // param: min_bytes   INTEGER = 1024  smallest retained size of the head of a chain, bytes

@@ -1,5 +1,7 @@
 // name: static-roots
 // title: Static fields by declaring type
+// group: Roots and paths
+// needs: statics
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: string-duplicates
 // title: Possible duplicate strings, by size
+// group: Objects and references
 // mode: read
 // param: dump       INTEGER                   number of the dump
 // param: type       STRING = "System.String"  full name of the string type

@@ -1,5 +1,7 @@
 // name: strings
 // title: Duplicate strings
+// group: Objects and references
+// needs: texts
 // mode: read
 // param: dump       INTEGER       number of the dump
 // param: min_count  INTEGER = 2   fewest equal strings

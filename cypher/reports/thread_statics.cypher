@@ -1,5 +1,7 @@
 // name: thread-statics
 // title: Thread-static fields
+// group: .NET
+// needs: thread-statics
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

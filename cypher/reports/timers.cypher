@@ -1,5 +1,7 @@
 // name: timers
 // title: Timers and what their callbacks keep alive
+// group: .NET
+// needs: dotnet
 // mode: read
 // param: dump      INTEGER       number of the dump
 // param: pattern STRING = "System\.(Threading\.(TimerQueueTimer|PeriodicTimer)|Timers\.Timer|Windows\..*Timer)" timers

@@ -1,5 +1,6 @@
 // name: type-histogram
 // title: Objects and bytes by type
+// group: Types
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,6 @@
 // name: type-references
 // title: References between types
+// group: Types
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING = ""   only references from or to this type (full name); all if empty

@@ -1,5 +1,6 @@
 // name: type-totals
 // title: All instances of a type, summed
+// group: Types
 // mode: read
 // param: dump  INTEGER  number of the dump
 // param: type  STRING   full type name, as the runtime spells it

@@ -1,5 +1,6 @@
 // name: type-tree
 // title: The dominator tree, merged by type
+// group: Ownership
 // mode: read
 // param: dump   INTEGER         number of the dump
 // param: limit  INTEGER = 2000  maximum number of rows

@@ -1,5 +1,6 @@
 // name: unreachable-types
 // title: Garbage by type: objects that no strong root reaches
+// group: Types
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -1,5 +1,7 @@
 // name: walk
 // title: Objects of a segment in address order
+// group: Segments and generations
+// needs: segments
 // mode: read
 // param: dump     INTEGER         number of the dump
 // param: segment  INTEGER = 0     ordinal of the segment

@@ -1,5 +1,6 @@
 // name: weakly-held
 // title: Objects with weak roots or references
+// group: Roots and paths
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -17,6 +17,7 @@ from ingest.cli import (
     example,
     export,
     info,
+    queries,
     report,
     server,
     timeline,
@@ -63,7 +64,7 @@ app.command("timeline")(timeline.timeline)
 app.command("list")(dumps.list_)
 app.command("drop")(dumps.drop)
 app.command("export")(export.export)
-app.command("queries")(ask.queries)
+app.command("queries")(queries.queries)
 app.command("query")(ask.query)
 app.command("why")(why.why)
 app.command("report")(report.report)

@@ -1,8 +1,7 @@
-"""``queries`` and ``query``: the query library, and the user's own Cypher."""
+"""``query``: a query of the library, or the user's own Cypher."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,50 +33,6 @@ _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "typ
 """Parameters of the library that name an object or a type of the dump."""
 
 
-def queries(
-    name: Annotated[
-        str | None, typer.Argument(help="Describe this query.", show_default=False)
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the query library, or describe one query."""
-    from ingest.queries.library import find, library
-    from ingest.reports.render import describe, list_queries
-
-    if name is not None:
-        query = find(name)
-        typer.echo(json.dumps(_facts(query), indent=2) if as_json else describe(query))
-        return
-    found = list(library().values())
-    if as_json:
-        typer.echo(json.dumps([_facts(query) for query in found], indent=2))
-    else:
-        typer.echo(list_queries(found))
-
-
-def _facts(query: Query) -> dict[str, object]:
-    return {
-        "name": query.name,
-        "title": query.title,
-        "parameters": [
-            {
-                "name": parameter.name,
-                "type": parameter.type,
-                "required": parameter.required,
-                "default": parameter.default,
-                "meaning": parameter.meaning,
-            }
-            for parameter in query.parameters
-        ],
-        "columns": [
-            {"name": column.name, "type": column.type, "meaning": column.meaning}
-            for column in query.columns
-        ],
-        "notes": query.notes,
-        "cypher": query.text,
-    }
-
-
 def query(
     name: QueryName,
     param: Annotated[
@@ -104,10 +59,10 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
-    from ingest.database.absent import why_empty
     from ingest.database.ask import ask, ask_rows
     from ingest.database.dumps import select_dump
-    from ingest.queries.library import same_in_library
+    from ingest.database.needs import why_empty
+    from ingest.queries.library import find, same_in_library
     from ingest.reports.render import OutputFormat, write_answer, write_rows
 
     given = _pairs(param or [])
@@ -132,7 +87,7 @@ def query(
             about = about_of(selection, is_of_one=chosen.is_of_one_dump)
             reason = None
             if not answer.rows and known is not None:
-                reason = why_empty(opened, known, number)
+                reason = why_empty(opened, find(known), number)
             write_answer(answer, OutputFormat.JSON if as_json else form, about, reason)
 
 

@@ -19,6 +19,7 @@ from ingest.cli.options import (
     Password,
     Uri,
     Username,
+    complete_query,
     open_database,
 )
 from ingest.errors import StoreError
@@ -41,7 +42,11 @@ class Printed(StrEnum):
 def browse(
     query: Annotated[
         str | None,
-        typer.Option("--query", help="A query of the library to put into the editor."),
+        typer.Option(
+            "--query",
+            help="A query of the library to put into the editor.",
+            autocompletion=complete_query,
+        ),
     ] = None,
     guided: Annotated[
         bool,

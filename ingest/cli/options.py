@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ingest.settings import Settings
 
 
-def _complete_query(incomplete: str) -> list[tuple[str, str]]:
+def complete_query(incomplete: str) -> list[tuple[str, str]]:
+    """Names of queries, with their titles."""
     from ingest.queries.library import library
 
     return [
@@ -77,7 +78,7 @@ QueryName = Annotated[
     typer.Argument(
         metavar="NAME|FILE.cypher|-",
         help="A query of the library, a file, or - for standard input.",
-        autocompletion=_complete_query,
+        autocompletion=complete_query,
     ),
 ]
 Strict = Annotated[

@@ -4,6 +4,7 @@ A header is the run of ``//`` lines at the top of the file::
 
     // name: retained-objects
     // title: Objects with the largest retained sizes
+    // group: Ownership
     // mode: read
     // param: dump       INTEGER            number of the dump
     // param: min_bytes  INTEGER = 1048576  smallest retained size to show, bytes
@@ -11,7 +12,9 @@ A header is the run of ``//`` lines at the top of the file::
     //
     // A paragraph on how to read the answer.
 
-A parameter without a default is required, except ``dump``, which the tool sets.
+``group`` is one of `GROUPS`. A query that not every dump can answer has a line such as
+``// needs: trace, siblings``, whose words `ingest.database.needs` explains. A parameter
+without a default is required, except ``dump``, which the tool sets.
 Values are sent to the server as parameters only, never as text.
 """
 
@@ -38,7 +41,21 @@ _TYPES: dict[str, type] = {
     "FLOAT": float,
     "BOOLEAN": bool,
 }
-_KEYS = ("name", "title", "mode", "param", "column")
+_KEYS = ("name", "title", "group", "needs", "mode", "param", "column")
+GROUPS = (
+    "Overview",
+    "Leaks",
+    "Roots and paths",
+    "Ownership",
+    "Types",
+    "Objects and references",
+    "Segments and generations",
+    ".NET",
+    "Dart",
+    "Traces",
+)
+"""Headings under which queries are listed, in their order."""
+
 _PARAM = re.compile(
     r"(?P<name>\w+)\s+(?P<type>[A-Z]+)(?:\s+=\s+(?P<default>\"[^\"]*\"|\S+))?\s+(?P<text>.+)"
 )
@@ -108,6 +125,8 @@ class Query:
         notes: How to read the answer.
         place: File name, for error messages.
         preset_dump: Number of the dump in a file that ``--show`` has printed.
+        group: One of `GROUPS`; empty for a query written by the user.
+        needs: What a dump must have for the query to have an answer.
     """
 
     name: str
@@ -118,6 +137,8 @@ class Query:
     notes: str
     place: str
     preset_dump: int | None = None
+    group: str = ""
+    needs: tuple[str, ...] = ()
 
     @property
     def is_of_one_dump(self) -> bool:
@@ -259,6 +280,12 @@ def parse(text: str, place: str) -> Query:
 
     if one("mode") != "read":
         raise QueryError(f"{place}: line {entries['mode'][0][0]}: mode must be 'read'")
+    if one("group") not in GROUPS:
+        raise QueryError(
+            f"{place}: line {entries['group'][0][0]}: group must be one of: "
+            + ", ".join(GROUPS)
+        )
+    needs = [word for _, value in entries["needs"] for word in value.split(", ")]
     parameters = tuple(
         _parameter(value, f"{place}: line {number}")
         for number, value in entries["param"]
@@ -281,6 +308,8 @@ def parse(text: str, place: str) -> Query:
         tuple(columns),
         "\n".join(notes).strip(),
         place,
+        group=one("group"),
+        needs=tuple(needs),
     )
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ingest.queries.answer import Answer
-    from ingest.queries.library import Query
     from ingest.reports.about import About
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~])")
@@ -279,37 +278,3 @@ def write_answer(
         sys.stdout.write(f"no rows: {why_empty}\n")
     else:
         _WRITERS[form.value](answer)
-
-
-def list_queries(queries: Sequence[Query]) -> str:
-    """List names, titles and required parameters of queries."""
-    widest = max(len(query.name) for query in queries)
-    lines = []
-    for query in queries:
-        needed = [p.name for p in query.parameters if p.required and p.name != "dump"]
-        tail = f" ({', '.join(needed)})" if needed else ""
-        room = max(width() - widest - 2, 20)
-        folded = textwrap.wrap(query.title + tail, room)
-        lines.append(f"{query.name:<{widest}}  {folded[0]}")
-        lines += [" " * (widest + 2) + line for line in folded[1:]]
-    lines += ["", "ingest queries NAME describes one; ingest query NAME runs it."]
-    return "\n".join(lines)
-
-
-def describe(query: Query) -> str:
-    """Describe a query: notes, parameters, columns and Cypher."""
-    lines = [f"{query.name}: {query.title}", ""]
-    lines += [f"  {line}" if line else "" for line in query.notes.splitlines()]
-    lines += ["", "Parameters"]
-    for parameter in query.parameters:
-        if parameter.name == "dump":
-            continue
-        default = "required" if parameter.required else json.dumps(parameter.default)
-        lines.append(f"  {parameter.name} ({parameter.type}, {default})")
-        lines.append(f"      {parameter.meaning}")
-    lines += ["", "Columns"]
-    for column in query.columns:
-        lines.append(f"  {column.name} ({column.type})")
-        lines.append(f"      {column.meaning}")
-    lines += ["", "Cypher", textwrap.indent(query.text.rstrip(), "  ")]
-    return "\n".join(lines)

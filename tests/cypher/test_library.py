@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.database.absent import NEEDS
+from ingest.database.needs import NEEDS
 from ingest.errors import BadParameter, QueryError, UnknownQuery
 from ingest.queries.library import (
     DUMP,
+    GROUPS,
     Query,
     find,
     library,
@@ -71,6 +72,8 @@ WANTED = {
 
 GOOD = """// name: good
 // title: One
+// group: Types
+// needs: fields, trace
 // mode: read
 // param: dump   INTEGER             number of the dump
 // param: type   STRING              which
@@ -111,6 +114,8 @@ def test_a_header_matches_its_query(path: Path) -> None:
     assert query.title
     assert not query.title.endswith(".")
     assert len(query.notes) > 100
+    assert query.group in GROUPS
+    assert set(query.needs) <= NEEDS.keys()
     names = [parameter.name for parameter in query.parameters]
     assert names[0] == "dump"
     assert names[-1] == "limit"
@@ -188,6 +193,7 @@ ORDER BY bytes
 def test_a_good_header() -> None:
     query = parse(GOOD, "good.cypher")
     assert query.notes == "How to read it.\n\nAnd more."
+    assert (query.group, query.needs) == ("Types", ("fields", "trace"))
     assert query.text.startswith("RETURN")
     assert query.bind({"type": "x"}, 7) == {
         "dump": 7,
@@ -205,10 +211,12 @@ def test_a_good_header() -> None:
     [
         ("// name: good\n", "", "the header needs one 'name:' line"),
         ("// title: One", "// title: One\n// title: Two", "needs one 'title:' line"),
-        ("mode: read", "mode: write", "line 3: mode must be 'read'"),
-        ("INTEGER = 20 ", "NUMBER = 20 ", "line 10: not 'name TYPE [= default]"),
-        ("INTEGER = 20 ", "INTEGER = x ", "line 10: parameter limit: 'x' is not of"),
-        ("name STRING what it is called", "name", "line 11: not 'name TYPE meaning'"),
+        ("group: Types", "group: Others", "line 3: group must be one of: Overview, "),
+        ("// group: Types\n", "", "the header needs one 'group:' line"),
+        ("mode: read", "mode: write", "line 5: mode must be 'read'"),
+        ("INTEGER = 20 ", "NUMBER = 20 ", "line 12: not 'name TYPE [= default]"),
+        ("INTEGER = 20 ", "INTEGER = x ", "line 12: parameter limit: 'x' is not of"),
+        ("name STRING what it is called", "name", "line 13: not 'name TYPE meaning'"),
         ("+ $none", "", "declared and used parameters differ: none"),
         ("+ $none", "+ $none + $more", "declared and used parameters differ: more"),
     ],
@@ -318,10 +326,6 @@ def test_every_query_that_is_shown_asks_the_same(query: Query) -> None:
     assert shown.text == query.text
     assert shown.preset_dump == 3
     assert shown.bind({}, 3) == values
-
-
-def test_what_empty_answers_need_is_said_of_queries_that_exist() -> None:
-    assert NEEDS.keys() <= library().keys()
 
 
 # ------------------------------------------------------------------ own queries

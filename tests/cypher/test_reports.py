@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.database.ask import ask
+from ingest.database.needs import NEEDS, unmet
 from ingest.queries.library import library
 from tests.cypher import (
     answers,
@@ -16,7 +17,7 @@ from tests.cypher import (
     place_answers,
     trace_answers,
 )
-from tests.cypher.cases import CASES, EACH, Case, Given
+from tests.cypher.cases import CASES, EACH, HEAPS, Case, Given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,3 +95,31 @@ def test_the_second_dump_of_the_same_heap_has_the_same_answers(
     copy = loaded_heap["copy"]
     expected = twin_rows(copy, case.query, case.given)
     assert rows_of(copy, case.query, case.given) == expected
+
+
+LACKING = {
+    "main": {"dart", "fields", "texts", "external", "owners", "sites", "lifetimes"},
+    "dart": {"dotnet", "segments", "generations", "handles", "finalizers", "pinned"},
+    "trace": {"dart", "fields", "texts", "segments", "statics"},
+}
+
+
+@pytest.mark.parametrize("heap", HEAPS)
+def test_a_heap_meets_the_needs_of_the_queries_that_it_answers(
+    heap: str, loaded_heap: dict[str, Loaded]
+) -> None:
+    loaded = loaded_heap[heap]
+    lacking = unmet(loaded.database, list(NEEDS), loaded.number)
+    answered = {case.query for case in EACH if case.heap == heap and case.answered}
+
+    assert {q for q in answered if lacking.intersection(library()[q].needs)} == set()
+    assert lacking >= LACKING.get(heap, set())
+
+
+def test_every_need_is_met_by_a_heap(loaded_heap: dict[str, Loaded]) -> None:
+    unmet_by_all = set(NEEDS)
+    for heap in HEAPS:
+        loaded = loaded_heap[heap]
+        unmet_by_all &= unmet(loaded.database, list(NEEDS), loaded.number)
+
+    assert unmet_by_all == set()

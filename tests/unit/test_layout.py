@@ -22,7 +22,7 @@ FORMATS = sorted(
 """Each other package of the readers is a format: none of them sees another."""
 
 FLOORS = {
-    "errors": 0, "interrupts": 0, "progress": 0, "places": 0, "text": 0,
+    "colours": 0, "errors": 0, "interrupts": 0, "progress": 0, "places": 0, "text": 0,
     "files": 1, "kernel_cache": 1, "settings": 1,
     "compiled": 2, "heap": 2, "queries": 2, "server": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,

@@ -1,0 +1,120 @@
+"""What queries need that not every dump has: the words of their ``needs:`` lines.
+
+One place decides which queries are listed for a dump, and why an answer is empty.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ingest.database.connection import Database
+    from ingest.queries.library import Query
+
+
+class Need(NamedTuple):
+    """One thing that a dump has or lacks.
+
+    Attributes:
+        pattern: Cypher after ``MATCH`` that a dump ``d`` matches if it has it.
+        without: What is said of a dump that does not.
+    """
+
+    pattern: str
+    without: str
+
+
+def _root(condition: str) -> str:
+    return f"(d)-[:HAS_ROOT]->(r:Root) WHERE {condition}"
+
+
+def _type(condition: str) -> str:
+    return f"(t:Type) WHERE t.dump = d.number AND {condition}"
+
+
+NEEDS: dict[str, Need] = {
+    "dotnet": Need(
+        _type("t.namespace = 'System'"), "this dump is not of a .NET program"
+    ),
+    "dart": Need(
+        _type("t.namespace = 'dart:core'"), "this dump is not of a Dart program"
+    ),
+    "fields": Need(_type("t.fields IS NOT NULL"), "this dump has no field names"),
+    "texts": Need(
+        _type("t.value_kind = 'string'"), "this dump has no contents of strings"
+    ),
+    "external": Need(
+        "(d) WHERE d.external_bytes > 0", "this dump records no memory outside the heap"
+    ),
+    "segments": Need("(d)-[:HAS_SEGMENT]->()", "this dump has no segments"),
+    "generations": Need("(d)-[:HAS_GENERATION]->()", "this dump has no generations"),
+    "statics": Need(
+        _root("r.kind = 'static'"), "this dump does not name static fields"
+    ),
+    "thread-statics": Need(
+        _root("r.kind = 'local' AND r.field IS NOT NULL"),
+        "this dump does not name thread-static fields",
+    ),
+    "handles": Need(_root("r.kind = 'handle'"), "this dump has no GC handles"),
+    "finalizers": Need(
+        _root("r.kind = 'finalizer_queue'"), "this dump has no finalizer queue"
+    ),
+    "pinned": Need(_root("r.pinned"), "this dump has no pinned objects"),
+    "owners": Need(
+        _root("r.owner IS NOT NULL"), "this dump names no isolates or threads"
+    ),
+    "sites": Need(
+        "(d)-[:HAS_ALLOCATION_SITE]->()",
+        "this dump does not record where objects were allocated",
+    ),
+    "collections": Need(
+        "(d)-[:HAS_COLLECTION]->()",
+        "this dump is not from a trace or log that records collections",
+    ),
+    "lifetimes": Need(
+        "(o:Object) WHERE o.dump = d.number AND o.collections_survived >= 0",
+        "this dump does not record how long its objects have lived",
+    ),
+    "trace": Need("(d) WHERE d.trace IS NOT NULL", "this dump is not from a trace"),
+    "siblings": Need(
+        "(e:Dump {trace: d.trace, state: 'ready'}) WHERE e.number <> d.number",
+        "no other dump of this trace is loaded; ingest load FILE --all-dumps loads "
+        "them",
+    ),
+}
+"""By the word in a header."""
+
+
+def unmet(database: Database, words: list[str], dump: int) -> set[str]:
+    """Which of the needs a dump does not meet.
+
+    Args:
+        database: An open database.
+        words: Keys of `NEEDS`.
+        dump: Number of the dump.
+    """
+    if not words:
+        return set()
+    checks = ", ".join(
+        f"EXISTS {{ MATCH {NEEDS[word].pattern} }} AS `{word}`" for word in words
+    )
+    text = f"MATCH (d:Dump {{number: $dump}}) RETURN {checks}"
+    columns, rows = database.read(text, {"dump": dump})
+    return {
+        word
+        for row in rows
+        for word, is_met in zip(columns, row, strict=True)
+        if not is_met
+    }
+
+
+def why_empty(database: Database, query: Query, dump: int) -> str | None:
+    """What the dump lacks for a query of the library; ``None`` if nothing.
+
+    Args:
+        database: An open database.
+        query: The query, whose answer is empty.
+        dump: Number of the dump.
+    """
+    lacking = unmet(database, list(query.needs), dump)
+    return next((NEEDS[word].without for word in query.needs if word in lacking), None)
