@@ -213,7 +213,7 @@ def list_(
     database: DatabaseName = None,
 ) -> None:
     """List the loaded dumps, the newest first."""
-    from ingest.database.dumps import list_dumps
+    from ingest.database.dumps import list_dumps, objects_to_remove
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
 
@@ -222,6 +222,9 @@ def list_(
         open_database(uri, username, password, database, progress) as opened,
     ):
         found = [asdict(dump) for dump in list_dumps(opened)]
+        left = objects_to_remove(opened)
+    if left:
+        typer.echo(f"a dropped dump is being removed: {left:,} objects left", err=True)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return

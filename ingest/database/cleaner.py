@@ -24,7 +24,7 @@ from ingest.server.target import Target
 from ingest.settings import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
@@ -47,12 +47,31 @@ def clean_up(
         server: Whose database that is, if it is the embedded one's.
         progress: Receives what is removed at once.
     """
+    remove(database, server, dumps.take_over(database), progress)
+
+
+def remove(
+    database: Database,
+    server: EmbeddedServer | None,
+    numbers: Iterable[int],
+    progress: Progress = silent,
+) -> None:
+    """Remove dumps that no reader sees any more; what is large, in the background.
+
+    Args:
+        database: Where they are.
+        server: Whose database that is, if it is the embedded one's.
+        numbers: The dumps, which this process owns.
+        progress: Receives what is removed at once.
+    """
     large = []
-    for number in dumps.take_over(database):
+    for number in numbers:
         if dumps.object_rows(database, number) > dumps.WINDOW_KEYS:
             large.append(number)
         else:
             dumps.delete(database, number, progress)
+            if server is not None:
+                bulk.prune(server, database)
     if large:
         dumps.hand_over(database, large)
         _start(None if server is not None else database.target)

@@ -223,6 +223,23 @@ def hand_over(database: Database, numbers: Sequence[int]) -> None:
     )
 
 
+def objects_to_remove(database: Database) -> int:
+    """Objects of dropped dumps that have not been removed yet."""
+    _, rows = database.read(
+        """
+        MATCH (d:Dump {state: 'dropping'})
+        CALL (d) {
+          MATCH (o:Object)
+          WHERE d.number * $keys <= o.key < (d.number + 1) * $keys
+          RETURN count(o) AS objects
+        }
+        RETURN sum(objects)
+        """,
+        {"keys": 1 << KEY_BITS},
+    )
+    return cast("int", rows[0][0])
+
+
 def is_any_being_dropped(database: Database) -> bool:
     """Whether a dump that is no longer visible has not been deleted yet."""
     _, rows = database.read("MATCH (d:Dump {state: 'dropping'}) RETURN count(d)", {})

@@ -124,10 +124,7 @@ def write(
                 # ours.
                 late = links.siblings(database, number) - linked
                 links.link(database, number, late, progress)
-                for old in replaces:
-                    dumps.delete(database, old, progress)
-                if server is not None:
-                    bulk.prune(server, database)
+                cleaner.remove(database, server, replaces, progress)
     return Written(name, number, counts)
 
 
@@ -185,6 +182,8 @@ def drop(
 ) -> DumpInfo:
     """Drop a loaded dump; returns what it was.
 
+    No reader sees it any more. A large one is removed by a process in the background.
+
     Raises:
         UnknownDump: there is none of that name.
         StoreError: the server refused or was lost.
@@ -195,7 +194,5 @@ def drop(
     with cleaner.cleaned_if_interrupted(database, server):
         dumps.unpublish(database, found.number)
         with interrupts.leaving(gone):
-            dumps.delete(database, found.number, progress)
-            if server is not None:
-                bulk.prune(server, database)
+            cleaner.remove(database, server, [found.number], progress)
     return found

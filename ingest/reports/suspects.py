@@ -48,7 +48,11 @@ def of_heap(graph: HeapGraph, suspects: Iterable[Suspect]) -> list[dict[str, obj
 
 
 def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Rows of the query ``leak-suspects`` in the form of `of_heap`."""
+    """Rows of the query ``leak-suspects`` in the form of `of_heap`.
+
+    Suspects of a dump that an earlier version has loaded have no words, and are left
+    out.
+    """
     return [
         {
             "type": row["type"],
@@ -65,6 +69,7 @@ def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
             "sentence": row["sentence"],
         }
         for row in rows
+        if row["sentence"] is not None and row["contents"] is not None
     ]
 
 

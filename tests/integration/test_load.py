@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,11 +21,13 @@ from ingest.database.connection import Database, connect
 from ingest.database.dumps import (
     delete,
     find_dump,
+    is_any_being_dropped,
     list_dumps,
+    objects_to_remove,
     this_process,
     unpublish,
 )
-from ingest.database.writing import write
+from ingest.database.writing import drop, write
 from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
 from ingest.heap.graph import RootKind
 from ingest.heap.identity import Identity
@@ -297,6 +300,25 @@ def test_drop_leaves_nothing_and_touches_no_other_dump(
     delete(empty_database, number)
 
     assert counts(empty_database) == before
+
+
+def test_a_large_dump_is_gone_at_once_and_removed_in_the_background(
+    empty_database: Database, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(str(small), empty_database, name="a")
+    monkeypatch.setattr("ingest.database.dumps.WINDOW_KEYS", 2)
+
+    drop("a", empty_database)
+
+    assert list_dumps(empty_database) == []
+    again = load(str(small), empty_database, name="a")
+    assert (again.loaded, again.name) == (True, "a")
+    deadline = time.monotonic() + 120
+    while is_any_being_dropped(empty_database) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert objects_to_remove(empty_database) == 0
+    _, rows = empty_database.read("MATCH (o:Object) RETURN count(o)", {})
+    assert rows[0][0] == again.object_count
 
 
 def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
