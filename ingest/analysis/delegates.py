@@ -39,8 +39,15 @@ def delegate_types(
     small &= metrics.type_shallow_bytes <= _DELEGATE_BYTES * count
     small &= metrics.type_shallow_bytes % np.maximum(count, 1) == 0
     small &= references <= 2 * count + 1
-    pairs = set(zip(source.tolist(), target.tolist(), strict=True))
-    to_array = small[source] & (classes[target] == TypeClass.CONTAINER)
+    is_array = np.array([name.endswith("[]") for name in graph.type_names], np.bool_)
+    is_array &= classes == TypeClass.CONTAINER
+    refers_to_itself = np.zeros(types, np.bool_)
+    refers_to_itself[source[source == target]] = True
+    to_array = np.flatnonzero(small[source] & is_array[target])
+    from_array = np.flatnonzero(is_array[source] & small[target])
+    back = set(
+        zip(source[from_array].tolist(), target[from_array].tolist(), strict=True)
+    )
     multicast = {
         kind
         for kind, array, number in zip(
@@ -49,15 +56,12 @@ def delegate_types(
             metrics.pair_count[to_array].tolist(),
             strict=True,
         )
-        if graph.type_names[array].endswith("[]")
-        and (array, kind) in pairs
-        and (kind, kind) not in pairs
+        if (array, kind) in back
+        and not refers_to_itself[kind]
         and 10 * number <= count[kind] + 10
     }
     # A class of that name has collections and texts of its own; a delegate has none.
-    is_own = (classes[target] == TypeClass.CONTAINER) & np.array(
-        [not name.endswith("[]") for name in graph.type_names], np.bool_
-    )[target]
+    is_own = (classes[target] == TypeClass.CONTAINER) & ~is_array[target]
     is_own |= classes[target] == TypeClass.LIBRARY
     small[source[is_own]] = False
     named = [
