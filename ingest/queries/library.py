@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import BadParameter, QueryError, UnknownQuery
+from ingest.queries.load_csv import QUOTED, has_load_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,10 +62,7 @@ _PARAM = re.compile(
 )
 _COLUMN = re.compile(r"(?P<name>\w+)\s+(?P<type>[A-Z<>]+)\s+(?P<text>.+)")
 _USED = re.compile(r"\$(\w+)")
-_QUOTED = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n]*|/\*.*?\*/""", re.DOTALL
-)
-_TOKEN = re.compile(f"{_QUOTED.pattern}|{_USED.pattern}", re.DOTALL)
+_TOKEN = re.compile(f"{QUOTED.pattern}|{_USED.pattern}", re.DOTALL)
 """Quoted text or a comment, or else a parameter, whose name is group 1."""
 _PRESET = re.compile(r":param\s+(?P<name>\w+)\s*=>\s*(?P<value>.+?);?")
 _HEX = re.compile(r"[+-]?0[xX]")
@@ -143,7 +141,7 @@ class Query:
     @property
     def is_of_one_dump(self) -> bool:
         """Whether the answer depends on which dump is chosen."""
-        return DUMP in _USED.findall(_QUOTED.sub("", self.text))
+        return DUMP in _USED.findall(QUOTED.sub("", self.text))
 
     def bind(self, given: Mapping[str, str], dump: int) -> dict[str, Value]:
         """Return the value of every parameter.
@@ -212,8 +210,17 @@ def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
     """Make a query of Cypher written by the user.
 
     The type of each value in ``given`` is inferred from its text.
+
+    Raises:
+        BadParameter: A parameter has no value.
+        QueryError: It reads files or other hosts, with the rights of the server.
     """
     text, preset = _without_preset(text)
+    if has_load_csv(text):
+        raise QueryError(
+            f"{place} has LOAD CSV, which reads files and other hosts: only queries on "
+            "loaded dumps are sent"
+        )
     parameters = [Parameter(DUMP, "INTEGER", "number of the dump", required=False)]
     for name, value in given.items():
         parameters.append(
@@ -222,7 +229,7 @@ def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
     for name, default in preset.items():
         if name not in given and name != DUMP:
             parameters.append(Parameter(name, "STRING", "preset", False, default))
-    used = set(_USED.findall(_QUOTED.sub("", text)))
+    used = set(_USED.findall(QUOTED.sub("", text)))
     for name in sorted(used - {parameter.name for parameter in parameters}):
         raise BadParameter(f"{place} uses ${name}: give it with --param {name}=…")
     dump = preset.get(DUMP)
