@@ -207,16 +207,15 @@ def _writable_folder(name: str) -> Path:
     """A folder of that name in the user's cache, else in a temporary folder.
 
     Raises:
-        OSError: neither can be written.
+        OSError: neither can be written, or others can write there too.
     """
     problems = []
-    for base, is_shared in _bases():
+    for base in _bases():
         folder = base / name
         try:
-            if is_shared:
-                _make_private(base)
+            _make_private(base)
             is_new = not folder.is_dir()
-            folder.mkdir(parents=True, exist_ok=True)
+            _make_private(folder)
             tempfile.TemporaryFile(dir=folder).close()
             if is_new:
                 _remove_unused(base)
@@ -229,25 +228,32 @@ def _writable_folder(name: str) -> Path:
     raise OSError("; ".join(problems))
 
 
-def _bases() -> Iterator[tuple[Path, bool]]:
-    """Where folders may be, and whether others may write there."""
+def _bases() -> Iterator[Path]:
+    """Where folders may be."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    yield Path(chosen) if chosen else places().cache / "kernels", False
+    yield Path(chosen) if chosen else places().cache / "kernels"
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    yield Path(tempfile.gettempdir()) / f"{_PREFIX}kernels-{user}", True
+    yield Path(tempfile.gettempdir()) / f"{_PREFIX}kernels-{user}"
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder that only its owner can open: what is in it will be run.
+    """Make a folder into which only its owner can write: what is in it will be run.
 
     Raises:
-        OSError: it is there and belongs to somebody else, or others can open it.
+        OSError: it is there and belongs to somebody else, or others can write to it.
     """
-    folder.mkdir(mode=0o700, exist_ok=True)
-    about = folder.lstat()
-    ours = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-    if not (ours and stat.S_ISDIR(about.st_mode)) or about.st_mode & 0o077:
-        raise PermissionError(f"{folder} is open to other users")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    about = folder.stat()
+    if not stat.S_ISDIR(about.st_mode):
+        raise NotADirectoryError(f"{folder} is no folder")
+    if not hasattr(os, "getuid"):
+        return
+    if {about.st_uid, folder.lstat().st_uid} != {os.getuid()}:
+        raise PermissionError(f"{folder} belongs to another user")
+    if about.st_mode & 0o022:
+        raise PermissionError(f"other users can write to {folder}")
 
 
 def _remove_unused(base: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -153,7 +154,7 @@ def test_where_the_cache_cannot_be_written_a_temporary_folder_is_reused(
 
     first, second = toy.run("second"), toy.run("second")
     [made] = temporary.iterdir()
-    made.chmod(0o755)
+    made.chmod(0o775)
     third = toy.run("second")
 
     assert (first[0], compiled(first)) == ([4], ["second"])
@@ -161,7 +162,31 @@ def test_where_the_cache_cannot_be_written_a_temporary_folder_is_reused(
     assert (third[0], compiled(third)) == ([4], ["second"])
     said = third[1][0][2]
     assert str(blocked) in said
-    assert "open to other users" in said
+    assert "other users can write" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_code_is_loaded_only_from_folders_that_nobody_else_can_write_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen, temporary = tmp_path / "chosen", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(chosen))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(temporary))
+
+    made = kernel_cache._writable_folder("heaproots-1")
+    assert made == chosen / "heaproots-1"
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (chosen, made)] == 2 * [0o700]
+
+    made.chmod(0o777)
+    assert kernel_cache._writable_folder("heaproots-1").is_relative_to(temporary)
+    made.chmod(0o700)
+    chosen.chmod(0o770)
+    assert kernel_cache._writable_folder("heaproots-1").is_relative_to(temporary)
+    chosen.chmod(0o700)
+    monkeypatch.setattr("os.getuid", lambda: made.stat().st_uid + 1)
+    with pytest.raises(OSError, match="belongs to another user"):
+        kernel_cache._writable_folder("heaproots-1")
 
 
 def test_only_folders_that_nobody_has_used_for_long_are_removed(
