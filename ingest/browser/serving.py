@@ -129,7 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _page(self) -> Page | None:
         """Return the requested page, or refuse the request and return ``None``."""
-        if self.headers.get("Host", "").lower() not in self.server.hosts:
+        hosts = self.headers.get_all("Host", [])
+        # Of two, a proxy and this server could each believe another one.
+        if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
         elif (
             origin := self.headers.get("Origin")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import secrets
 import threading
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,9 +25,11 @@ from ingest.cli.options import (
     open_database,
 )
 from ingest.errors import StoreError
+from ingest.files import write_private
+from ingest.places import places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ingest.database.connection import Database
     from ingest.queries.answer import Answer
@@ -172,10 +176,29 @@ def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) 
             "style": style_url,
         }
         _tell(target, facts, as_json=as_json)
-        if launch:
-            typer.launch(facts["browser"])
-        typer.echo("serving the guide and the style until Ctrl-C", err=True)
-        _wait_for_ctrl_c()
+        with _private_link(facts["browser"]) as link:
+            if launch:
+                typer.launch(link)
+            typer.echo("serving the guide and the style until Ctrl-C", err=True)
+            _wait_for_ctrl_c()
+
+
+@contextmanager
+def _private_link(address: str) -> Iterator[str]:
+    """A link to a page of the user's own that leads to ``address``.
+
+    Other users see the arguments of the program that opens a link.
+    """
+    folder = places().state
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / f"guide-{secrets.token_hex(4)}.html"
+    to = html.escape(f"0;url={address}")
+    write_private(page, f'<!doctype html><meta http-equiv="refresh" content="{to}">\n')
+    try:
+        with interrupts.at_the_end(page.unlink):
+            yield page.absolute().as_uri()
+    finally:
+        page.unlink(missing_ok=True)
 
 
 def _wait_for_ctrl_c() -> None:

@@ -118,6 +118,17 @@ def test_a_request_without_a_host_is_refused(server: PageServer) -> None:
         assert raw.recv(100).startswith(b"HTTP/1.0 421 ")
 
 
+@pytest.mark.parametrize(
+    "hosts", [("{}", "evil.test"), ("evil.test", "{}"), 2 * ("{}",)]
+)
+def test_a_second_host_is_refused(server: PageServer, hosts: tuple[str, str]) -> None:
+    ours = f"localhost:{server.server_port}"
+    lines = "".join(f"Host: {host.format(ours)}\r\n" for host in hosts)
+    with socket.create_connection(server.server_address, timeout=5) as raw:  # type: ignore[arg-type]
+        raw.sendall(f"GET /heaproots.grass HTTP/1.1\r\n{lines}\r\n".encode())
+        assert raw.recv(100).startswith(b"HTTP/1.0 421 ")
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 @pytest.mark.parametrize(
     "path",

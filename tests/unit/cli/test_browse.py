@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import os
 import signal
+import stat
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from ingest.browser.style import grass
 from ingest.cli import main
-from ingest.cli.browse import _wait_for_ctrl_c
+from ingest.cli.browse import _private_link, _wait_for_ctrl_c
 from ingest.server.target import Target, browser_link
 
 if TYPE_CHECKING:
@@ -58,6 +61,17 @@ def test_links() -> None:
         "arg": ["http://localhost:1/t=/guide?a&b"],
     }
     assert "cmd" not in browser_link(TARGET)
+
+
+def test_no_other_program_gets_the_secret_of_the_guide_as_an_argument() -> None:
+    address = "http://127.0.0.1:7474/browser/?cmd=guide&arg=http://localhost:1/t0ken"
+    with _private_link(address) as link:
+        page = Path(unquote(urlsplit(link).path))
+        assert link.startswith("file:///")
+        assert "t0ken" not in link
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert html.escape(address) in page.read_text("utf-8")
+    assert not page.exists()
 
 
 def test_ctrl_c_ends_the_wait_and_nothing_else() -> None:
