@@ -25,6 +25,9 @@ _URL_OR_QUALIFIER = re.compile(
 )
 _LONGEST_NAME = 4096
 CAPTION_LENGTH = 120
+FORMULA = r"^[=+\-@\t\r]"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+"""What spreadsheets compute when they open a file; and text that is no formula."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -37,6 +40,16 @@ def printable(text: str) -> str:
         if character.isprintable() or unicodedata.category(character) not in _CONTROL
         else character.encode("unicode_escape").decode("ascii")
         for character in text
+    )
+
+
+def for_spreadsheet(text: str) -> str:
+    """Put ``'`` before text that a spreadsheet would take for a formula.
+
+    Source: OWASP, "CSV Injection".
+    """
+    return (
+        f"'{text}" if re.match(FORMULA, text) and not re.match(NUMBER, text) else text
     )
 
 

@@ -32,7 +32,8 @@ def export(
         typer.Option(
             "--for",
             help="neo4j-admin: what imports it into a server of yours; "
-            "csv, parquet: tables for DuckDB, pandas, Spark.",
+            "parquet, csv-raw: tables for DuckDB, pandas, Spark; csv: the same for "
+            "spreadsheets, with ' before text that they would compute.",
         ),
     ] = ExportFormat.PARQUET,
     name: Annotated[

@@ -123,7 +123,12 @@ AllDumps = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Format = Annotated[
     OutputFormat,
-    typer.Option("--format", "-f", help="How to write the answer."),
+    typer.Option(
+        "--format",
+        "-f",
+        help="How to write the answer. csv has ' before text that a spreadsheet would "
+        "compute; csv-raw, for programs, does not.",
+    ),
 ]
 Uri = Annotated[
     str | None,

@@ -16,10 +16,10 @@ import textwrap
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from ingest.text import printable
+from ingest.text import for_spreadsheet, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ingest.queries.answer import Answer
     from ingest.reports.about import About
@@ -34,6 +34,7 @@ class OutputFormat(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     CSV = "csv"
+    CSV_RAW = "csv-raw"
     MARKDOWN = "markdown"
 
 
@@ -200,17 +201,28 @@ def write_rows(rows: Iterable[dict[str, object]]) -> None:
 
 
 def write_csv(answer: Answer) -> None:
-    """Write a header and one line per row; lists and maps as JSON."""
+    """Write a header and one line per row; lists and maps as JSON.
+
+    A spreadsheet computes nothing of it: see `for_spreadsheet`.
+    """
+    _write_csv(answer, for_spreadsheet)
+
+
+def write_csv_raw(answer: Answer) -> None:
+    """Write the same for programs, which compute nothing."""
+    _write_csv(answer, str)
+
+
+def _write_csv(answer: Answer, text: Callable[[str], str]) -> None:
+    def csv_cell(value: object) -> object:
+        if isinstance(value, list | dict):
+            return json.dumps(value)
+        return text(printable(value)) if isinstance(value, str) else value
+
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(map(printable, answer.columns))
+    out.writerow(text(printable(column)) for column in answer.columns)
     for row in answer.rows:
-        out.writerow([_csv_cell(value) for value in row])
-
-
-def _csv_cell(value: object) -> object:
-    if isinstance(value, list | dict):
-        return json.dumps(value)
-    return printable(value) if isinstance(value, str) else value
+        out.writerow([csv_cell(value) for value in row])
 
 
 def write_markdown(answer: Answer) -> None:
@@ -245,6 +257,7 @@ _WRITERS = {
     "json": write_json,
     "jsonl": write_jsonl,
     "csv": write_csv,
+    "csv-raw": write_csv_raw,
     "markdown": write_markdown,
 }
 

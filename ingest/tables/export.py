@@ -13,7 +13,7 @@ from ingest.progress import OneStage, silent
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
 from ingest.tables.schema import TABLES, tables_markdown
-from ingest.tables.sinks import write_csv, write_parquet
+from ingest.tables.sinks import write_csv, write_parquet, write_spreadsheet_csv
 from ingest.tables.statements import (
     constraint_statements,
     index_statements,
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from ingest.tables.heap_tables import HeapTables
 
 ARGUMENTS, SCHEMA, ABOUT = "import.args", "schema.cypher", "README.md"
+_WRITERS = {
+    ExportFormat.CSV: write_spreadsheet_csv,
+    ExportFormat.CSV_RAW: write_csv,
+    ExportFormat.PARQUET: write_parquet,
+}
 
 
 def export(
@@ -62,13 +67,13 @@ def export(
         if kind is ExportFormat.NEO4J_ADMIN:
             _for_neo4j_admin(tables, part, about, version, progress)
         else:
-            write = write_csv if kind is ExportFormat.CSV else write_parquet
+            write = _WRITERS[kind]
             rows = sum(tables.rows(entry.name) for entry in TABLES)
             told = OneStage(progress, "export", rows)
             for entry in TABLES:
-                path = part / f"{entry.name}.{kind.value}"
+                path = part / f"{entry.name}.{kind.suffix}"
                 write(tables.lazy(entry.name, told), path)
-            (part / ABOUT).write_text(tables_markdown(kind.value), encoding="utf-8")
+            (part / ABOUT).write_text(tables_markdown(kind.suffix), encoding="utf-8")
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 
 

@@ -10,4 +10,10 @@ class ExportFormat(StrEnum):
 
     NEO4J_ADMIN = "neo4j-admin"
     CSV = "csv"
+    CSV_RAW = "csv-raw"
     PARQUET = "parquet"
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of a table's file."""
+        return self.value.removesuffix("-raw")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ingest.text import FORMULA, NUMBER
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -45,6 +47,20 @@ def write_csv(frame: pl.LazyFrame, path: Path, *, header: bool = True) -> None:
     lists = pl.col(pl.List(pl.String)).list.join(LIST_SEPARATOR)
     with _as_os_errors():
         frame.with_columns(lists).sink_csv(path, include_header=header)
+
+
+def write_spreadsheet_csv(frame: pl.LazyFrame, path: Path) -> None:
+    """As `write_csv`, with text for spreadsheets: see `ingest.text.for_spreadsheet`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    lists = pl.col(pl.List(pl.String)).list.join(LIST_SEPARATOR)
+    frame = frame.with_columns(lists)
+    text = pl.col(pl.String)
+    is_formula = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
+    safe = pl.when(is_formula).then(pl.lit("'") + text).otherwise(text)
+    write_csv(frame.with_columns(safe.name.keep()), path)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from ingest.browser.style import grass
 from ingest.database.connection import connect
 from ingest.queries.library import own_query
 from ingest.readers.gclog.example import example_gclog
+from ingest.reports.render import OutputFormat
 from tests.readme import WHY_LINES, part, shown
 from tests.unit.browser.test_guide import Read, cleaned
 from tests.unit.readers.test_gclog import EXCERPT
@@ -198,8 +199,10 @@ def test_own_cypher_finds_the_dump_and_may_not_write(
     assert loaded("query", str(file))[0] == 5
 
 
-@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "markdown"])
-def test_every_output_form(loaded: Callable[..., Ran], form: str) -> None:
+@pytest.mark.parametrize(
+    "form", ["table", "json", "jsonl", "csv", "csv-raw", "markdown"]
+)
+def test_every_output_form(loaded: Callable[..., Ran], form: OutputFormat) -> None:
     code, out, _ = loaded("query", "type-histogram", "--format", form)
 
     assert code == 0

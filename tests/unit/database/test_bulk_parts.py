@@ -20,6 +20,7 @@ from ingest.tables.heap_tables import HeapTables
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts, counts
 from ingest.tables.parquet import StoredDumps
+from ingest.tables.sinks import LIST_SEPARATOR, write_spreadsheet_csv
 from tests.cypher.heap import main_heap, two_domains
 
 if TYPE_CHECKING:
@@ -188,6 +189,19 @@ def test_node_ids_have_no_gap_over_all_dumps(
 
 def test_nothing_counted_is_nothing_said() -> None:
     assert Counts({"A": 1}) + Counts({"A": -1}, {"R": 0}) == Counts()
+
+
+def test_a_spreadsheet_computes_nothing_of_a_table(tmp_path: Path) -> None:
+    texts = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "-7.5e3", "a=b", "\t=1", "\r=1", None]
+    frame = pl.LazyFrame({"at": range(9), "name": texts, "list": [["=1", "2"]] * 9})
+    write_spreadsheet_csv(frame, tmp_path / "a.csv")
+    found = pl.read_csv(tmp_path / "a.csv")
+    assert found["name"].to_list() == [
+        "'=1+1", "'+A1", "'-2+3", "'@SUM(A1)", "-7.5e3", "a=b", "'\t=1", "'\r=1", None,
+    ]  # fmt: skip
+    assert found["list"][0] == f"'=1{LIST_SEPARATOR}2"
+    write_spreadsheet_csv(pl.LazyFrame({"at": [1]}), tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == "at\n1\n"
 
 
 def test_an_export_is_whole_or_not_there(

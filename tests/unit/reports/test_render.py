@@ -76,6 +76,21 @@ def test_csv(written: Callable[[OutputFormat], str]) -> None:
     ]
 
 
+def test_a_spreadsheet_computes_nothing_of_a_csv(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "-7.5e3", "a=b", "\t=1"]
+    answer = Answer(("=name",), (*((text,) for text in texts), (-5,)))
+
+    write_answer(answer, OutputFormat.CSV)
+    assert capsys.readouterr().out.splitlines() == [
+        "'=name", "'=1+1", "'+A1", "'-2+3", "'@SUM(A1)", "-7.5e3", "a=b", "\\t=1", "-5",
+    ]  # fmt: skip
+    write_answer(answer, OutputFormat.CSV_RAW)
+    raw = capsys.readouterr().out.splitlines()
+    assert raw == ["=name", *texts[:-1], "\\t=1", "-5"]
+
+
 def test_a_table_that_does_not_fit_becomes_blocks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
