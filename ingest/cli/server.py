@@ -122,7 +122,7 @@ def _facts(server: EmbeddedServer, *, show_password: bool) -> dict[str, Any]:
         "http": endpoint and endpoint.http_url,
         "pid": endpoint and endpoint.pid,
         "uptime_s": None,
-        "data": str(server.home / "data"),
+        "data": str(server.files.data),
         "log": str(server.log_path),
     }
     if endpoint is not None:

@@ -19,6 +19,7 @@ from ingest.server.artifacts import disk_error
 from ingest.server.class_archive import archive_flags
 from ingest.server.embedded import DATABASE
 from ingest.server.launch import environment, last_words, packaged_java
+from ingest.server.process import is_users_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ def run_import(
     conf = work / "conf"
     conf.mkdir(exist_ok=True)
     (conf / "neo4j.conf").write_text(
-        f"server.directories.data={data}\n", encoding="utf-8"
+        f"server.directories.data={data.name}\n", encoding="utf-8"
     )
     sizes = memory.for_import(total_mib=memory.total_mib())
     command = [
@@ -136,7 +137,8 @@ def end_importers(home: Path) -> None:
     """Kill imports of this home that outlived the command that started them."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if any(part.startswith(_mark(home)) for part in process.cmdline()):
+            named = any(part.startswith(_mark(home)) for part in process.cmdline())
+            if named and is_users_own(process):
                 process.kill()
                 process.wait(_KILLED_S)
 

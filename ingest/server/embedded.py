@@ -1,9 +1,11 @@
 """The embedded Neo4j: a Community server of one user, on loopback, from packages only.
 
 Its files are described in `ingest.server.home`. ``server.json`` may outlive its
-process and may be wrong: a process is ours only if our home folder is in its command
-line. A server that is ours but missing from ``server.json`` (this tool was killed
-between starting it and writing) is found that way, and stopped before another starts.
+process and may be wrong: a process is ours only if it runs as our user and has our
+home folder in its command line. The time of its start is not compared: it moves when
+somebody sets the clock. A server that is ours but missing from ``server.json`` (this
+tool was killed between starting it and writing) is found that way, and stopped before
+another starts.
 
 A bulk load makes a new store beside the running server and swaps it in: which store
 is current is decided by one file, written last.
@@ -42,7 +44,7 @@ from ingest.server.launch import (
     main_class,
     packaged_java,
 )
-from ingest.server.process import alive, end, listens
+from ingest.server.process import alive, end, is_users_own, listens
 from ingest.server.target import Target
 
 if TYPE_CHECKING:
@@ -56,8 +58,6 @@ DATABASE = "neo4j"
 
 _BOLT_PORT, _HTTP_PORT = 7687, 7474
 _START_S, _REFUSED_S, _POLL_S = 120.0, 10.0, 0.25
-# A step of the system's clock moves the time at which a process seems created.
-_CREATED_TOLERANCE_S = 5.0
 _PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _STAGE = "start Neo4j"
 _OTHER_PORTS = "start Neo4j on other ports"
@@ -93,7 +93,10 @@ class EmbeddedServer:
     def running(self) -> Endpoint | None:
         """The server, if it is running and ready; does not wait."""
         state = self.files.read_state()
-        if state is None or not state.ready or self._known_process(state) is None:
+        process = self._known_process(state)
+        if state is None or process is None or not state.ready:
+            return None
+        if not listens(process, state.bolt_port):  # it is ending
             return None
         password = self.files.read_password()
         return None if password is None else _endpoint(state, password)
@@ -133,7 +136,7 @@ class EmbeddedServer:
             state = self.files.read_state()
             stopped = self._stop(state, progress)
             if state is not None:
-                self.files.write_state(replace(state, pid=0, created=0.0, ready=False))
+                self.files.write_state(replace(state, pid=0, ready=False))
             return stopped
 
     def admin(
@@ -224,6 +227,7 @@ class EmbeddedServer:
         jars = self.jars(progress)
         data = data or self.files.data
         progress(stage, 0, None)
+        self.files.clear_temporary()
         sizes = memory.fit(
             self._settings.heap_mib,
             self._settings.page_cache_mib,
@@ -243,6 +247,7 @@ class EmbeddedServer:
         command = [
             str(java),
             *jvm_flags(self.version, java_major, heap_mib=sizes.heap_mib),
+            f"-Djava.io.tmpdir={self.home / 'tmp'}",
             *archive_flags(java, jars, self.home / "run" / "classes.jsa"),
             main_class(jars, self.version),
             self._home_argument,
@@ -256,7 +261,6 @@ class EmbeddedServer:
                 bolt,
                 http,
                 process.pid,
-                process.create_time(),
                 data=data.name,
             )
             self.files.write_state(state)
@@ -281,7 +285,7 @@ class EmbeddedServer:
         commit: Callable[[Endpoint], None] | None = None,
     ) -> Endpoint:
         endpoint = _endpoint(state, self.files.password())
-        if not state.ready:
+        if not (state.ready and listens(process, state.bolt_port)):
             self._wait(process, endpoint, progress, stage=stage)
             if commit is not None:
                 commit(endpoint)
@@ -419,17 +423,16 @@ class EmbeddedServer:
             return None
         try:
             process = psutil.Process(state.pid)
-            late = abs(process.create_time() - state.created)
-        except psutil.Error:
+        except (psutil.Error, OverflowError):
             return None
-        ours = late <= _CREATED_TOLERANCE_S and self._is_ours(process)
-        return process if ours else None
+        return process if self._is_ours(process) else None
 
     def _is_ours(self, process: psutil.Process) -> bool:
         try:
-            return self._home_argument in process.cmdline() and alive(process)
+            named = self._home_argument in process.cmdline()
         except psutil.Error:
             return False
+        return named and is_users_own(process) and alive(process)
 
     def _stop(self, state: State | None, progress: Progress) -> bool:
         """Stop the server, and note before that it is not to be used any more.

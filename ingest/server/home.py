@@ -12,7 +12,9 @@ an earlier one::
       data/            the first data folder
       data-*/          one that a bulk load has made, or is making
       dumps/           the tables of each loaded dump, see `ingest.tables.parquet`
-      conf/ logs/ import/ plugins/ run/ lib/
+      tmp/             temporary files of the server, removed before each start
+      import/          empty: the only folder from which a query could read files
+      conf/ logs/ plugins/ run/ lib/
 
 ``store`` is replaced atomically, which switches from the old data to the new.
 """
@@ -30,7 +32,7 @@ from pathlib import Path
 from ingest.errors import EmbeddedError
 from ingest.files import write_private
 
-_FOLDERS = ("conf", "dumps", "logs", "import", "plugins", "run", "lib")
+_FOLDERS = ("conf", "dumps", "logs", "import", "plugins", "run", "lib", "tmp")
 _FIRST = "data"
 _MADE = re.compile(r"data-[0-9a-f]{8}")
 _SYSTEM = ("databases/system", "transactions/system", "dbms", "server_id")
@@ -44,7 +46,6 @@ class State:
     bolt_port: int
     http_port: int
     pid: int = 0
-    created: float = 0.0
     ready: bool = False
     data: str = _FIRST
 
@@ -67,6 +68,11 @@ class Home:
         for name in _FOLDERS:
             (self.path / name).mkdir(exist_ok=True)
         self.data.mkdir(exist_ok=True)
+
+    def clear_temporary(self) -> None:
+        """Remove the temporary files of a server, which does not run."""
+        shutil.rmtree(self.path / "tmp", ignore_errors=True)
+        (self.path / "tmp").mkdir(exist_ok=True)
 
     @property
     def data(self) -> Path:
@@ -148,7 +154,6 @@ class Home:
                 bolt_port=_port(row["bolt_port"]),
                 http_port=_port(row["http_port"]),
                 pid=int(row["pid"]),
-                created=float(row["created"]),
                 ready=row["ready"] is True,
                 data=str(row.get("data", _FIRST)),
             )

@@ -26,15 +26,24 @@ _NO_QUIET_PERIOD = {
     (5, 26): ("internal.dbms.bolt.netty_server_shutdown_quiet_period", "0"),
     (2026, 8): ("internal.dbms.bolt.netty_server_shutdown_quiet_period_duration", "0s"),
 }
+# Every address, so that no query reaches another host. Seen in this series only.
+_NO_ADDRESSES = {
+    (5, 26): ("internal.dbms.cypher_ip_blocklist", "0.0.0.0/0,::/0"),
+}
 
 
 def configuration(
     version: str, *, data: Path, bolt_port: int, http_port: int, sizes: Memory
 ) -> str:
-    """``neo4j.conf`` with the keys of ``version``, which rejects unknown ones."""
+    """``neo4j.conf`` with the keys of ``version``, which rejects unknown ones.
+
+    Folders are named relative to the home: Neo4j reads the file as Latin-1 in which
+    a backslash escapes, and would misread other paths.
+    """
     bolt, http = f"{LOOPBACK}:{bolt_port}", f"{LOOPBACK}:{http_port}"
     entries = {
-        "server.directories.data": str(data),
+        "server.directories.data": data.name,
+        "server.directories.import": "import",
         "server.default_listen_address": LOOPBACK,
         "server.default_advertised_address": LOOPBACK,
         "server.bolt.enabled": "true",
@@ -47,6 +56,12 @@ def configuration(
         "server.memory.heap.initial_size": f"{sizes.heap_mib}m",
         "server.memory.heap.max_size": f"{sizes.heap_mib}m",
         "server.memory.pagecache.size": f"{sizes.page_cache_mib}m",
+        # A query cannot read files of the user, see also `_NO_ADDRESSES`.
+        "dbms.security.allow_csv_import_from_file_urls": "false",
+        # Nobody guesses the password, but anybody could lock the user out: three
+        # wrong ones would do, and a web page could send them.
+        "dbms.security.auth_max_failed_attempts": "0",
+        "dbms.security.http_access_control_allow_origin": f"http://{http}",
         # A search that would visit every path is rejected instead of never ending.
         "dbms.cypher.forbid_exhaustive_shortestpath": "true",
         # Nothing is replicated or restored from the transaction logs.
@@ -60,8 +75,9 @@ def configuration(
         entries["dbms.fleet_manager.enabled"] = "false"
     if _series(version) >= (2026, 5):
         entries["server.fleet_discovery.enabled"] = "false"
-    if quick := _NO_QUIET_PERIOD.get(_series(version)):
-        entries[quick[0]] = quick[1]
+    for internal in (_NO_QUIET_PERIOD, _NO_ADDRESSES):
+        if entry := internal.get(_series(version)):
+            entries[entry[0]] = entry[1]
     return "".join(f"{key}={value}\n" for key, value in entries.items())
 
 
@@ -165,7 +181,17 @@ def main_class(jars: Sequence[Path], version: str) -> str:
 def environment(
     home: Path, jars: Sequence[Path], conf: Path | None = None
 ) -> dict[str, str]:
-    """Our environment without Java flags, and without the user's own server."""
+    """Our environment without Java flags, and without the user's own server.
+
+    Raises:
+        EmbeddedError: Java cannot work in these folders.
+    """
+    for folder in (home, *(jar.parent for jar in jars[:1])):
+        if os.pathsep in str(folder):
+            raise EmbeddedError(
+                f"{folder} contains a {os.pathsep!r}, which Java does not allow in the "
+                "path of a jar: set INGEST_HOME to another folder"
+            )
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -174,6 +200,8 @@ def environment(
     return inherited | {
         "NEO4J_HOME": str(home),
         "NEO4J_CONF": str(conf or home / "conf"),
+        # In another locale, Java cannot open a path that is not ASCII.
+        "LC_ALL": "C.UTF-8",
         # As an argument, it would add 20 kB to every list of processes.
         "CLASSPATH": os.pathsep.join(map(str, jars)),
     }

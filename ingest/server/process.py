@@ -1,8 +1,9 @@
-"""The process of a server: whether it runs, whether it listens, how it is ended."""
+"""The process of a server: whose it is, whether it listens, how it is ended."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,31 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
+def is_users_own(process: psutil.Process) -> bool:
+    """Whether it runs as this user; one of another user can have any arguments."""
+    if not hasattr(os, "getuid"):
+        return True
+    try:
+        return process.uids().real == os.getuid()
+    except psutil.Error:
+        return False
+
+
 def listens(process: psutil.Process, port: int | None) -> bool:
-    """Whether this process has opened the port; true if that cannot be seen."""
+    """Whether this process has opened the port.
+
+    Raises:
+        EmbeddedError: That cannot be seen, so that the password must not be sent.
+    """
     try:
         connections = process.net_connections("tcp")
     except psutil.NoSuchProcess:
         return False
-    except psutil.Error:
-        return True
+    except psutil.Error as error:
+        raise EmbeddedError(
+            f"it cannot be seen whether Neo4j (process {process.pid}) listens on port "
+            f"{port}, so the password is not sent: use your own server (NEO4J_URI)"
+        ) from error
     return any(
         one.status == psutil.CONN_LISTEN and one.laddr.port == port
         for one in connections
@@ -44,15 +62,16 @@ def end(process: psutil.Process, progress: Progress) -> None:
     Raises:
         EmbeddedError: It runs even so.
     """
-    with contextlib.suppress(psutil.NoSuchProcess):
+    with contextlib.suppress(psutil.Error):
         process.terminate()
         if _ends(process, progress):
             return
         process.kill()
-        if not _ends(process, progress):
-            raise EmbeddedError(
-                f"Neo4j (process {process.pid}) does not end: kill it, and try again"
-            )
+        _ends(process, progress)
+    if alive(process):
+        raise EmbeddedError(
+            f"Neo4j (process {process.pid}) does not end: kill it, and try again"
+        )
 
 
 def _ends(process: psutil.Process, progress: Progress) -> bool:

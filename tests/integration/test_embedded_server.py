@@ -14,7 +14,9 @@ import stat
 import subprocess
 import sys
 import time
+from http.client import HTTPConnection
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import neo4j
 import psutil
@@ -47,11 +49,13 @@ print(embedded.EmbeddedServer(settings()).start().pid)
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedServer]:
-    """A home of its own, with the jars that the tests' cache may have already."""
-    share_jars(tmp_path)
+    """A home with a difficult name, and the jars that the tests' cache may have."""
+    home = tmp_path / "höme \\new with spaces"
+    share_jars(home)
     take_any_ports(monkeypatch)
     start_quickly(monkeypatch)
-    monkeypatch.setenv("INGEST_HOME", str(tmp_path))
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("INGEST_HOME", str(home))
     monkeypatch.setenv("INGEST_NEO4J_HEAP_MIB", "512")
     monkeypatch.setenv("INGEST_NEO4J_PAGECACHE_MIB", "64")
     server = EmbeddedServer(settings())
@@ -80,6 +84,8 @@ def test_the_life_of_a_server(
     first = _start_beside_a_taken_port(server, monkeypatch)
     assert _query(first, "CREATE (n:Stored {x: 1}) RETURN n.x") == [1]
     _check_that_it_is_private(server, first)
+    _check_that_queries_reach_nothing_else(server, first)
+    assert server.files.has_users(), "the store is not in its home"
 
     _kill(server, first)
     second = _start_by_two_commands(server)
@@ -145,6 +151,37 @@ def _check_that_it_is_private(server: EmbeddedServer, endpoint: Endpoint) -> Non
     assert endpoint.password not in " ".join(process.cmdline())
     for name, mode in ((".", 0o700), ("password", 0o600), ("server.json", 0o600)):
         assert stat.S_IMODE((server.home / name).stat().st_mode) == mode, name
+
+
+def _check_that_queries_reach_nothing_else(
+    server: EmbeddedServer, endpoint: Endpoint
+) -> None:
+    secret = server.home / "password"
+    (server.home / "import" / "x.csv").write_text("a,b")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        other.settimeout(0)
+        for url in (
+            secret.as_uri(),
+            "file:///x.csv",
+            f"http://127.0.0.1:{other.getsockname()[1]}/x",
+            f"http://localhost:{other.getsockname()[1]}/x",
+        ):
+            with pytest.raises(neo4j.exceptions.ClientError):
+                _query(endpoint, f"LOAD CSV FROM '{url}' AS line RETURN line")
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    for _ in range(4):
+        with pytest.raises(neo4j.exceptions.AuthError):
+            _query(endpoint, "RETURN 1", password="wrong-password")
+    assert _query(endpoint, "RETURN 1") == [1], "locked out"
+    address = urlsplit(endpoint.http_url)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=5)
+    connection.request("GET", "/", headers={"Origin": "http://evil.test"})
+    allowed = connection.getresponse().headers["Access-Control-Allow-Origin"]
+    connection.close()
+    assert allowed in (None, endpoint.http_url)
 
 
 def _kill(server: EmbeddedServer, endpoint: Endpoint) -> None:

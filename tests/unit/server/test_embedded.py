@@ -84,6 +84,18 @@ def test_internal_keys_are_only_for_series_in_which_they_were_seen() -> None:
     assert internal("5.26.29") != internal("2026.08.1")
 
 
+def test_no_query_reads_files_or_other_hosts_and_no_page_locks_the_user_out() -> None:
+    for version in ("5.26.29", "2026.08.1"):
+        keys = _keys(version)
+        assert keys["dbms.security.allow_csv_import_from_file_urls"] == "false"
+        assert keys["server.directories.import"] == "import"
+        assert keys["dbms.security.auth_max_failed_attempts"] == "0"
+        origin = keys["dbms.security.http_access_control_allow_origin"]
+        assert origin == "http://127.0.0.1:2222"
+    blocked = _keys("5.26.29")["internal.dbms.cypher_ip_blocklist"]
+    assert blocked == "0.0.0.0/0,::/0"
+
+
 def test_heap_and_page_cache_are_written_once_and_the_same() -> None:
     assert _keys("5.26.29")["server.memory.heap.max_size"] == "300m"
     assert _keys("5.26.29")["server.memory.pagecache.size"] == "100m"
@@ -146,6 +158,39 @@ def test_the_users_own_server_does_not_leak_into_ours(
     assert "JAVA_TOOL_OPTIONS" not in found
 
 
+def test_java_reads_paths_as_utf_8_in_any_locale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    home = Path("/höme \\ with spaces")
+    found = environment(home, [Path("/a.jar")])
+    assert found["LC_ALL"] == "C.UTF-8"
+    assert found["NEO4J_HOME"] == str(home)
+
+
+@pytest.mark.parametrize(
+    ("home", "jar"), [("/a:b", "/c/d.jar"), ("/a", "/c:d/e.jar"), ("/:", "/:/e.jar")]
+)
+def test_a_home_with_a_colon_is_refused_in_one_line(home: str, jar: str) -> None:
+    with pytest.raises(EmbeddedError, match=r"':'.*INGEST_HOME") as caught:
+        environment(Path(home), [Path(jar)])
+    assert "\n" not in str(caught.value)
+
+
+def test_no_path_is_written_into_the_configuration() -> None:
+    """Neo4j would read ``ö`` as two characters, and a backslash as none."""
+    text = configuration(
+        "5.26.29",
+        data=Path("/höme\\n/data-0badcafe"),
+        bolt_port=1111,
+        http_port=2222,
+        sizes=SIZES,
+    )
+    assert "server.directories.data=data-0badcafe\n" in text
+    assert text.isascii()
+    assert "\\" not in text
+
+
 def test_a_free_port_is_kept_and_a_taken_one_is_not() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -192,29 +237,104 @@ def _finish(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def _state(pid: int, created: float) -> State:
-    return State("5.26.29", 7687, 7474, pid, created, ready=True)
+def _state(pid: int, bolt_port: int = 7687) -> State:
+    return State("5.26.29", bolt_port, 7474, pid, ready=True)
 
 
-def test_only_a_process_with_our_home_and_its_birthday_is_ours(
-    server: EmbeddedServer,
+LISTENER = """
+import socket
+with socket.socket() as listener:
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    print(listener.getsockname()[1], flush=True)
+    input()
+"""
+
+
+def test_only_a_process_with_our_home_that_listens_is_our_server(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.files.password()
-    process = _impostor(f"--home-dir={server.home}")
-    created = psutil.Process(process.pid).create_time()
+    process = subprocess.Popen(
+        [sys.executable, "-c", LISTENER, f"--home-dir={server.home}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
-        server.files.write_state(_state(process.pid, created))
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        server.files.write_state(_state(process.pid, port))
         found = server.running()
         assert found is not None
         assert found.pid == process.pid
-        server.files.write_state(_state(process.pid, created - 60))
-        assert server.running() is None, "a later process with the same number"
-        server.files.write_state(_state(os.getpid(), created))
+        with monkeypatch.context() as patch:  # the clock is set back by an hour
+            patch.setattr(psutil.Process, "create_time", lambda _: 3600.0)
+            assert server.running() == found
+        with socket.socket() as foreign:
+            foreign.bind(("127.0.0.1", 0))
+            foreign.listen()
+            taken = foreign.getsockname()[1]
+            server.files.write_state(_state(process.pid, taken))
+            assert server.running() is None, "another process has the port"
+        server.files.write_state(_state(os.getpid(), port))
         assert server.running() is None, "a process without our home"
     finally:
         _finish(process)
-    server.files.write_state(_state(process.pid, created))
+    server.files.write_state(_state(process.pid, port))
     assert server.running() is None, "a process that is gone"
+
+
+def test_the_password_is_not_sent_where_nobody_can_see_who_listens(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(*_: object) -> None:
+        raise psutil.AccessDenied(process.pid)
+
+    server.files.password()
+    process = _impostor(f"--home-dir={server.home}")
+    try:
+        server.files.write_state(_state(process.pid))
+        monkeypatch.setattr(psutil.Process, "net_connections", deny)
+        with pytest.raises(EmbeddedError, match="the password is not sent"):
+            server.running()
+    finally:
+        _finish(process)
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can be another"
+)
+def test_a_process_of_another_user_with_our_home_in_its_arguments_is_left_alone(
+    server: EmbeddedServer,
+) -> None:
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", "read line", f"--home-dir={server.home}"],
+        stdin=subprocess.PIPE,
+        user=65534,
+    )
+    try:
+        server.files.write_state(_state(process.pid))
+        assert server.running() is None
+        assert not server.stop(silent)
+        assert process.poll() is None
+    finally:
+        _finish(process)
+
+
+def test_a_server_that_may_not_be_ended_is_an_error_of_one_line(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(self: psutil.Process) -> None:
+        raise psutil.AccessDenied(self.pid)
+
+    process = _impostor(f"--home-dir={server.home}")
+    try:
+        monkeypatch.setattr(psutil.Process, "terminate", deny)
+        with pytest.raises(EmbeddedError, match=f"process {process.pid}. does not end"):
+            server.stop(silent)
+    finally:
+        _finish(process)
 
 
 def test_a_home_that_begins_like_ours_is_not_ours(server: EmbeddedServer) -> None:
@@ -231,8 +351,7 @@ def test_stop_spares_a_process_that_only_the_state_file_calls_ours(
 ) -> None:
     process = _impostor("--home-dir=/elsewhere")
     try:
-        created = psutil.Process(process.pid).create_time()
-        server.files.write_state(_state(process.pid, created))
+        server.files.write_state(_state(process.pid))
         assert not server.stop(silent)
         assert process.poll() is None
     finally:
@@ -275,7 +394,7 @@ def test_an_ended_server_whose_parent_has_not_waited_for_it_is_stopped(
         parent.stdin.write(f"--home-dir={server.home}\n")
         parent.stdin.flush()
         child = psutil.Process(int(parent.stdout.readline()))
-        server.files.write_state(_state(child.pid, child.create_time()))
+        server.files.write_state(_state(child.pid))
         assert server.stop(silent)
         assert child.status() == psutil.STATUS_ZOMBIE
     finally:
@@ -341,7 +460,6 @@ def test_who_finds_the_server_of_another_home_on_its_port_takes_other_ports(
                 "bolt_port": 70000,
                 "http_port": 7474,
                 "pid": 1,
-                "created": 0,
                 "ready": True,
             }
         ),
@@ -368,7 +486,7 @@ def test_secrets_are_for_their_user_only(server: EmbeddedServer) -> None:
     server.home.chmod(0o755)
     server.files.make()
     server.files.password()
-    server.files.write_state(_state(1, 0.0))
+    server.files.write_state(_state(1))
     for path, mode in (
         (server.home, 0o700),
         (server.home / "password", 0o600),
@@ -407,7 +525,7 @@ def test_one_folder_for_a_series(
 
 
 def test_the_password_is_not_in_the_repr() -> None:
-    assert "hunter2" not in repr(_endpoint(_state(1, 0.0), "hunter2"))
+    assert "hunter2" not in repr(_endpoint(_state(1), "hunter2"))
 
 
 def test_asking_where_nobody_listens_is_silent(
@@ -415,7 +533,7 @@ def test_asking_where_nobody_listens_is_silent(
 ) -> None:
     from neo4j.exceptions import ServiceUnavailable
 
-    state = State("5.26.29", free_port(0), 1, 1, 0.0)
+    state = State("5.26.29", free_port(0), 1, 1)
     with pytest.raises(ServiceUnavailable):
         ask(_endpoint(state, "x" * 8), DATABASE)
     assert [r for r in caplog.records if r.levelno >= 30] == []
