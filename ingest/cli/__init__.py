@@ -24,6 +24,7 @@ from ingest.cli import (
     why,
 )
 from ingest.cli.bars import CompilationNotice
+from ingest.cli.examples import examples
 from ingest.compiled import compilations_reported
 from ingest.errors import IngestError
 
@@ -36,7 +37,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Heap dumps into Neo4j: what keeps an object alive, who owns the memory.",
-    epilog="Start with: ingest example, then ingest load example.gclog, ingest report.",
+    epilog=examples(""),
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 1000,  # as wide as the terminal
+    },
 )
 
 
@@ -58,18 +63,18 @@ def _options(
     pass
 
 
-app.command("load")(dumps.load)
-app.command("info")(info.info)
-app.command("timeline")(timeline.timeline)
-app.command("list")(dumps.list_)
-app.command("drop")(dumps.drop)
-app.command("export")(export.export)
-app.command("queries")(queries.queries)
-app.command("query")(ask.query)
-app.command("why")(why.why)
-app.command("report")(report.report)
-app.command("browse")(browse.browse)
-app.command("example")(example.example)
+app.command("load", epilog=examples("load"))(dumps.load)
+app.command("info", epilog=examples("info"))(info.info)
+app.command("timeline", epilog=examples("timeline"))(timeline.timeline)
+app.command("list", epilog=examples("list"))(dumps.list_)
+app.command("drop", epilog=examples("drop"))(dumps.drop)
+app.command("export", epilog=examples("export"))(export.export)
+app.command("queries", epilog=examples("queries"))(queries.queries)
+app.command("query", epilog=examples("query"))(ask.query)
+app.command("why", epilog=examples("why"))(why.why)
+app.command("report", epilog=examples("report"))(report.report)
+app.command("browse", epilog=examples("browse"))(browse.browse)
+app.command("example", epilog=examples("example"))(example.example)
 app.add_typer(capture.app, name="capture")
 app.add_typer(server.app, name="server")
 
@@ -82,9 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with compilations_reported(CompilationNotice()):
             app(arguments)
     except IngestError as error:
+        from ingest.colours import are_wanted, red
         from ingest.text import printable
 
-        typer.echo(f"error: {printable(str(error))}", err=True)
+        text = f"{red('error:', sys.stderr)} {printable(str(error))}"
+        typer.echo(text, err=True, color=are_wanted(sys.stderr))
         raise SystemExit(error.exit_code) from None
     except MemoryError:
         typer.echo("error: not enough memory for this dump on this machine", err=True)

@@ -74,7 +74,7 @@ def browse(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Print the address of Neo4j Browser, and the credentials to log in.
+    """Print the address of Neo4j Browser and how to log in.
 
     With --guide, Browser opens a tour of the dump with its numbers and queries that
     are ready to run, and a style for heaps can be applied.
@@ -93,7 +93,14 @@ def browse(
     chosen = find(query) if query else None
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        open_database(
+            uri,
+            username,
+            password,
+            database,
+            progress,
+            for_dumps=chosen is not None or guided or printed is not None,
+        ) as opened,
     ):
         if printed is Printed.GUIDE:
             text = _guide(opened, find_dump(opened, dump).number)

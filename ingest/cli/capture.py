@@ -11,6 +11,7 @@ import typer
 
 from ingest.capture import TIMEOUT_S
 from ingest.cli.bars import Bars
+from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
 from ingest.text import printable
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="capture",
-    help="Capture a heap dump of a running program, which continues afterwards.",
+    help="Capture a heap dump of a running program.",
     no_args_is_help=True,
 )
 
 
-@app.command()
+@app.command(epilog=examples("capture dart"))
 def dart(
     address: Annotated[
         str,
@@ -95,7 +96,7 @@ def dart(
     typer.echo(f"sha256    {taken.sha256}")
 
 
-@app.command("list")
+@app.command("list", epilog=examples("capture list"))
 def list_(as_json: AsJson = False) -> None:
     """List the .NET programs that can be captured: those with a diagnostics port.
 
@@ -130,7 +131,7 @@ def list_(as_json: AsJson = False) -> None:
         typer.echo(printable(line))
 
 
-@app.command()
+@app.command(epilog=examples("capture dotnet"))
 def dotnet(
     program: Annotated[
         str,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +32,7 @@ from ingest.cli.options import (
     own_types,
 )
 from ingest.database.via import Via
-from ingest.errors import DumpError
+from ingest.errors import NO_DUMP, DumpError, UnknownDump
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.text import human_bytes, human_seconds, local_time, printable
 
@@ -101,7 +102,9 @@ def load(
             interrupts.leaving("this dump is not loaded"),
             Bars() as progress,
             Digests(() if replace else dumps) as digests,
-            open_store(uri, username, password, database, progress) as (opened, server),
+            open_store(
+                uri, username, password, database, progress, for_dumps=False
+            ) as (opened, server),
         ):
             loader = Loader(
                 opened,
@@ -217,7 +220,9 @@ def list_(
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
 
+    found: list[dict[str, Any]] = []
     with (
+        suppress(UnknownDump),
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
@@ -229,7 +234,7 @@ def list_(
         typer.echo(json.dumps(found, indent=2))
         return
     if not found:
-        typer.echo("no dump is loaded; load one: ingest load DUMP")
+        typer.echo(NO_DUMP)
         return
     shown = ["name", "number", "object_count", "reference_count", "shallow_bytes"]
     heads = ["name", "number", "objects", "references", "size"]

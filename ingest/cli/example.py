@@ -16,9 +16,7 @@ def example(
     path: Annotated[
         Path, typer.Argument(help="Output file; - for standard output.")
     ] = Path("example.gclog"),
-    force: Annotated[
-        bool, typer.Option("--force", "-f", help="Overwrite the file.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the example dump: a game that leaks its closed levels."""

@@ -40,7 +40,7 @@ def export(
         str | None, typer.Option(help="What to call the dump (neo4j-admin only).")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Write into a folder with files.")
+        bool, typer.Option("--force", help="Write into a folder with files.")
     ] = False,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.errors import NO_DUMP, UnknownDump
 from ingest.heap.read_options import Fold
 from ingest.reports.render import OutputFormat
 
@@ -205,14 +206,20 @@ def open_database(
     password: str | None,
     database: str | None,
     progress: Progress,
+    *,
+    for_dumps: bool = True,
 ) -> Iterator[Database]:
     """The database the options name; without any, the embedded one, started.
 
     Raises:
         StoreError: it cannot be opened.
         EmbeddedError: the embedded one cannot be fetched or started.
+        UnknownDump: ``for_dumps`` is set, and the embedded one was never started:
+            no server is started to find that it has no dump.
     """
-    with open_store(uri, username, password, database, progress) as (opened, _):
+    with open_store(
+        uri, username, password, database, progress, for_dumps=for_dumps
+    ) as (opened, _):
         yield opened
 
 
@@ -223,9 +230,10 @@ def open_store(
     password: str | None,
     database: str | None,
     progress: Progress,
+    *,
+    for_dumps: bool = True,
 ) -> Iterator[tuple[Database, EmbeddedServer | None]]:
     """As `open_database`; and the server, if it is the embedded one."""
-    from ingest.database.connection import connect
     from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
     from ingest.settings import settings
 
@@ -233,6 +241,10 @@ def open_store(
     target = _own_target(known, uri, username, password, database)
     if target is None:
         server = EmbeddedServer(known)
+        if for_dumps and not server.has_database():
+            raise UnknownDump(NO_DUMP)
         target = target_of(server.start(progress), database or DATABASE)
+    from ingest.database.connection import connect
+
     with connect(target) as opened:
         yield opened, server

@@ -53,10 +53,11 @@ def report(
     password: Password = None,
     database: DatabaseName = None,
 ) -> None:
-    """Write the leak report: totals, suspects with root paths, histogram, garbage.
+    """Write the leak report of a dump.
 
-    Each section names its query. --html writes a self-contained page with the
-    dominator tree to explore, and tables to sort and filter.
+    Totals, suspects with root paths, histogram, garbage. Each section names its
+    query. --html writes a self-contained page with the dominator tree to explore, and
+    tables to sort and filter.
     """
     from ingest.database.dumps import select_dump
 

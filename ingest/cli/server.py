@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _server(**overrides: int | None) -> EmbeddedServer:
     return EmbeddedServer(replace(settings(), **given))  # type: ignore[arg-type]
 
 
-@app.command()
+@app.command(epilog=examples("server start"))
 def start(
     heap_mib: Annotated[
         int | None,
@@ -51,7 +52,7 @@ def start(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start the embedded Neo4j unless it is running, and print its addresses."""
+    """Start the embedded Neo4j, and print its addresses."""
     from ingest.cli.bars import Bars
 
     server = _server(heap_mib=heap_mib, page_cache_mib=page_cache_mib)
@@ -64,7 +65,7 @@ def start(
     typer.echo(f"Browser  {endpoint.http_url}/browser/")
 
 
-@app.command()
+@app.command(epilog=examples("server stop"))
 def stop(as_json: AsJson = False) -> None:
     """Stop the embedded Neo4j; its database is preserved."""
     from ingest.cli.bars import Bars
@@ -78,7 +79,7 @@ def stop(as_json: AsJson = False) -> None:
         typer.echo("stopped" if stopped else "was not running")
 
 
-@app.command()
+@app.command(epilog=examples("server status"))
 def status(
     as_json: AsJson = False,
     show_password: Annotated[
@@ -97,13 +98,13 @@ def status(
             typer.echo(f"{name:<9} {text}")
 
 
-@app.command()
+@app.command(epilog=examples("server logs"))
 def logs(
     lines: Annotated[
         int, typer.Option("-n", "--lines", min=0, help="Number of lines to show.")
     ] = 50,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Follow the log until Ctrl-C.")
+        bool, typer.Option("--follow", help="Follow the log until Ctrl-C.")
     ] = False,
 ) -> None:
     """Print the log of the embedded Neo4j since its last start."""

@@ -29,9 +29,10 @@ _SHORT = {
 def timeline(
     dump: DumpFile, form: Format = OutputFormat.TABLE, as_json: AsJson = False
 ) -> None:
-    """List the collections recorded in DUMP, which need not contain a heap dump.
+    """List the garbage collections that DUMP records.
 
-    For a loaded dump: ingest query gc-timeline. Exit 3: not a readable trace or log.
+    It need not contain a heap dump. For a loaded dump: ingest query gc-timeline.
+    Exit 3: not a readable trace or log.
     """
     from ingest.heap.graph import GarbageCollection
     from ingest.readers import open_source

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
+from ingest.errors import NO_DUMP, AlreadyLoaded, Conflict, StoreError, UnknownDump
 from ingest.heap.identity import Identity
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
@@ -127,7 +127,7 @@ def _selected(
     dumps: Sequence[DumpInfo], name: str | None, number: int | None
 ) -> DumpInfo:
     if not dumps:
-        raise UnknownDump("no dump is loaded; load one: ingest load DUMP")
+        raise UnknownDump(NO_DUMP)
     if name is None and number is None:
         return dumps[0]
     if name is None:

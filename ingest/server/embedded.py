@@ -101,6 +101,10 @@ class EmbeddedServer:
         password = self.files.read_password()
         return None if password is None else _endpoint(state, password)
 
+    def has_database(self) -> bool:
+        """Whether there is a database, which the first start of a version makes."""
+        return self.files.has_users() or self.running() is not None
+
     def start(self, progress: Progress = silent) -> Endpoint:
         """Start the server and wait until it is ready; returns one that is running.
 

@@ -1,0 +1,79 @@
+"""Examples that the help of each command ends with."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "": (
+        "ingest example",
+        "ingest load example.gclog",
+        "ingest report",
+    ),
+    "load": (
+        "ingest load app.gcdump",
+        "ingest load monday.dartheap friday.dartheap.gz",
+        "ingest load trace.nettrace --all-dumps",
+        "ingest load app.gcdump --name before-fix --replace",
+    ),
+    "info": (
+        "ingest info app.gcdump",
+        "ingest info all.zip!app.gcdump --json",
+        "ingest info app.nettrace --own 'Acme.*' --top 20",
+    ),
+    "timeline": (
+        "ingest timeline trace.nettrace",
+        "ingest timeline clrprofiler.log -f csv",
+    ),
+    "list": ("ingest list", "ingest list --json"),
+    "drop": ("ingest drop before-fix",),
+    "export": (
+        "ingest export app.gcdump tables/",
+        "ingest export app.gcdump import/ --for neo4j-admin --force",
+    ),
+    "queries": (
+        "ingest queries",
+        "ingest queries leak handlers",
+        "ingest queries event-handlers",
+        "ingest queries --all",
+    ),
+    "query": (
+        "ingest query leak-suspects",
+        "ingest query objects-of-type -p type=LevelScreen -p limit=5 -f csv",
+        "ingest query leak-suspects --show > mine.cypher",
+        "ingest query mine.cypher --dump before-fix",
+    ),
+    "why": (
+        "ingest why LevelScreen",
+        "ingest why 0x1c1773 -k 10",
+        "ingest why LevelScreen --html why.html",
+    ),
+    "report": (
+        "ingest report",
+        "ingest report --dump before-fix -f markdown -o report.md",
+        "ingest report --html report.html --force",
+    ),
+    "browse": (
+        "ingest browse --guide --open",
+        "ingest browse --query leak-suspects",
+        "ingest browse --print style > heap.grass",
+    ),
+    "example": ("ingest example", "ingest example - | ingest info -"),
+    "capture dart": (
+        "ingest capture dart http://127.0.0.1:8181/TOKEN=/ -o app.dartheap",
+    ),
+    "capture dotnet": (
+        "ingest capture dotnet 4711",
+        "ingest capture dotnet MyServer -o before.nettrace",
+    ),
+    "capture list": ("ingest capture list",),
+    "server start": ("ingest server start --heap-mib 4096",),
+    "server stop": ("ingest server stop",),
+    "server status": ("ingest server status --json",),
+    "server logs": ("ingest server logs -n 100 --follow",),
+}
+"""By command, one shell line each; of the program itself under the empty name."""
+
+
+def examples(command: str) -> str:
+    """The examples of a command, as the end of its help."""
+    # The mark keeps the lines as they are, each on its own.
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in EXAMPLES[command])
