@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import tempfile
@@ -30,6 +29,8 @@ class OutputFile:
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
+        import hashlib  # takes 10 ms, which help need not spend
+
         self._digest = hashlib.sha256()
         self.byte_count = 0
 

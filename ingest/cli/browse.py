@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import secrets
+import os
 import threading
 from contextlib import contextmanager
 from enum import StrEnum
@@ -167,6 +167,8 @@ def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) 
     The guide lies below a word that nobody can guess: other users of the machine
     reach its port too.
     """
+    import secrets  # imports hashlib, which takes 20 ms
+
     from ingest.browser.serving import Page, origins_of, serving
     from ingest.browser.style import NAME, grass
     from ingest.server.target import browser_link
@@ -198,7 +200,7 @@ def _private_link(address: str) -> Iterator[str]:
     """
     folder = places().state
     folder.mkdir(parents=True, exist_ok=True)
-    page = folder / f"guide-{secrets.token_hex(4)}.html"
+    page = folder / f"guide-{os.urandom(4).hex()}.html"
     to = html.escape(f"0;url={address}")
     write_private(page, f'<!doctype html><meta http-equiv="refresh" content="{to}">\n')
     try:

@@ -221,6 +221,7 @@ def list_(
     from ingest.reports.render import write_table
 
     found: list[dict[str, Any]] = []
+    left = 0
     with (
         suppress(UnknownDump),
         Bars() as progress,
