@@ -19,43 +19,67 @@
 // another referrer, nearest to the roots first: another reason why the object is
 // alive. The referrers are those of the object itself or, as long as there is only
 // one, those of that one: then the last steps of all rows are the same, and cutting
-// there frees the object. Referrers that are reachable only through the object are
-// left out. What all paths have in common, these and longer ones, is shown by
-// dominator-chain. Paths are followed up to 10,000 steps.
+// there frees the object. Referrers that are unreachable, or reachable only through
+// the object, are left out. What all paths have in common, these and longer ones, is
+// shown by dominator-chain. Paths are followed up to 10,000 steps.
 MATCH (d:Dump {number: $dump})
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL
 CALL (o) {
   MATCH p = (o)
-    ((a:Object)<-[:REFERENCES]-(b:Object)
-      WHERE COUNT { (a)<-[:REFERENCES]-() } = 1){0,1000}
+    ((a:Object)<-[:DOMINATES]-(b:Object)
+      WHERE NOT EXISTS {
+        MATCH (a)<-[:REFERENCES]-(x:Object|Root)
+        WHERE x <> a AND x <> b AND (x:Root OR x.root_distance IS NOT NULL)
+          AND (x:Root OR x.root_distance <= a.root_distance
+            OR NOT EXISTS {
+              MATCH q = (x)<-[:DOMINATES*..1000000]-(top:Object)
+              WHERE top = a
+                AND all(n IN nodes(q) WHERE n.root_distance >= a.root_distance)
+            })
+      }){0,1000}
     (fork:Object)
-  RETURN fork, reverse(nodes(p)) AS below,
-    [i IN range(1, length(p)) | relationships(p)[length(p) - i].field] AS below_fields
+  WITH fork, p
   ORDER BY length(p) DESC
   LIMIT 1
+  RETURN fork, reverse(nodes(p)) AS below
 }
-MATCH (fork)<-[last:REFERENCES]-(h:Object|Root)
+MATCH (fork)<-[:REFERENCES]-(h:Object|Root)
 WHERE h <> fork AND (h:Root OR h.root_distance IS NOT NULL)
-WITH d, o, fork, below, below_fields, h, min(last.field) AS last_field
+  AND (h:Root OR h.root_distance <= fork.root_distance
+    OR NOT EXISTS {
+      MATCH q = (h)<-[:DOMINATES*..1000000]-(top:Object)
+      WHERE top = fork
+        AND all(n IN nodes(q) WHERE n.root_distance >= fork.root_distance)
+    })
+WITH DISTINCT d, o, fork, below, h
 ORDER BY o.key, coalesce(h.root_distance, 0), h.key
 LIMIT $limit
 CALL (d, fork, h) {
   MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..10000]->(h))
-  WITH fork, tail(nodes(p)) AS above, [r IN relationships(p) | r.field] AS fields
+  WHERE none(n IN nodes(p) WHERE n = fork)
+  WITH tail(nodes(p)) AS above
   LIMIT 1000
-  WHERE NOT fork IN above
-  RETURN above, fields
-  ORDER BY [n IN above | n.key], fields
+  RETURN above
+  ORDER BY [n IN above | n.key]
   LIMIT 1
 }
-WITH o, above + below AS way, fields + [last_field] + below_fields AS fields
+WITH o, above + below AS way
+CALL (way) {
+  UNWIND range(1, size(way) - 1) AS i
+  WITH i, way[i - 1] AS x, way[i] AS y
+  MATCH (x)-[r:REFERENCES]->(y)
+  WITH i, min(r.field) AS field
+  ORDER BY i
+  RETURN collect(coalesce(field, '')) AS fields
+}
 RETURN
   o.domain AS domain,
   size(way) - 1 AS length,
   way[0].name AS root,
   [i IN range(1, size(way) - 1) |
-    coalesce(toString(fields[i]) + ': ', '') + way[i].type_name + ' ' + way[i].address
+    CASE fields[i - 1] WHEN '' THEN '' ELSE fields[i - 1] + ': ' END
+      + way[i].type_name + ' ' + way[i].address
       + coalesce(' "' + left(way[i].value, 40) + '"', '')
   ] AS steps,
   [n IN tail(way) |
@@ -63,7 +87,7 @@ RETURN
   ] AS types,
   [n IN tail(way) | n.address] AS addresses,
   [n IN tail(way) | n.retained_bytes] AS retained_bytes,
-  [i IN range(1, size(way) - 1) | coalesce(toString(fields[i]), '')] AS fields,
+  fields,
   [n IN tail(way) | coalesce(left(n.value, 40), '')] AS values
 ORDER BY o.key, length, [n IN way | n.key]
 LIMIT $limit

@@ -53,14 +53,17 @@ def shortest_root_path(heap: Heap, address: str, limit: int) -> Rows:
     return rows[:limit]
 
 
+def _reasons(heap: Heap, i: int) -> set[int]:
+    """Objects that keep ``i`` alive: reachable without it."""
+    return {h for h in heap.holders(i) if i not in heap.dominators(h)}
+
+
 def _fork(heap: Heap, i: int) -> tuple[int, ...]:
-    """From the first object above ``i`` that not only one object holds, down."""
+    """From the first object above ``i`` that not only one object keeps, down."""
     below = [i]
-    while True:
-        places = [p.index for p in heap.objects for t in p.strong if t == below[0]]
-        if len(places) != 1 or heap.roots_of(below[0]):
-            return tuple(below)
-        below.insert(0, places[0])
+    while len(above := _reasons(heap, below[0])) == 1 and not heap.roots_of(below[0]):
+        below[:0] = above
+    return tuple(below)
 
 
 def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
@@ -69,14 +72,13 @@ def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
         if o.index not in heap.live:
             continue
         below = _fork(heap, o.index)
-        holders = sorted(heap.holders(below[0]), key=lambda h: (heap.distance[h], h))
-        ways = [(root, below) for root in heap.roots_of(below[0])]
-        for holder in holders[: limit - len(ways)]:
-            above = heap.shortest_root_paths(holder)
-            above = [(root, path) for root, path in above if below[0] not in path]
-            if above:
-                root, path = min(above, key=lambda way: (way[0].index, way[1]))
-                ways.append((root, path + below))
+        fork = below[0]
+        holders = sorted(_reasons(heap, fork), key=lambda h: (heap.distance[h], h))
+        ways = [(root, below) for root in heap.roots_of(fork)]
+        for holder in holders:
+            paths = [way for way in heap.root_paths(holder) if fork not in way[1]]
+            root, path = min(paths, key=lambda w: (len(w[1]), w[0].index, w[1]))
+            ways.append((root, path + below))
         for root, path in ways[:limit]:
             row = (
                 o.domain,

@@ -165,6 +165,8 @@ CASES: dict[str, Asked] = {
         {"address": "0x141", "limit": "1"},
     )
     + rows("domains", {"address": "0x112", "limit": "1000"}, *at("0x113"))
+    + rows("reasons", *at("0x100", "0x112", "0x200", "0x202", "0x300", "0x301"))
+    + nothing("reasons", *at("0x302"))
     + nothing("main", *at("0x700")),
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)

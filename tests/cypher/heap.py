@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -162,6 +163,33 @@ def two_domains() -> HeapGraph:
         if name == "one":
             log.close(name)
     return _read(log)
+
+
+def reasons() -> HeapGraph:
+    """Referrers that are no reason why an object is alive, and some that are."""
+    log = Gclog().domain("App.exe").type(NODE, "App.Node").type(ITEM, "App.Item")
+
+    def path(*ids: int) -> None:
+        for one, other in pairwise(ids):
+            log.object(one, NODE, 10 + one, [other])
+        log.root(ids[0], LOCAL)
+
+    # More children that refer back than the limit, nearer than the second holder.
+    log.object(0x100, ITEM, 50, range(0x110, 0x129))
+    for child in range(0x110, 0x129):
+        log.object(child, ITEM, 20, [0x100])
+    path(0x101, 0x100)
+    path(0x102, 0x103, 0x104, 0x105, 0x100)
+    # A holder that is nearest through the object, but has a longer path of its own.
+    path(0x201, 0x200)
+    log.object(0x200, ITEM, 51, [0x202]).object(0x202, ITEM, 52, [0x200])
+    path(0x203, 0x204, 0x205, 0x206, 0x202)
+    # A back reference, garbage and the object itself are no second referrer.
+    log.object(0x300, ITEM, 53, [0x300, 0x301]).object(0x301, ITEM, 54, [0x300])
+    log.object(0x302, ITEM, 55, [0x300]).object(0x303, ITEM, 56, [0x300, 0x300])
+    path(0x304, 0x303)
+    path(0x305, 0x303)
+    return _read(log.close("App.exe"))
 
 
 def _read(log: Gclog) -> HeapGraph:
