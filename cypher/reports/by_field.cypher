@@ -4,7 +4,7 @@
 // needs: fields
 // mode: read
 // param: dump   INTEGER       number of the dump
-// param: field  STRING        name of the field
+// param: field  STRING        name of the field; `[i]` for element i
 // param: type   STRING = ""   full name of the type that has the field; empty for any
 // param: limit  INTEGER = 20  maximum number of rows
 // column: type             STRING   full name of the type that has the field
@@ -12,22 +12,39 @@
 // column: target_type      STRING   full type name of the objects referred to
 // column: reference_count  INTEGER  references through the field
 // column: target_count     INTEGER  objects referred to
-// column: retained_bytes   INTEGER  sum of the retained sizes of the targets that the referrer dominates, bytes
+// column: retained_bytes   INTEGER  sum of the retained sizes of the targets that clearing the field frees, bytes
 // column: largest_address  STRING   address of the target with the largest retained size
 //
 // Which types have a field of this name, what they refer to through it, and what is
-// freed if it is cleared. A list of listeners, a cache or a parent that was never
+// freed if it is cleared: targets that are also reachable in another way, even by
+// another field of the same object, count 0. A list of listeners, a cache or a parent that was never
 // cleared stands out by its retained bytes. Static fields are roots: see
 // static-roots.
 MATCH (t:Type)
-WHERE t.dump = $dump AND ' ' + t.fields + ' ' CONTAINS ' ' + $field + ' '
-  AND ($type = '' OR t.name = $type)
+WHERE t.dump = $dump AND ($type = '' OR t.name = $type)
+  AND ($field STARTS WITH '[' OR ' ' + t.fields + ' ' CONTAINS ' ' + $field + ' ')
 MATCH (a:Object)-[:INSTANCE_OF]->(t)
 MATCH (a)-[r:REFERENCES|WEAKLY_REFERENCES]->(b:Object)
 WHERE r.field = $field
 WITH t, b, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,
-  max(CASE WHEN EXISTS { (a)-[:DOMINATES]->(b) } THEN b.retained_bytes ELSE 0 END)
-    AS retained_bytes
+  max(CASE
+    WHEN NOT EXISTS { (a)-[:DOMINATES]->(b) } THEN 0
+    WHEN EXISTS {
+      MATCH (a)-[other:REFERENCES]->(b)
+      WHERE coalesce(other.field, '') <> $field
+    } THEN 0
+    WHEN EXISTS {
+      MATCH (b)<-[:REFERENCES]-(x:Object)
+      WHERE x <> a AND x <> b AND x.root_distance IS NOT NULL
+        AND (x.root_distance <= b.root_distance
+          OR NOT EXISTS {
+            MATCH q = (x)<-[:DOMINATES*..1000000]-(top:Object)
+            WHERE top = b
+              AND all(n IN nodes(q) WHERE n.root_distance >= b.root_distance)
+          })
+    } THEN 0
+    ELSE b.retained_bytes
+  END) AS retained_bytes
 ORDER BY b.retained_bytes DESC, b.key
 OPTIONAL MATCH (b)-[:INSTANCE_OF]->(bt:Type)
 WITH t, weak, coalesce(bt.name, b.type_name) AS target_type, b, reference_count,

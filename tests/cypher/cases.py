@@ -98,7 +98,7 @@ CASES: dict[str, Asked] = {
     "by-field": rows(
         "dart", *({"field": f} for f in ("entries", "next", "target_", "context_"))
     )
-    + rows("dart", {"field": "a b"})
+    + rows("dart", *({"field": f} for f in ("a b", "spare", "name", "[0]", "[2]")))
     + rows("dart", {"field": "next", "type": "package:app/list.dart::Node"})
     + nothing("main", {"field": "entries"}),
     "by-library": rows(ALL, {})

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from tests.cypher.twin import Heap, Obj, Root
 
 
+def _freed(heap: Heap, holder: Obj, field: str) -> set[int]:
+    """What is no longer reachable once a field of ``holder`` is cleared."""
+    found, todo = set[int](), [r.object for r in heap.roots if not r.weak]
+    while todo:
+        if (i := todo.pop()) not in found:
+            found.add(i)
+            o = heap.objects[i]
+            pairs = zip(o.strong, o.strong_fields, strict=True)
+            todo += [to for to, via in pairs if o is not holder or via != field]
+    return heap.live - found
+
+
 def by_field(heap: Heap, field: str, type: str, limit: int) -> Rows:
     counts: Counter[tuple[str, bool, str, int]] = Counter()
     held: dict[tuple[str, bool, str, int], int] = defaultdict(int)
@@ -26,8 +38,8 @@ def by_field(heap: Heap, field: str, type: str, limit: int) -> Rows:
                 if via == field:
                     key = (heap.type_name(o.type), weak, heap.name_of(target), target)
                     counts[key] += 1
-                    alone = target in heap.live and heap.dominator(target) == o.index
-                    held[key] += heap.retained_bytes(target) if alone else 0
+                    if target in _freed(heap, o, field):
+                        held[key] = heap.retained_bytes(target)
     groups: dict[tuple[str, bool, str], list[int]] = defaultdict(list)
     for name, weak, target_name, target in counts:
         groups[(name, weak, target_name)].append(target)
