@@ -1,7 +1,7 @@
 // name: dependent-handles
 // title: Values kept alive by a key through dependent handles
 // group: .NET
-// needs: fields
+// needs: dotnet, fields
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows

@@ -2,8 +2,9 @@
 // title: All instances of a type, summed
 // group: Types
 // mode: read
-// param: dump  INTEGER  number of the dump
-// param: type  STRING   full type name, as the runtime spells it
+// param: dump   INTEGER        number of the dump
+// param: type   STRING         full type name, as the runtime spells it
+// param: limit  INTEGER = 100  maximum number of rows
 // column: domain           INTEGER  ordinal of the domain that declares the type
 // column: instance_count   INTEGER  instances in the dump
 // column: shallow_bytes    INTEGER  their shallow size, bytes
@@ -30,3 +31,4 @@ RETURN
     ELSE 1.0 * t.retained_bytes / d.reachable_bytes
   END AS share
 ORDER BY retained_bytes DESC, t.key
+LIMIT $limit

@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from ingest.queries.library import Query
 
 _SHORTEST_PLURAL = 4
+_IN_NAME, _IN_TITLE, _IN_REST = 4, 3, 1
 
 
 def search(queries: Iterable[Query], words: Sequence[str]) -> list[Query]:
-    """Return the queries that most of ``words`` occur in, the best first.
+    """Return the queries that ``words`` occur in, the best first.
 
-    A word is found anywhere in a header, upper or lower case, as singular or plural.
-    In the name it counts more than in the title or group, there more than in the
-    rest. Of equal queries the order is kept.
+    A query is found if its name, title or group has one of the words, or its header
+    all of them: upper or lower case, singular or plural. In the name a word counts
+    more than in the title or group, there more than in the rest. Of equal queries the
+    order is kept.
     """
     ranked = []
     for query in queries:
         scores = [_score(query, _stem(word.lower())) for word in words]
-        found = sum(score > 0 for score in scores)
-        ranked.append((found, sum(scores), query))
-    most = max((found for found, _, _ in ranked), default=0)
-    best = [entry for entry in ranked if entry[0] == most > 0]
-    return [query for _, _, query in sorted(best, key=lambda entry: -entry[1])]
+        if min(scores) > 0 or max(scores) >= _IN_TITLE:
+            ranked.append((-sum(scores), query))
+    return [query for _, query in sorted(ranked, key=lambda entry: entry[0])]
 
 
 def _stem(word: str) -> str:
@@ -36,10 +36,10 @@ def _stem(word: str) -> str:
 def _score(query: Query, word: str) -> int:
     """How much a query has to do with a word: 0 if the word is not in its header."""
     if word in query.name:
-        return 4
+        return _IN_NAME
     if word in f"{query.title} {query.group}".lower():
-        return 3
+        return _IN_TITLE
     rest = [query.notes]
     rest += [f"{column.name} {column.meaning}" for column in query.columns]
     rest += [f"{entry.name} {entry.meaning}" for entry in query.parameters]
-    return 1 if word in "\n".join(rest).lower() else 0
+    return _IN_REST if word in "\n".join(rest).lower() else 0

@@ -238,7 +238,7 @@ def instances_by_root_path(heap: Heap, type: str, limit: int) -> Rows:
     return sorted(rows, key=lambda r: (-r[1], r[0]))[:limit]  # type: ignore[operator]
 
 
-def type_totals(heap: Heap, type: str) -> Rows:
+def type_totals(heap: Heap, type: str, limit: int) -> Rows:
     rows = []
     for t, members, live in _types(heap):
         if heap.type_name(t) == type:
@@ -253,7 +253,7 @@ def type_totals(heap: Heap, type: str) -> Rows:
                 held / heap.bytes(heap.live),
             )
             rows.append((-held, t, row))
-    return [row for *_, row in sorted(rows)]
+    return [row for *_, row in sorted(rows)][:limit]
 
 
 def _domain(heap: Heap, t: int) -> int:

@@ -53,12 +53,14 @@ def test_queries_are_found_by_words(words: list[str], first: str) -> None:
     assert search(ALL, words)[0].name == first
 
 
-def test_only_queries_with_most_of_the_words_are_found() -> None:
+def test_queries_are_ranked_and_others_left_out() -> None:
     found = search(ALL, ["dart", "closure"])
 
-    assert [query.name for query in found] == ["closures"]
+    assert [query.name for query in found] == ["closures", "isolates"]
     assert search(ALL, ["nosuchword"]) == []
     assert "[Dart]" in by_rank(found)
+    rare = search(ALL, ["ConditionalWeakTable", "nosuchword"])
+    assert rare == []
 
 
 def test_a_description_has_parameters_columns_and_cypher() -> None:
