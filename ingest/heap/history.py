@@ -26,6 +26,11 @@ UNKNOWN = -1
 """The generation is not recorded."""
 
 
+def collected_generation(number: int) -> int | None:
+    """The highest generation collected; ``None`` if no runtime has that number."""
+    return number if 0 <= number <= OLDEST else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
     """The address ranges of the generations at one time: B ranges.

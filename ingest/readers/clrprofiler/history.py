@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.heap.graph import GENERATIONS, GarbageCollection
-from ingest.heap.history import OLDEST, UNKNOWN, Allocations, Bounds, History, Survival
+from ingest.heap.history import (
+    OLDEST,
+    UNKNOWN,
+    Allocations,
+    Bounds,
+    History,
+    Survival,
+    collected_generation,
+)
 from ingest.readers.clrprofiler.buffers import BOUNDS
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.id_table import IdTable
@@ -205,13 +213,13 @@ class Collections:
             moved, in_place = _sum(ranges[~stayed, 2]), _sum(ranges[stayed, 2])
         return GarbageCollection(
             number=c.number,
-            generation=c.generation if c.generation >= 0 else None,
+            generation=collected_generation(c.generation),
             reason="induced" if c.is_induced else "",
             mode="",
-            started_us=c.began_ms * 1000,
+            started_us=_microseconds(c.began_ms),
             duration_us=None
             if c.ended_ms is None
-            else max(c.ended_ms - c.began_ms, 0) * 1000,
+            else _microseconds(c.ended_ms - c.began_ms),
             heap_bytes=None if c.after is None else _sum(self._bounds[c.after, 1]),
             moved_bytes=moved,
             unmoved_bytes=in_place,
@@ -284,6 +292,11 @@ class Collections:
             bounds[:, 0] + bounds[:, 1],
             bounds[:, 3].astype(np.int8),
         )
+
+
+def _microseconds(milliseconds: int) -> int:
+    """At least 0, and at most what 63 bits hold: a damaged log may have any number."""
+    return min(max(milliseconds, 0) * 1000, (1 << 63) - 1)
 
 
 def _sum(sizes: Ids) -> int | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ingest.heap.graph import GarbageCollection, Part
+from ingest.heap.history import collected_generation
 from ingest.readers.base import Selection
 from ingest.readers.dotnet.gc_events import MODES, REASONS, Chunk, Gc, Mode, Reason
 from ingest.readers.nettrace.survival_events import SurvivalEvents
@@ -179,7 +180,7 @@ class Snapshots:
         return [
             GarbageCollection(
                 number=c.start.number,
-                generation=c.start.generation if c.start.generation >= 0 else None,
+                generation=collected_generation(c.start.generation),
                 reason=_word(REASONS, c.start.reason),
                 mode=_word(MODES, c.start.mode),
                 started_us=microseconds(c.begin_ticks - header.ticks),

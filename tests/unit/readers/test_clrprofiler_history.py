@@ -66,6 +66,15 @@ def test_the_timeline(reading: Reading) -> None:
     )  # fmt: skip
 
 
+def test_numbers_that_no_runtime_has_are_not_known(reading: Reading) -> None:
+    log = Log().clock(2**62).begin(2**40).survived(0x300, 8).end(2**40)
+    graph = reading(dumped(log).bytes())
+
+    first = graph.collections[0]
+    assert first.generation is None
+    assert 0 <= first.started_us < 2**63
+
+
 def test_what_outlived_collections(reading: Reading) -> None:
     one, two = survivals(reading(program().bytes()))
 

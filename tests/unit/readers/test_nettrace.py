@@ -230,6 +230,18 @@ def test_the_timeline_has_all_collections_of_the_process(reading: Reading) -> No
     assert last.unmoved_bytes is None or last.unmoved_bytes < 2**63
 
 
+def test_a_generation_that_no_runtime_has_is_not_known(reading: Reading) -> None:
+    trace = NetTrace()
+    trace.types({0x7000: "App.Thing"})
+    trace.start(7, generation=2**32 - 1)
+    trace.survived([(0x10, 8)])
+    trace.end(7)
+    dump(trace, 8)
+
+    first = reading(trace.file()).collections[0]
+    assert (first.number, first.generation) == (7, None)
+
+
 def test_a_dump_that_nobody_asked_for_is_better_than_none(reading: Reading) -> None:
     trace = NetTrace()
     trace.types({0x7000: "App.Thing"})
