@@ -230,8 +230,11 @@ def _writable_folder(name: str) -> Path:
 
 def _bases() -> Iterator[Path]:
     """Where folders may be."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    yield Path(chosen) if chosen else places().cache / "kernels"
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen)
+    else:
+        with suppress(OSError):  # a user without a home
+            yield places().cache / "kernels"
     user = os.getuid() if hasattr(os, "getuid") else "user"
     yield Path(tempfile.gettempdir()) / f"{_PREFIX}kernels-{user}"
 

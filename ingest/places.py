@@ -30,12 +30,22 @@ class Places:
 
 
 def places() -> Places:
-    """Return the folders for the current environment, without creating them."""
-    if home := os.environ.get("INGEST_HOME"):
-        base = Path(home).expanduser().absolute()
-        return Places(base / "cache", base / "state", base / "config")
-    return Places(
-        platformdirs.user_cache_path(_NAME, appauthor=False),
-        platformdirs.user_state_path(_NAME, appauthor=False),
-        platformdirs.user_config_path(_NAME, appauthor=False),
-    )
+    """Return the folders for the current environment, without creating them.
+
+    Raises:
+        OSError: The user has no home, as in some containers.
+    """
+    try:
+        if home := os.environ.get("INGEST_HOME"):
+            base = Path(home).expanduser().absolute()
+            return Places(base / "cache", base / "state", base / "config")
+        return Places(
+            platformdirs.user_cache_path(_NAME, appauthor=False),
+            platformdirs.user_state_path(_NAME, appauthor=False),
+            platformdirs.user_config_path(_NAME, appauthor=False),
+        )
+    except RuntimeError as error:
+        raise OSError(
+            "this user has no home folder: set INGEST_HOME to a folder, such as "
+            "/tmp/heaproots"
+        ) from error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -83,18 +86,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; the only place where errors are printed."""
     # Nothing here multiplies matrices; numpy's threads for that cost 0.1 s to start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, io.StringIO())
     try:
-        with compilations_reported(CompilationNotice()):
-            app(arguments)
+        try:
+            with compilations_reported(CompilationNotice()):
+                app(arguments)
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # What is not of a file that is known to the command: standard output mostly.
+        _discard_output()
+        if error.errno != errno.EPIPE:
+            where = error.filename or ("output" if error.errno else "")
+            _say(": ".join(filter(None, (where, error.strerror or str(error)))))
+        raise SystemExit(1) from None
     except IngestError as error:
-        from ingest.colours import are_wanted, red
-        from ingest.text import printable
-
-        text = f"{red('error:', sys.stderr)} {printable(str(error))}"
-        typer.echo(text, err=True, color=are_wanted(sys.stderr))
+        _say(str(error))
         raise SystemExit(error.exit_code) from None
     except MemoryError:
-        typer.echo("error: not enough memory for this dump on this machine", err=True)
+        _say("not enough memory for this dump on this machine")
         raise SystemExit(1) from None
     finally:
         sys.stderr.flush()
+
+
+def _say(message: str) -> None:
+    from ingest.colours import are_wanted, red
+    from ingest.text import printable
+
+    text = f"{red('error:', sys.stderr)} {printable(message)}"
+    with suppress(OSError):
+        typer.echo(text, err=True, color=are_wanted(sys.stderr))
+
+
+def _discard_output() -> None:
+    """Let Python not try again at exit to write what cannot be written."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
