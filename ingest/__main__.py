@@ -5,6 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until `interrupts.install`, Ctrl-C ends the process without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from ingest import interrupts
 
 
@@ -17,9 +21,9 @@ def main() -> None:
         run()
     except interrupts.Interrupted as interrupted:
         interrupts.say(*interrupted.args)
-        sys.exit(interrupts.EXIT_CODE)
+        sys.exit(interrupted.exit_code)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        interrupts.uninstall()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@
     └── CaptureError           exit 11  a running program cannot be captured
 
     exit 0    done                      exit 2    wrong usage
-    exit 130  interrupted (Ctrl-C)
+    exit 130  interrupted (Ctrl-C)   exit 143, 129  by SIGTERM, SIGHUP
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Ctrl-C ends every command within two seconds, whatever it is doing.
 
+SIGTERM and SIGHUP (the terminal was closed) do the same.
+
 Python runs a signal handler between two instructions of the main thread only. A kernel
 or a wait for another thread can keep that thread busy for a minute. So a thread of its
 own learns of the signal at once, through the file descriptor that Python writes to. The
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 GRACE_S = 0.7
 """For the main thread to end in order."""
 
-EXIT_CODE = 130
-
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+]
 _ACTIONS_S = 0.5
 _ACTIONS: list[Callable[[], None]] = []
 _CONSEQUENCES: list[str] = []
@@ -38,16 +43,24 @@ _WAKEUP: list[socket.socket] = []
 
 
 class Interrupted(BaseException):
-    """The user pressed Ctrl-C; not an `Exception`, so that nothing else catches it."""
+    """The user pressed Ctrl-C; not an `Exception`, so that nothing else catches it.
+
+    Attributes:
+        exit_code: Of the process, as shells have it: 128 and the signal's number.
+    """
+
+    exit_code = 128 + signal.SIGINT
 
 
 def install() -> None:
-    """Begin to watch for Ctrl-C; only a process of its own can do this."""
+    """Begin to watch for the signals; only a process of its own can do this."""
     ours, pythons = socket.socketpair()
     pythons.setblocking(False)
     signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False)
     _WAKEUP.extend((ours, pythons))
-    signal.signal(signal.SIGINT, _raise)
+    for number in _SIGNALS:
+        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _raise)  # not if nohup has it ignored
     threading.Thread(
         target=_watch, args=(ours,), name="interrupts", daemon=True
     ).start()
@@ -105,9 +118,20 @@ def say(consequence: str = "") -> None:
         sys.stderr.flush()
 
 
-def _raise(_signal: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, _ignore)  # not a second time, while this unwinds
-    raise Interrupted
+def uninstall() -> None:
+    """Let the signals end the process at once, which has nothing to do any more."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) in (_raise, _ignore):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _raise(number: int, _frame: FrameType | None) -> None:
+    for one in _SIGNALS:  # not a second time, while this unwinds
+        if signal.getsignal(one) is _raise:
+            signal.signal(one, _ignore)
+    interrupted = Interrupted()
+    interrupted.exit_code = 128 + number
+    raise interrupted
 
 
 def _ignore(_signal: int, _frame: FrameType | None) -> None:
@@ -116,7 +140,7 @@ def _ignore(_signal: int, _frame: FrameType | None) -> None:
 
 def _watch(wakeup: socket.socket) -> None:
     """Wait for Ctrl-C, then for the end; bring it about if it does not come."""
-    while _signal_of(wakeup) is None:
+    while (number := _signal_of(wakeup)) is None:
         pass
     consequence = _CONSEQUENCES[-1] if _CONSEQUENCES else ""
     wakeup.settimeout(GRACE_S)
@@ -126,14 +150,14 @@ def _watch(wakeup: socket.socket) -> None:
     actions.start()
     actions.join(_ACTIONS_S)
     say(consequence)
-    os._exit(EXIT_CODE)
+    os._exit(128 + number)
 
 
 def _signal_of(wakeup: socket.socket) -> int | None:
-    """The next signal, if it is Ctrl-C and it ends the command."""
+    """The next signal, if it ends the command."""
     number = wakeup.recv(1)[0]
-    is_ours = signal.getsignal(signal.SIGINT) in (_raise, _ignore)
-    return number if number == signal.SIGINT and is_ours else None
+    ends = number in _SIGNALS and signal.getsignal(number) in (_raise, _ignore)
+    return number if ends else None
 
 
 def _act() -> None:

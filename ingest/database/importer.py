@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import psutil
@@ -29,6 +32,16 @@ if TYPE_CHECKING:
     from ingest.server.embedded import EmbeddedServer
 
 _KILLED_S = 30.0
+_WITH_ITS_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Becomes the given program, which the kernel kills when its parent ends.
+
+Source: prctl(2), ``PR_SET_PDEATHSIG``, which is kept by ``execve``.
+"""
 _FULL_BYTES = 128 << 20
 _STEP = re.compile(r"\((\d)/(\d)\) ")
 _PERCENT = re.compile(r"\s(\d{1,3})%")
@@ -100,7 +113,7 @@ def run_import(
         f"{_mark(server.home)}{work.name}/import.report",
     ]
     with subprocess.Popen(
-        command,
+        _ended_with_us(command),
         env=environment(server.home, jars, conf),
         cwd=work,
         stdin=subprocess.DEVNULL,
@@ -126,9 +139,24 @@ def run_import(
         raise EmbeddedError(_failure(process.returncode, "".join(output)))
 
 
+def _ended_with_us(command: Sequence[str]) -> list[str]:
+    """``command`` such that it ends with this process, where the system can do that.
+
+    Elsewhere the next load or start of the server ends it: see `end_importers`.
+    """
+    if sys.platform != "linux":
+        return [*command]
+    ours = [sys.executable, "-I", "-S", "-c", _WITH_ITS_PARENT, str(os.getpid())]
+    return [*ours, *command]
+
+
 def _failure(code: int, output: str) -> str:
     """The message for an import with this exit code, or the negative of a signal."""
-    how = f"exit code {code}" if code >= 0 else f"killed by signal {-code}"
+    how = f"exit code {code}"
+    if code < 0:
+        how = f"killed by {signal.Signals(-code).name}"
+    if code == -signal.SIGKILL:
+        how += ", perhaps for lack of memory"
     words = last_words(output)
     return f"neo4j-admin import failed ({how})" + (f": {words}" if words else "")
 

@@ -109,7 +109,7 @@ def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> None:
         check=False,
         timeout=600,
     )
-    code = 130 if how is signal.SIGINT else -signal.SIGKILL
+    code = -how if how is signal.SIGKILL else 128 + how
     assert stopped.returncode == code, stopped.stderr
 
 
@@ -132,6 +132,9 @@ def heaps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         pytest.param(
             *("with the server on the new store", signal.SIGINT, False), marks=DEEP
         ),
+        pytest.param(
+            *("with the server on the new store", signal.SIGTERM, False), marks=DEEP
+        ),
         ("with the new store made current", signal.SIGKILL, True),
     ],
 )
@@ -151,12 +154,24 @@ def test_a_stop_leaves_the_old_store_or_the_new_one(
     assert stored(own_server) == dict.fromkeys(names, SIZE)
 
 
+def importers(server: EmbeddedServer) -> list[psutil.Process]:
+    mark = f"--report-file={server.home}"
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(part.startswith(mark) for part in process.info["cmdline"] or [])
+    ]
+
+
 def test_the_next_load_clears_up_and_succeeds(
     own_server: EmbeddedServer, heaps: tuple[Path, Path]
 ) -> None:
     server = own_server
     put(server, heaps[0], Via.BOLT)
     stop_in_bulk("while it imports", signal.SIGKILL, str(heaps[1]))
+    if sys.platform == "linux":
+        psutil.wait_procs(importers(server), timeout=10)
+        assert importers(server) == [], "it ends with the load"
     assert list(server.home.glob("bulk-*"))
     assert stored(server) == {"old": SIZE}
 

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,9 +18,10 @@ import sys, threading, time
 from pathlib import Path
 from ingest import interrupts
 
-def hang():
+def hang(said):
     while True:
         try:
+            print(said, flush=True)
             time.sleep(60)
         except BaseException:
             pass
@@ -27,19 +30,21 @@ interrupts.install()
 action = lambda: Path(sys.argv[2]).write_text("done")
 try:
     with interrupts.leaving("nothing is left"), interrupts.at_the_end(action):
-        print("ready", flush=True)
         if sys.argv[1] == "hangs":
-            hang()
+            hang("ready")
+        print("ready", flush=True)
         time.sleep(60)
 except interrupts.Interrupted as interrupted:
     interrupts.say(*interrupted.args)
     if sys.argv[1] == "waits for a thread":
-        threading.Thread(target=hang).start()
-    sys.exit(130)
+        threading.Thread(target=hang, args=("",)).start()
+    sys.exit(interrupted.exit_code)
 """
 
 
-def interrupted(way: str, file: str) -> tuple[int, str, float]:
+def interrupted(
+    way: str, file: str, by: signal.Signals = signal.SIGINT
+) -> tuple[int, str, float]:
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, way, file],
         stdout=subprocess.PIPE,
@@ -49,7 +54,7 @@ def interrupted(way: str, file: str) -> tuple[int, str, float]:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     begun = time.monotonic()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     _, said = process.communicate(timeout=20)
     return process.returncode, said, time.monotonic() - begun
 
@@ -75,3 +80,44 @@ def test_no_thread_is_waited_for_at_exit(tmp_path: Path) -> None:
 
     assert (code, said) == (130, "interrupted; nothing is left\n")
     assert seconds < 2
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+@pytest.mark.parametrize("way", ["ends", "hangs"])
+def test_other_signals_do_the_same(
+    tmp_path: Path, way: str, by: signal.Signals, expected: int
+) -> None:
+    code, said, seconds = interrupted(way, str(tmp_path / "action"), by)
+
+    assert (code, said) == (expected, "interrupted; nothing is left\n")
+    assert seconds < 2
+    assert (tmp_path / "action").exists() == (way == "hangs")
+
+
+def test_what_nohup_has_ignored_stays_ignored() -> None:
+    code = (
+        "import os, signal; from ingest import interrupts; interrupts.install(); "
+        "os.kill(os.getpid(), signal.SIGHUP)"
+    )
+    done = subprocess.run(["nohup", sys.executable, "-c", code], check=False)
+    assert done.returncode == 0
+
+
+def test_ctrl_c_before_anything_is_imported_is_no_traceback() -> None:
+    code = (
+        "import sys, os, signal, builtins\n"
+        "real = builtins.__import__\n"
+        "def press(name, *rest):\n"
+        "    if name == 'ingest' and 'interrupts' in str(rest[2:3]):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *rest)\n"
+        "import ingest\n"
+        "builtins.__import__ = press\n"
+        "import ingest.__main__\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import errno
+import subprocess
+import sys
+import time
 from typing import TYPE_CHECKING
 
 import polars as pl
+import psutil
 import pytest
 
 from ingest.analysis.metrics import analyse
@@ -75,7 +79,7 @@ def test_the_meter_rises_from_nothing_to_all() -> None:
     [
         (2, "ok\nERROR no input\n", "failed (exit code 2): ERROR no input"),
         (1, "", "failed (exit code 1)"),
-        (-9, "", "failed (killed by signal 9)"),
+        (-9, "", "failed (killed by SIGKILL, perhaps for lack of memory)"),
     ],
 )
 def test_a_failed_import_is_explained(code: int, output: str, message: str) -> None:
@@ -202,6 +206,31 @@ def test_a_spreadsheet_computes_nothing_of_a_table(tmp_path: Path) -> None:
     assert found["list"][0] == f"'=1{LIST_SEPARATOR}2"
     write_spreadsheet_csv(pl.LazyFrame({"at": [1]}), tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text() == "at\n1\n"
+
+
+STARTER = """
+import subprocess, time
+from ingest.database.importer import _ended_with_us
+child = subprocess.Popen(_ended_with_us(["/bin/sleep", "60"]), start_new_session=True)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own way")
+def test_an_import_ends_with_the_command_that_started_it() -> None:
+    """Even if that is killed, and cannot end it itself."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    started = psutil.Process(int(parent.stdout.readline()))
+    deadline = time.monotonic() + 20
+    while started.name() != "sleep" and time.monotonic() < deadline:
+        time.sleep(0.05)  # it keeps its number
+    parent.kill()
+    parent.communicate()
+    started.wait(10)
 
 
 def test_an_export_is_whole_or_not_there(
