@@ -16,7 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "info": (
         "ingest info app.gcdump",
-        "ingest info all.zip!app.gcdump --json",
+        "ingest info all.zip::app.gcdump --json",
         "ingest info app.nettrace --own 'Acme.*' --top 20",
     ),
     "timeline": (

@@ -76,7 +76,7 @@ def _is_dump(source: Source) -> bool:
 
 @contextmanager
 def open_source(dump: str) -> Iterator[Source]:
-    """Open ``dump``: a path, ``ARCHIVE.zip!MEMBER``, or ``-`` for standard input.
+    """Open ``dump``: a path, ``ARCHIVE.zip::MEMBER``, or ``-`` for standard input.
 
     Raises:
         DumpError: it is no file, cannot be opened, or is empty; or it is an archive

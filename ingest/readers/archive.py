@@ -7,7 +7,6 @@ are refused, because the library decompresses those in unbounded steps.
 
 from __future__ import annotations
 
-import re
 import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
@@ -28,7 +27,7 @@ MOST_MEMBERS = 1000
 """Members whose first bytes are looked at to find the dump."""
 
 _MOST_NAMED = 10
-_MEMBER = re.compile(r"(?P<archive>.+\.zip)!(?P<member>.+)", re.IGNORECASE | re.DOTALL)
+_SEPARATOR = "::"  # which no shell interprets
 _READABLE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED = 1
 _UNREADABLE = (
@@ -42,20 +41,27 @@ _UNREADABLE = (
 
 
 def file_of(dump: str) -> str:
-    """The file that ``dump`` is in: of ``ARCHIVE.zip!MEMBER`` the archive."""
+    """The file that ``dump`` is in: of ``ARCHIVE.zip::MEMBER`` the archive."""
     return _split(dump)[0]
 
 
 def member_of(dump: str) -> str | None:
-    """The member that ``dump`` names, as ``ARCHIVE.zip!MEMBER``."""
+    """The member that ``dump`` names, as ``ARCHIVE.zip::MEMBER``."""
     return _split(dump)[1]
 
 
 def _split(dump: str) -> tuple[str, str | None]:
-    match = _MEMBER.fullmatch(dump)
-    if match is None or Path(dump).exists():
+    archive, _, member = dump.partition(_SEPARATOR)
+    if not member or _is_file(dump) or not _is_file(archive):
         return dump, None
-    return match["archive"], match["member"]
+    return archive, member
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:  # its name is too long
+        return False
 
 
 @contextmanager
@@ -63,7 +69,7 @@ def open_dump(dump: str, is_dump: Callable[[Source], bool]) -> Iterator[Source]:
     """Open ``dump`` as `open_source` does, and the dump in a zip archive.
 
     Args:
-        dump: A path, ``ARCHIVE.zip!MEMBER``, or ``-`` for standard input.
+        dump: A path, ``ARCHIVE.zip::MEMBER``, or ``-`` for standard input.
         is_dump: Tells the dumps among the members of an archive.
 
     Raises:
@@ -120,12 +126,12 @@ def _only_dump(
         return names[0]  # of whatever format: the error is about that file
     if len(names) > MOST_MEMBERS:
         raise UnknownFormat(
-            f"a zip archive of {len(names):,} files; name one: {path}!FILE", path=path
+            f"a zip archive of {len(names):,} files; name one: {path}::FILE", path=path
         )
     found = []
     for name in names:
         try:
-            with _member(archive, path, name, f"{path}!{name}") as source:
+            with _member(archive, path, name, f"{path}::{name}") as source:
                 if is_dump(source):
                     found.append(name)
         except DumpError:
@@ -143,7 +149,7 @@ def _only_dump(
         )
     raise UnknownFormat(
         f"a zip archive with {len(found)} dumps; name one, such as "
-        f"{path}!{found[0]}: {listed}",
+        f"{path}::{found[0]}: {listed}",
         path=path,
     )
 

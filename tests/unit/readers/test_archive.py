@@ -69,22 +69,23 @@ def test_several_dumps_are_named_and_one_can_be_chosen(tmp_path: Path) -> None:
     path = archive(tmp_path / "all.zip", members)
 
     assert refusal(path) == (
-        f"{path}: a zip archive with 2 dumps; name one, such as {path}!b.gclog: "
+        f"{path}: a zip archive with 2 dumps; name one, such as {path}::b.gclog: "
         "b.gclog, in/c.gclog"
     )
-    chosen = f"{path}!in/c.gclog"
+    chosen = f"{path}::in/c.gclog"
     with open_source(chosen) as source:
         assert reader_for(source).NAME == "gclog"
         source.drain()
-        assert source.sha256 == digest_of(chosen) != digest_of(f"{path}!b.gclog")
+        assert source.sha256 == digest_of(chosen) != digest_of(f"{path}::b.gclog")
     assert is_rereadable(chosen)
     assert stem(chosen) == "c"
     assert stem(path) == "all"
-    assert "no file named d in the archive, which has: a.gclog" in refusal(f"{path}!d")
+    assert stem(f"{path}x::d") == "all.zipx::d"
+    assert "no file named d in the archive, which has: a.gclog" in refusal(f"{path}::d")
 
 
 def test_a_file_whose_name_looks_like_a_member_is_itself(tmp_path: Path) -> None:
-    path = tmp_path / "all.zip!b"
+    path = tmp_path / "all.zip::b"
     path.write_bytes(DUMP)
 
     probe(str(path))
