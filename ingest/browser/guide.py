@@ -111,7 +111,8 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         "style_url": style_url,
         "facts": facts,
         "origin": origin(facts),
-        "suspects": [row["sentence"] for row in suspects],
+        "suspects": [(row["sentence"], row["contents"]) for row in suspects],
+        "pile": suspects[0]["contents"] if suspects else [],
         "no_suspects": NO_SUSPECTS,
         "garbage_bytes": cast("int", facts["shallow_bytes"])
         - cast("int", facts["reachable_bytes"]),

@@ -2,23 +2,26 @@
 
 Selectors of Browser 5.24.0 can match only labels and relationship types, and
 ``diameter`` is a fixed number. So an object with a large retained size has an
-additional label, by which it is drawn larger.
+additional label, by which it is drawn larger. That label has a complete rule of its
+own: ``CALL db.schema.visualization()`` draws a node for each label, and Browser makes a
+rule for one without colour and caption, which then holds for the objects as well.
 
 Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
+from ingest.tables.schema import label as label_of
 
 if TYPE_CHECKING:
     from ingest.tables.column import Label
 
 NAME = "heaproots.grass"
-_CAPTIONS = ("type_name", "name")
+_CAPTIONS = ("type_name", "caption", "name")
 """Properties for the caption of a node; the first that it has."""
 
 
@@ -98,23 +101,12 @@ def grass() -> str:
         _block("node", color="#A5ABB6", diameter="50px"),
         _block("relationship", color="#A5ABB6", caption="'<type>'"),
     ]
-    for label in LABELS:
-        look = NODES[label.name]
-        blocks.append(
-            _block(
-                f"node.{label.name}",
-                color=look.color,
-                border_color=look.border,
-                border_width="2px",
-                text_color_internal=look.text,
-                diameter=f"{look.diameter}px",
-                font_size="10px",
-                caption=f"'{{{_caption(label)}}}'",
-            )
-        )
+    blocks += [
+        _node(label.name, NODES[label.name], _caption(label)) for label in LABELS
+    ]
     for name, percent in SIZES:
-        diameter = f"{LARGER[percent]}px"
-        blocks.append(_block(f"node.Object.{name}", diameter=diameter))
+        look = replace(NODES["Object"], diameter=LARGER[percent])
+        blocks.append(_node(name, look, _caption(label_of("Object"))))
     captions = {entry.name: entry.properties for entry in RELATIONSHIPS}
     captions |= {link.name: () for link in LINKS}
     for name, properties in captions.items():
@@ -133,6 +125,19 @@ def grass() -> str:
             )
         )
     return "\n".join(blocks)
+
+
+def _node(name: str, look: NodeLook, caption: str) -> str:
+    return _block(
+        f"node.{name}",
+        color=look.color,
+        border_color=look.border,
+        border_width="2px",
+        text_color_internal=look.text,
+        diameter=f"{look.diameter}px",
+        font_size="10px",
+        caption=f"'{{{caption}}}'",
+    )
 
 
 def _caption(label: Label) -> str:

@@ -76,13 +76,9 @@ class HeapColumns:
         return pl.Series(names, dtype=pl.String)
 
     @property
-    def type_captions(self) -> pl.Series | None:
-        """Captions of types whose name without namespaces is not unique."""
-        qualified = self.graph.captions.qualified
-        if not qualified:
-            return None
-        names = map(qualified.get, self.graph.type_names)
-        return pl.Series(list(names), dtype=pl.String)
+    def type_captions(self) -> pl.Series:
+        """Short names of all types."""
+        return self.captions[:-1]
 
     def type_name(self, rows: slice) -> pl.Series:
         """Short names of the objects' types."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -125,6 +125,9 @@ def test_it_has_the_dump_s_own_numbers_and_names_its_queries() -> None:
         assert f"({name})" in read.text
         assert name in library()
     assert "ingest why 0x1c15d2" in read.text
+    (pile,) = answering()({"leak-suspects": {}})["leak-suspects"].column("contents")
+    assert pile
+    assert all(read.text.count(line) >= 2 for line in cast("list[str]", pile))
 
 
 def test_queries_are_one_statement_with_values_in_place() -> None:
