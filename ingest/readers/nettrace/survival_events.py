@@ -81,15 +81,28 @@ class SurvivalEvents:
     def _split(self) -> int:
         """How many of the ranges of generations describe the heap before.
 
-        Without other events, the ranges after the longest pause describe it afterwards.
+        Without other events in between, a range that is recorded a second time, with
+        the same generation and start, describes the heap afterwards. If that leaves
+        several places, the one with the longest pause is chosen: a thread may stall
+        while it writes either half.
         """
         if self.count_before is not None:
             return self.count_before
         if len(self.generations) < 2:
             return len(self.generations)
+        first: dict[tuple[int, int], int] = {}
+        low, high = 1, len(self.generations) - 1
+        for at, (_, entry) in enumerate(self.generations):
+            key = (entry.generation, entry.start)
+            if not entry.start:
+                continue
+            if key in first:
+                low, high = max(low, first[key] + 1), min(high, at)
+            first.setdefault(key, at)
+        low = min(low, high)
         ticks = [at for at, _ in self.generations]
         pauses = [after - before for before, after in pairwise(ticks)]
-        return pauses.index(max(pauses)) + 1
+        return max(range(low, high + 1), key=lambda at: pauses[at - 1])
 
 
 def bounds(ranges: Iterable[GenerationRange]) -> Bounds | None:

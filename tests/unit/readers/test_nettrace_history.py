@@ -127,6 +127,26 @@ def test_a_collection_that_nothing_outlived_tells_so(reading: Reading) -> None:
     assert first.after is None
 
 
+def test_a_pause_within_the_first_half_does_not_split_it(reading: Reading) -> None:
+    trace = NetTrace()
+    trace.types({TYPE: "App.Thing"})
+    trace.start(1, generation=0, reason=0)
+    trace.generation(0, 0x100, 0x100, 0x200)
+    trace.ticks += 900_000
+    trace.generation(2, 0x500, 0x80, 0x100)
+    trace.ticks += 100_000
+    trace.generation(0, 0x100, 0, 0x200)
+    trace.generation(2, 0x500, 0x80, 0x100)
+    trace.end(1)
+    full(trace, 2, 0x510)
+
+    history = reading(trace.file()).history
+
+    assert history is not None
+    first = history.collections[0]
+    assert places(first.before) == [(0x100, 0x200, 0), (0x500, 0x580, 2)]
+
+
 def test_a_background_collection_tells_late_and_leaves_the_young(
     reading: Reading,
 ) -> None:
