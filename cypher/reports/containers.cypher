@@ -15,7 +15,7 @@
 // Continue with dominator-chain for the owners, and with references-of for the
 // contents. Examines every object of the dump: about one second per million objects.
 MATCH (o:Object)
-WHERE o.dump = $dump AND o.retained_bytes >= 0
+WHERE o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
 WITH o, COUNT { (o)-[:REFERENCES]->() } AS reference_count
 WHERE reference_count > 0
 WITH o, reference_count

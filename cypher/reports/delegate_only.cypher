@@ -3,7 +3,7 @@
 // group: Leaks
 // mode: read
 // param: dump     INTEGER       number of the dump
-// param: pattern STRING = "(?i)(.*(delegate|eventhandler|callback|closure)|system.(action|func)\b).*" type name regex
+// param: pattern STRING = "(?i)[^`<\[]*(delegate|eventhandler|callback|closure|\baction|\bfunc)([`<].*[^\[,].)?" types
 // param: limit    INTEGER = 20  maximum number of rows
 // column: type              STRING   full type name
 // column: address           STRING   hexadecimal, as a debugger prints it

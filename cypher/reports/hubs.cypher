@@ -16,7 +16,7 @@
 // references from one object count twice. Examines every object of the dump: about
 // one second per million objects.
 MATCH (o:Object)
-WHERE o.dump = $dump AND o.retained_bytes >= 0
+WHERE o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
 WITH o, COUNT { (o)<-[:REFERENCES]-() } AS referrer_count
 WHERE referrer_count > 0
 WITH o, referrer_count

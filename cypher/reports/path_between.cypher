@@ -16,8 +16,9 @@
 //
 // How the first object refers to the second. No rows: there is no path, or the two
 // are one object. Of several shortest paths, the one whose objects come first in the
-// dump is shown. If the dominator-chain of both has rows in common, the common
-// dominator matters more than the path.
+// dump is shown; if there are more than 1,000, the first of 1,000 of them. If the
+// dominator-chain of both has rows in common, the common dominator matters more than
+// the path.
 MATCH (a:Object {dump: $dump, address: $from})
 MATCH (b:Object {dump: $dump, address: $to})
 WITH a, b

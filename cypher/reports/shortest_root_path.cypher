@@ -16,7 +16,8 @@
 //
 // Read from the top: the root keeps the first object alive, each object the next
 // one. No rows: the object is unreachable, or does not exist (see object). Of
-// several shortest paths, the one whose objects come first in the dump is shown; see
+// several shortest paths, the first by root, then by objects, in the order of the
+// dump is shown; if there are more than 1,000, the first of 1,000 of them. See
 // k-shortest-root-paths for others. Cutting one path does not free the object as
 // long as another one remains: dominator-chain shows where to cut. Addresses are
 // unique only within a domain, so there may be one path for each domain. If a path

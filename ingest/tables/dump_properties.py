@@ -46,7 +46,7 @@ DUMP_PROPERTIES = (
         TEXTS,
         "each kind of irregularity with its count and first line",
         lambda heap: [
-            f"{found.kind}: {found.count}{found.place}"
+            f"{found.kind.replace('_', ' ')}: {found.count}{found.place}"
             for found in heap.graph.irregularities
         ],
         free_text=True,

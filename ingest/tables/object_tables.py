@@ -77,9 +77,9 @@ OBJECTS = Table(
         Column("segment", INT32, "ordinal of its segment",
             lambda heap: heap.graph.segment_index, absent=-1),
         Column("born_in_gc", INT64,
-            "number of the first collection after its allocation; absent if it was "
-            "allocated before the trace", lambda heap: heap.origins.born_in_gc,
-            absent=None),
+            "number of the first collection after its allocation, of a large object "
+            "the earliest possible one; absent if it was allocated before the trace",
+            lambda heap: heap.origins.born_in_gc, absent=None),
         Column("collections_survived", INT64,
             "collections of the trace that it survived",
             lambda heap: heap.origins.collections_survived, absent=None),

@@ -511,7 +511,8 @@ def warnings(heap: Heap, limit: int) -> Rows:
     return [
         (
             position,
-            f"{i.kind}: {i.count}" + (f", first in line {i.line}" if i.line else ""),
+            f"{i.kind.replace('_', ' ')}: {i.count}"
+            + (f", first in line {i.line}" if i.line else ""),
         )
         for position, i in enumerate(heap.graph.irregularities, 1)
     ][:limit]

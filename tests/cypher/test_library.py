@@ -365,3 +365,26 @@ def test_similar_names_are_suggested() -> None:
 def test_without_similar_names_the_list_is_mentioned() -> None:
     with pytest.raises(UnknownQuery, match=r"'xyz' \(all: ingest queries\)"):
         find("xyz")
+
+
+@pytest.mark.parametrize(
+    ("type_name", "is_delegate"),
+    [
+        ("System.EventHandler", True),
+        ("System.EventHandler`1[App.Click[]]", True),
+        ("System.Action`1[[App.Event, App]]", True),
+        ("System.Action", True),
+        ("App.DoneCallback", True),
+        ("dart:core::_Closure", True),
+        ("System.Delegate[]", False),
+        ("System.EventHandler[,]", False),
+        ("System.Collections.Generic.List`1[System.EventHandler]", False),
+        ("List<System.Action>", False),
+        ("System.ComponentModel.EventHandlerList", False),
+        ("System.ActionBlock", False),
+    ],
+)
+def test_a_list_of_delegates_is_no_delegate(type_name: str, is_delegate: bool) -> None:
+    pattern = find("delegate-only").defaults(1)["pattern"]
+
+    assert bool(re.fullmatch(str(pattern), type_name)) is is_delegate
