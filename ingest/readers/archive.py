@@ -181,7 +181,8 @@ def _member(
     with ExitStack() as stack:  # errors of the caller's block are the caller's
         try:
             stream = stack.enter_context(archive.open(member))
-            source = Source(dump, cast("BinaryIO", stream), member.file_size)
+            stored = min(member.compress_size, Path(path).stat().st_size)
+            source = Source(dump, cast("BinaryIO", stream), member.file_size, stored)
         except _UNREADABLE as error:
             raise MalformedDump(
                 f"{name} cannot be read ({error}); get the archive again", path=path

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 SNIFF_BYTES = 65536
 CHUNK_BYTES = 2 << 20
 _ZSTD_STEP_BYTES = 4096
+MOST_EXPANSION = 1000
+"""How many times the size of a file its content may have; heap dumps have up to 50."""
+EXPANSION_FREE_BYTES = 1 << 30
+"""Content of up to this size may have any ratio."""
 STDIN = "-"
 
 _DAMAGED = (
@@ -139,8 +143,23 @@ class Source:
             once all chunks are read.
     """
 
-    def __init__(self, name: str, raw: BinaryIO, size_bytes: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        raw: BinaryIO,
+        size_bytes: int | None,
+        stored_bytes: int | None = None,
+    ) -> None:
+        """Open a stream.
+
+        Args:
+            name: See the class.
+            raw: The stream.
+            size_bytes: Its length, if known.
+            stored_bytes: What it takes in an archive; ``None`` outside of one.
+        """
         self.name = name
+        self._stored_bytes = stored_bytes
         self._size_bytes = size_bytes
         magic = raw.read(8)
         self._raw = _Rest(magic, raw)
@@ -183,6 +202,16 @@ class Source:
             size -= len(part)
         data = b"".join(parts)
         self._offset += len(data)
+        stored = self._raw.position
+        if self._stored_bytes is not None:
+            stored = min(stored, self._stored_bytes)
+        if self._offset > max(EXPANSION_FREE_BYTES, MOST_EXPANSION * stored):
+            raise DumpError(
+                f"its content is more than {MOST_EXPANSION:,} times as large as the "
+                "file, which no heap dump is: if you trust it, decompress it, and read "
+                "that",
+                path=self.name,
+            )
         return data
 
     def chunks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,3 +90,29 @@ def test_what_goes_wrong_in_the_callers_block_is_the_callers(tmp_path: Path) -> 
 
     with pytest.raises(PermissionError, match="mine"), open_source(str(path)):
         raise PermissionError("mine")
+
+
+@pytest.mark.parametrize("kind", ["zst", "gz", "zip"])
+def test_a_small_file_that_stands_for_a_huge_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Deflate reaches 1,032 times at most."""
+    monkeypatch.setattr("ingest.readers.source.EXPANSION_FREE_BYTES", 1 << 20)
+    monkeypatch.setattr("ingest.readers.source.MOST_EXPANSION", 500)
+    blank = b"a 2 x\n" + b"\n" * (8 << 20)
+    bomb = tmp_path / f"bomb.gclog.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bomb.gclog", blank)
+    else:
+        pack = gzip.compress if kind == "gz" else zstandard.ZstdCompressor().compress
+        bomb.write_bytes(pack(blank))
+
+    def read_all() -> int:
+        with open_source(str(bomb)) as source:
+            return sum(map(len, source.chunks()))
+
+    with pytest.raises(DumpError, match="500 times as large as the file"):
+        read_all()
+    monkeypatch.setattr("ingest.readers.source.EXPANSION_FREE_BYTES", len(blank))
+    assert read_all() == len(blank)
