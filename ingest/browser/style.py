@@ -5,6 +5,8 @@ Selectors of Browser 5.24.0 can match only labels and relationship types, and
 additional label, by which it is drawn larger. That label has a complete rule of its
 own: ``CALL db.schema.visualization()`` draws a node for each label, and Browser makes a
 rule for one without colour and caption, which then holds for the objects as well.
+A node of that visualization has only ``name``, its label: captions of nodes without
+this property show it too.
 
 Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
 """
@@ -136,13 +138,14 @@ def _node(name: str, look: NodeLook, caption: str) -> str:
         text_color_internal=look.text,
         diameter=f"{look.diameter}px",
         font_size="10px",
-        caption=f"'{{{caption}}}'",
+        caption=f"'{caption}'",
     )
 
 
 def _caption(label: Label) -> str:
     names = {entry.name for entry in label.properties}
-    return next(name for name in _CAPTIONS if name in names)
+    found = next(name for name in _CAPTIONS if name in names)
+    return f"{{{found}}}" if "name" in names else f"{{{found}}}{{name}}"
 
 
 def _block(selector: str, **properties: str) -> str:

@@ -66,9 +66,12 @@ def test_what_retains_more_is_larger() -> None:
 def test_captions_are_properties() -> None:
     for label in LABELS:
         caption = RULES[f"node.{label.name}"]["caption"]
-        assert caption[0] + caption[-1] == "{}"
-        assert caption[1:-1] in {entry.name for entry in label.properties}
-    assert RULES["node.Object"]["caption"] == "{type_name}"
+        shown = re.fullmatch(r"\{(\w+)\}(\{name\})?", caption)
+        assert shown
+        names = {entry.name for entry in label.properties}
+        assert shown[1] in names
+        assert ("name" in names) is (shown[2] is None)
+    assert RULES["node.Object"]["caption"] == "{type_name}{name}"
     assert RULES["node.Type"]["caption"] == "{caption}"
     assert RULES["relationship.REFERENCES_TYPE"]["caption"] == "{reference_count}"
     assert RULES["relationship.DOMINATES"]["caption"] == "<type>"
