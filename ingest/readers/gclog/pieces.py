@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Longs
 
+_ANY_SECTION = -2
 _REUSED_BUFFER_BYTES = 4 << 20
 
 
@@ -81,7 +82,8 @@ class GclogScanner:
     """Scans a gclog piece by piece, and collects its types and events.
 
     Attributes:
-        types: (id, section, name as bytes, line) of each ``t`` record.
+        types: (id, section, name as bytes, line) of each ``t`` record, repetitions of
+            the first one left out.
         events: (kind, section, rest of the line as bytes, line) of each ``a`` and
             ``c`` record, and of the first record of each run outside any domain.
         book: int64 (kinds, 3): count, first line and first byte offset of each of
@@ -94,6 +96,7 @@ class GclogScanner:
         self._own = local()
         self.book = np.zeros((len(KINDS), 3), np.int64)
         self.types: list[tuple[int, int, bytes, int]] = []
+        self._first_names: dict[tuple[int, int], bytes] = {}
         self.events: list[tuple[int, int, bytes, int]] = []
 
     @property
@@ -190,7 +193,8 @@ class GclogScanner:
         if found.before != self._before():
             found = self._scan(text, offset, self._before())
         lines = self.line
-        self.types += [(i, s, name, line + lines) for i, s, name, line in found.types]
+        for type_id, section, name, line in found.types:
+            self._add_type(type_id, section, name, line + lines)
         self.events += [(k, s, rest, line + lines) for k, s, rest, line in found.events]
         fresh = (self.book[:, 0] == 0) & (found.book[:, 0] > 0)
         self.book[fresh, 1] = found.book[fresh, 1] + lines
@@ -202,3 +206,16 @@ class GclogScanner:
         found.piece.objects.line += np.uint32(lines % 2**32)
         found.piece.root_line += lines
         return found.piece
+
+    def _add_type(self, type_id: int, section: int, name: bytes, line: int) -> None:
+        """Keep a declaration unless it repeats the first in its section and the file.
+
+        A file of nothing else would take a hundred times its size.
+        """
+        anywhere = self._first_names.setdefault((type_id, _ANY_SECTION), name)
+        here = self._first_names.get((type_id, section))
+        if name == here == anywhere:
+            return
+        if here is None:
+            self._first_names[type_id, section] = name
+        self.types.append((type_id, section, name, line))

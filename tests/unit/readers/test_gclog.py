@@ -17,6 +17,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source
 from ingest.readers.gclog import sniff
+from ingest.readers.gclog.pieces import GclogScanner
 from ingest.readers.shared.lines import complete_lines, to_utf8
 from tests.deep import THOROUGH, sampled
 from tests.dumps.gclog import Gclog
@@ -67,6 +68,15 @@ def test_the_excerpt_of_the_papers(reading: Callable[..., HeapGraph]) -> None:
     assert graph.domains[0].duration_ms == 541
     assert odd(graph) == {"undeclared_type": 3, "missing_object": 8}
     assert graph.irregularities[0].line == 8
+
+
+def test_repeated_declarations_take_no_memory() -> None:
+    scanner = GclogScanner()
+    lines = b"t 1 T\nt 1 U\n" + 1000 * b"t 1 T\n"
+    list(scanner.scan([b"a 2 x\n" + lines, lines, b"c x\na 2 x\n" + lines]))
+    first, other = (1, 0, b"T", 2), (1, 0, b"U", 3)
+    assert scanner.types[:2] == [first, other]
+    assert [name for _, _, name, _ in scanner.types] == [b"T", b"U", b"U", b"T", b"U"]
 
 
 def test_the_excerpt_without_clocks(reading: Callable[..., HeapGraph]) -> None:
