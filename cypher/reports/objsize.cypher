@@ -18,9 +18,11 @@
 // reaches nearly the entire heap. Retained bytes are what is freed with the object.
 // Unreachable objects retain nothing here.
 MATCH (o:Object {dump: $dump, address: $address})
-MATCH (o)-[:REFERENCES*0..1000000]->(x:Object)
-WITH DISTINCT o, x
-WITH o, count(x) AS reached_count, sum(x.shallow_bytes) AS reached_bytes
+CALL (o) {
+  MATCH (o)-[:REFERENCES*0..1000000]->(x)
+  WITH DISTINCT x
+  RETURN count(*) AS reached_count, sum(x.shallow_bytes) AS reached_bytes
+}
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 RETURN
   o.domain AS domain,
