@@ -111,6 +111,47 @@ JAVASCRIPT = RuntimeTypes(
     library=("*String)",),
 )
 
+JAVA = RuntimeTypes(
+    metadata=(
+        "java.lang.Class", "java.lang.ClassLoader", "*ClassLoader",
+        "*ClassLoaders$*", "java.lang.Module", "java.lang.module.*",
+        "java.lang.Module$*", "java.lang.reflect.*", "java.lang.invoke.*",
+        "java.lang.ClassValue*", "java.security.ProtectionDomain*",
+        "jdk.internal.reflect.*", "sun.reflect.*", "dalvik.system.*",
+        "java.lang.DexCache", "java.lang.ref.Finalizer$*",
+    ),
+    # Arrays of numbers are values, so that a large buffer has a name.
+    values=tuple(
+        f"{name}[[]]"
+        for name in ("boolean", "char", "float", "double", "byte", "short", "int",
+                     "long")
+    ),
+    containers=(
+        "*[[]]", "java.util.*Map", "java.util.*Map$*", "java.util.*List",
+        "java.util.*List$*", "java.util.*Set", "java.util.*Set$*", "java.util.*Queue",
+        "java.util.*Queue$*", "java.util.*Deque", "java.util.*Deque$*",
+        "java.util.Hashtable*", "java.util.Vector*", "java.util.Stack",
+        "java.util.Properties", "java.util.Collections$*", "java.util.Arrays$*",
+        "java.util.ImmutableCollections$*", "java.util.Optional*",
+        "java.util.concurrent.*", "java.util.stream.*", "java.util.function.*",
+        "java.util.Timer*", "java.util.TaskQueue", "java.lang.Object",
+        "java.lang.ThreadLocal*", "java.lang.InheritableThreadLocal*",
+        "java.lang.ref.*", "java.beans.PropertyChange*", "*$$Lambda*",
+        "*$$ExternalSyntheticLambda*", "*$$InternalSyntheticLambda*",
+        "jdk.internal.ref.*", "jdk.internal.util.*",
+        "kotlin.collections.*", "kotlin.Pair", "kotlin.Triple", "kotlin.Lazy*",
+        "kotlin.*Lazy*", "kotlin.jvm.internal.Ref$*", "kotlinx.coroutines.*",
+        "scala.collection.*", "scala.Some", "scala.Tuple*",
+        "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
+        "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
+    ),
+    library=(
+        "java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "kotlin.*", "kotlinx.*",
+        "scala.*", "groovy.*", "android.*", "androidx.*", "com.android.*",
+        "libcore.*", "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
+    ),
+)  # fmt: skip
+
 _TABLES: dict[str, tuple[RuntimeTypes, ...]] = {
     "gclog": (DOTNET,),
     "gcdump": (DOTNET, JAVASCRIPT),
@@ -118,6 +159,7 @@ _TABLES: dict[str, tuple[RuntimeTypes, ...]] = {
     "clrprofiler": (DOTNET,),
     "traverseheap": (DOTNET,),
     "dartheap": (DART,),
+    "hprof": (JAVA,),
 }
 
 

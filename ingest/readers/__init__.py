@@ -12,6 +12,7 @@ from ingest.readers import (
     dart,
     gcdump,
     gclog,
+    hprof,
     nettrace,
     traverseheap,
 )
@@ -36,6 +37,7 @@ __all__ = [
 
 READERS: tuple[Reader, ...] = (
     dart,
+    hprof,
     gcdump,
     nettrace,
     traverseheap,

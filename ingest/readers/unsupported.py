@@ -1,7 +1,7 @@
 """Names of formats that are not supported, recognised by the first bytes of a file.
 
-Sources: the signatures in the documentation of each format; HPROF, V8, Ruby and Mono
-also from dumps written by these runtimes.
+Sources: the signatures in the documentation of each format; V8, Ruby and Mono also
+from dumps written by these runtimes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ _PICKLE_BYTES = 200
 """A pickle names the class of its outermost object within so many bytes."""
 
 _STARTS = (
-    (b"JAVA PROFILE 1.0.3", "an Android heap dump (HPROF 1.0.3 of ART)"),
-    (b"JAVA PROFILE ", "a Java heap dump (HPROF)"),
     (b"\0\x12portable heap dump", "an IBM or OpenJ9 Java heap dump (PHD)"),
     (b"// Version: J2RE", "an IBM Java heap dump (classic text format)"),
     (b"\x01\x5a\x50\x4d", "a log of the Mono profiler (.mlpd)"),

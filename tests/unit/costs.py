@@ -27,6 +27,7 @@ from ingest.progress import silent
 from tests.dumps.clrprofiler import large_log, large_xml
 from tests.dumps.dartheap import DartHeap
 from tests.dumps.gcdump import large_dump
+from tests.dumps.hprof import large_dump as large_hprof
 from tests.dumps.nettrace import large_trace
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "nettrace": large_trace,
     "gcdump": large_dump,
     "dart": dart_bytes,
+    "hprof": large_hprof,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

@@ -13,7 +13,7 @@ import ingest.readers
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import READERS, open_source, read, reader_for, stem
-from tests.dumps import clrprofiler, dartheap, gcdump, nettrace
+from tests.dumps import clrprofiler, dartheap, gcdump, hprof, nettrace
 from tests.dumps.gclog import Gclog
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DUMPS = {
     "dartheap": dartheap.program().bytes(),
+    "hprof": hprof.program().bytes(),
     "gcdump": gcdump.program().file(),
     "nettrace": nettrace.program().file(),
     "traverseheap": clrprofiler.sos_heap().sos_xml(),

@@ -32,8 +32,6 @@ def elf(kind: int, order: str) -> bytes:
 
 
 HEADS = {
-    "a Java heap dump (HPROF)": b"JAVA PROFILE 1.0.2\0\0\0\0\x08",
-    "an Android heap dump (HPROF 1.0.3 of ART)": b"JAVA PROFILE 1.0.3\0",
     "an IBM or OpenJ9 Java heap dump (PHD)": b"\0\x12portable heap dump\0\0\0\6",
     "a log of the Mono profiler (.mlpd)": struct.pack("<IB", 0x4D505A01, 3),
     "a recording of memray (Python)": b"memray\0\x0b\0",
@@ -78,7 +76,6 @@ def test_other_files_are_not_named(head: bytes) -> None:
 
 
 REAL = {
-    "hprof/farm-jdk17.hprof.gz": "a Java heap dump",
     "mlpd/farm-heapshot-mono68.mlpd": "a log of the Mono profiler",
     "ruby/farm-ruby31.jsonl.gz": "a Ruby heap dump",
     "v8/farm-node20.heapsnapshot.gz": "a V8 heap snapshot",

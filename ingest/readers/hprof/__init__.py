@@ -1,0 +1,33 @@
+"""Heap dumps of the JVM and of Android in the HPROF format.
+
+Binary, big-endian: names, loaded classes and stack traces, then the heap dump in
+one record or in segments, whose sub-records are roots, classes, instances and
+arrays. Objects are named by their addresses.
+
+Source: the format's description in the JDK (``hprof_b_spec.h`` of its HPROF agent, and
+``heapDumper.cpp`` of HotSpot), and ``hprof.cc`` of the Android Runtime.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.readers.hprof.signature import NAME, sniff
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
+    from ingest.progress import Progress
+    from ingest.readers.source import Source
+
+__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+
+TITLE = "Java heap dump (HPROF)"
+SUFFIXES = (".hprof",)
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read a heap dump; see `ingest.readers.base.Reader.read`."""
+    from ingest.readers.hprof import reader
+
+    return reader.read(source, options, progress)

@@ -1,0 +1,124 @@
+"""The columns of a heap as it is scanned, piece by piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.readers.hprof.records import (
+    BYTES,
+    CONTENTS,
+    DEFERRED,
+    NULLS,
+    OBJECTS,
+    REFERENCES,
+    ROOTS,
+    SHORT,
+    SPECIALS,
+)
+from ingest.readers.hprof.values import Specials
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Longs
+    from ingest.readers.hprof.records import HeapBuffers
+
+_ROWS = {
+    "id": OBJECTS,
+    "class_row": OBJECTS,
+    "length": OBJECTS,
+    "ref_count": OBJECTS,
+    "ref_id": REFERENCES,
+    "ref_field": REFERENCES,
+    "ref_kind": REFERENCES,
+    "root_id": ROOTS,
+    "root_tag": ROOTS,
+    "root_thread": ROOTS,
+    "special_row": SPECIALS,
+    "special_kind": SPECIALS,
+    "special_bits": SPECIALS,
+    "special_coder": SPECIALS,
+    "special_slice": SPECIALS,
+    "content_row": CONTENTS,
+    "content_end": CONTENTS,
+    "content": BYTES,
+}
+
+
+class RecordedHeap:
+    """The objects, references and roots of a dump.
+
+    Attributes:
+        object_count: Objects so far.
+        null_count: Null references so far.
+        short_count: Instances so far that lack some of the fields of their class.
+    """
+
+    def __init__(self) -> None:
+        self.object_count = self.null_count = self.short_count = 0
+        self._content_bytes = 0
+        self._deferred = bytearray()
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ROWS}
+
+    def take(
+        self, data: bytes | bytearray, buffers: HeapBuffers, counts: Longs
+    ) -> None:
+        """Copy what a scan of ``data`` has written into ``buffers``."""
+        for name, kind in _ROWS.items():
+            if count := counts[kind]:
+                self._pieces[name].append(getattr(buffers, name)[:count].copy())
+        for name in ("special_row", "content_row"):
+            if counts[_ROWS[name]]:
+                self._pieces[name][-1] += np.int32(self.object_count)
+        if counts[CONTENTS]:
+            self._pieces["content_end"][-1] += self._content_bytes
+        for begin, end in buffers.deferred[: counts[DEFERRED]].tolist():
+            self._deferred += data[begin:end]
+        self.object_count += int(counts[OBJECTS])
+        self._content_bytes += int(counts[BYTES])
+        self.null_count += int(counts[NULLS])
+        self.short_count += int(counts[SHORT])
+
+    def append(self, name: str, rows: NDArray[Any]) -> None:
+        """Add rows to a column; the counts stay those of the scan."""
+        self._pieces[name].append(rows)
+
+    def ids_of(self, class_row: int) -> set[int]:
+        """The ids of all objects of a class."""
+        columns = zip(self._pieces["id"], self._pieces["class_row"], strict=True)
+        return {
+            found for ids, rows in columns for found in ids[rows == class_row].tolist()
+        }
+
+    def take_deferred(self) -> bytes:
+        """The records that had to wait for their classes; they are freed here."""
+        found, self._deferred = bytes(self._deferred), bytearray()
+        return found
+
+    def pieces(self, name: str) -> list[NDArray[Any]]:
+        """The pieces of a column, which are freed here."""
+        found = self._pieces[name]
+        self._pieces[name] = []
+        return found
+
+    def column(self, name: str, dtype: str) -> NDArray[Any]:
+        """A column, which is freed here."""
+        pieces = self.pieces(name)
+        return np.concatenate(pieces) if pieces else np.empty(0, dtype)
+
+    def specials(self) -> Specials:
+        """What is recorded of objects with values."""
+        ends = self.column("content_end", "i8")
+        slices = self.pieces("special_slice")
+        return Specials(
+            self.column("special_row", "i4"),
+            self.column("special_kind", "u1"),
+            self.column("special_bits", "u8"),
+            self.column("special_coder", "u1"),
+            np.concatenate([np.empty((0, 2), np.int32), *slices]),
+            self.column("content_row", "i4"),
+            np.concatenate([np.zeros(1, np.int64), ends]),
+            self.column("content", "u1"),
+        )

@@ -1,0 +1,280 @@
+"""Reads the records of an HPROF file.
+
+A sub-record is read by its own length: the end of its segment is only where the next
+one is looked for. Lengths of heap dumps of more than 4 GiB are recorded modulo 2^32,
+and 0 in files whose writer could not go back; such a dump ends where a record begins
+that no sub-record looks like.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.errors import MalformedDump, TruncatedDump
+from ingest.readers.hprof.assembly import assemble
+from ingest.readers.hprof.classes import ClassTable
+from ingest.readers.hprof.columns import RecordedHeap
+from ingest.readers.hprof.names import NameTable
+from ingest.readers.hprof.records import (
+    ARRAY_ROW,
+    CLASSES,
+    COUNTS,
+    NEEDED_CLASS,
+    SKIP,
+    STATE,
+    WHY,
+    HeapBuffers,
+    buffers_for,
+    close_array,
+)
+from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
+from ingest.readers.hprof.signature import MAGICS
+from ingest.readers.shared.binary import Feed
+from ingest.readers.shared.irregularities import IrregularityCounter
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
+    from ingest.progress import Progress
+    from ingest.readers.source import Source
+
+_NAME, _LOAD_CLASS, _HEAP_DUMP, _SEGMENT, _HEAP_DUMP_END = 1, 2, 0x0C, 0x1C, 0x2C
+_HEADER_BYTES = 9
+_LONGEST_NAME_RECORD = 1 << 20
+_SMALLEST_WINDOW_BYTES = 1 << 13
+_UNLIMITED = 1 << 62
+_NAMES_AT_ONCE = 1 << 13
+
+
+def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """Read the first dump in ``source``; see `ingest.readers.base.Reader.read`.
+
+    Memory while reading: at most 60 bytes an object and 18 a reference, and texts.
+    """
+    counter = IrregularityCounter(strict=options.strict, name=source.name)
+    parser = _Parser(Feed(source.chunks(progress), source.name), counter)
+    parser.parse()
+    if source.truncated:
+        counter.add("truncated_compression", 1, 0, parser.feed.offset)
+    heap = parser.finished()
+    return assemble(
+        heap, parser.table, version=parser.version, id_size=parser.id_size,
+        counter=counter,
+    )  # fmt: skip
+
+
+class _Parser:
+    """Parses a file record by record.
+
+    Attributes:
+        feed: The file.
+        version: As in its first line.
+        id_size: 4 or 8.
+        table: The classes.
+    """
+
+    def __init__(self, feed: Feed, counter: IrregularityCounter) -> None:
+        self.feed = feed
+        self._counter = counter
+        magic = feed.up_to(max(map(len, MAGICS)))
+        magic = next(known for known in MAGICS if magic.startswith(known))
+        feed.position = len(magic)
+        self.version = magic[:-1].decode().rpartition(" ")[2]
+        self.id_size = int.from_bytes(feed.take(4), "big")
+        if self.id_size not in (4, 8):
+            raise feed.malformed(f"ids have {self.id_size:,} bytes, not 4 or 8")
+        feed.take(8)  # milliseconds since 1970
+        self._names = NameTable()
+        self.table = ClassTable(self.id_size, self._names, counter)
+        self._heap = RecordedHeap()
+        self._buffers: HeapBuffers = buffers_for(_SMALLEST_WINDOW_BYTES)
+        self._window = _SMALLEST_WINDOW_BYTES
+        self._counts = np.zeros(COUNTS, np.int64)
+        self._state = np.zeros(STATE, np.int64)
+        self._state[ARRAY_ROW] = -1
+        self._ids = np.zeros(2, np.uint64)
+        self._is_truncated = False
+
+    def parse(self) -> None:
+        """Read up to the end of the first dump.
+
+        Raises:
+            MalformedDump: it contradicts the format.
+        """
+        has_heap = has_segments = has_end = False
+        while not self._is_truncated and self._has(1, is_needed=False):
+            begin = self.feed.offset
+            if not self._has(_HEADER_BYTES):
+                break
+            at = self.feed.position
+            head = self.feed.data[at : at + _HEADER_BYTES]
+            tag, size = head[0], int.from_bytes(head[5:], "big")
+            if tag == _NAME and self.id_size <= size <= _LONGEST_NAME_RECORD:
+                if not self._has(_HEADER_BYTES + size):
+                    break
+                self._take_names()
+                continue
+            self.feed.position += _HEADER_BYTES
+            if tag in (_HEAP_DUMP, _SEGMENT):
+                if has_end or (has_heap and tag == _HEAP_DUMP):
+                    self._counter.add("other_heap_dump", 1, 0, begin)
+                    break
+                has_heap, has_segments = True, tag == _SEGMENT
+                self._read_segment(size, may_wrap=tag == _HEAP_DUMP)
+            elif tag == _HEAP_DUMP_END:
+                has_end = has_heap
+                self._skip(size)
+            elif tag == _LOAD_CLASS and size >= 8 + 2 * self.id_size:
+                self._load_class(size)
+            else:
+                self._skip(size)
+        if has_segments and not has_end and not self._is_truncated:
+            self._counter.add("truncated_heap_dump", 1, 0, self.feed.offset)
+
+    def finished(self) -> RecordedHeap:
+        """The heap, once instances are read that had to wait for their classes.
+
+        Raises:
+            MalformedDump, TruncatedDump: there are no objects.
+        """
+        self.table.complete()
+        waiting = self._heap.take_deferred()
+        if waiting:
+            self.feed = Feed(iter([waiting]), self.feed.name)
+            self.feed.grow()
+            self._state[SKIP] = 0
+            self._scan(len(waiting), is_last=True)
+        if not self._heap.object_count:
+            error = TruncatedDump if self._is_truncated else MalformedDump
+            raise error(
+                "the file has no heap dump with objects; get it again",
+                path=self.feed.name,
+                offset=self.feed.offset,
+            )
+        self._counter.add("short_instance", self._heap.short_count, 0, None)
+        self._counter.add("missing_class", self.table.missing_count(), 0, None)
+        return self._heap
+
+    def _has(self, size: int, *, is_needed: bool = True) -> bool:
+        """Whether the file has ``size`` more bytes, which are then in the window."""
+        feed = self.feed
+        while (missing := size - len(feed.data) + feed.position) > 0:
+            if not feed.grow(missing):
+                if is_needed:
+                    self._truncated()
+                return False
+        return True
+
+    def _truncated(self) -> None:
+        if not self._is_truncated:
+            end = self.feed.offset + len(self.feed.data) - self.feed.position
+            self._counter.add("truncated_record", 1, 0, end)
+        self._is_truncated = True
+
+    def _skip(self, size: int) -> None:
+        feed = self.feed
+        while (left := len(feed.data) - feed.position) < size:
+            size -= left
+            feed.position = len(feed.data)
+            if not feed.grow():
+                self._truncated()
+                return
+        feed.position += size
+
+    def _take_names(self) -> None:
+        """Read the complete names in the window that follow one another."""
+        data = np.frombuffer(self.feed.data, np.uint8)
+        many = min(_NAMES_AT_ONCE, len(data) // _HEADER_BYTES)
+        ids, spans = np.empty(many, np.uint64), np.empty((many, 2), np.int64)
+        begin = self.feed.position
+        count, self.feed.position = scan_names(data, begin, self.id_size, ids, spans)
+        self._names.add(self.feed.data, ids[:count], spans[:count])
+
+    def _load_class(self, size: int) -> None:
+        wanted = 8 + 2 * self.id_size
+        if not self._has(wanted):
+            return
+        data, width = self.feed.take(wanted), self.id_size
+        class_id = int.from_bytes(data[4 : 4 + width], "big")
+        name_id = int.from_bytes(data[8 + width :], "big")
+        self.table.load(class_id, name_id)
+        self._skip(size - wanted)
+
+    def _read_segment(self, size: int, *, may_wrap: bool) -> None:
+        """Read a segment, or a heap dump in one record.
+
+        Args:
+            size: Its length as recorded.
+            may_wrap: Whether that may be 0 or modulo 2^32.
+        """
+        begin = self.feed.offset
+        limit = size or (_UNLIMITED if may_wrap else 0)
+        while True:
+            why = self._scan(limit - (self.feed.offset - begin), is_last=False)
+            done = self.feed.offset - begin
+            if why == END and may_wrap and limit <= done and self._continues():
+                # The length is modulo 2^32, or wrong.
+                limit += -(-max(done + 1 - limit, 1) >> 32) * (1 << 32)
+                continue
+            if why == UNKNOWN:
+                self._counter.add("unknown_record", 1, 0, self.feed.offset)
+                self._skip_unknown(limit - done)
+            elif why == END and size and done != size and done < limit:
+                self._counter.add("early_end_of_segment", 1, 0, self.feed.offset)
+            elif why == END and size and done > limit:
+                self._counter.add("record_beyond_segment", 1, 0, self.feed.offset)
+            elif why == MORE and limit < _UNLIMITED:
+                self._truncated()
+            return
+
+    def _skip_unknown(self, size: int) -> None:
+        if size < _UNLIMITED >> 1:
+            self._skip(size)
+        else:
+            self._is_truncated = True
+
+    def _continues(self) -> bool:
+        """Whether more sub-records follow the recorded end of a heap dump."""
+        if not self._has(1, is_needed=False):
+            return False
+        # Tags of sub-records that no other record has.
+        tag = self.feed.data[self.feed.position]
+        return tag in (0x20, 0x21, 0x22, 0x23, 0xC3, 0xFE, 0xFF) or 0x89 <= tag <= 0x90
+
+    def _scan(self, size: int, *, is_last: bool) -> int:
+        """Read sub-records of so many bytes; returns why it stopped."""
+        feed, counts = self.feed, self._counts
+        while True:
+            data = np.frombuffer(feed.data, np.uint8)
+            if len(data) > self._window:
+                self._window = len(data)
+                self._buffers = buffers_for(self._window)
+            begin = feed.position
+            feed.position = scan(
+                data, begin, size, self.id_size, is_last, self.table.columns,
+                self._buffers, self._state, self._ids, counts,
+            )  # fmt: skip
+            size -= feed.position - begin
+            self._heap.take(feed.data, self._buffers, counts)
+            for at in self._buffers.class_begin[: counts[CLASSES]].tolist():
+                self.table.parse(feed.data, at)
+            why = int(counts[WHY])
+            if why == CLASS:
+                self.table.row_of(int(self._ids[NEEDED_CLASS]))
+            elif why != MORE:
+                return why
+            elif not feed.grow():
+                if feed.position < len(feed.data) or self._state[SKIP] > 0:
+                    self._truncated()
+                self._end_array()
+                return MORE
+
+    def _end_array(self) -> None:
+        """Store the array at whose elements the file ends."""
+        if self._state[ARRAY_ROW] >= 0:
+            self._truncated()
+            self._counts[:] = 0
+            close_array(self._buffers, self._state, self._ids, self._counts)
+            self._heap.take(b"", self._buffers, self._counts)

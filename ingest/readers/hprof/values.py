@@ -1,0 +1,220 @@
+"""Values of objects: texts of strings, numbers in boxes, names of threads and classes.
+
+The text of a string is in an array, which the file may have before or after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+from ingest.heap.values import ObjectValues, ValueKind
+from ingest.readers.hprof.records import (
+    BOOL,
+    CHAR,
+    CHARS_ROW,
+    FLOAT4,
+    FLOAT8,
+    SIGNED,
+    SIGNED_1,
+    SIGNED_2,
+    SIGNED_4,
+    TEXT,
+    THREAD,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bytes, Ids, Ints, Longs
+
+_INTEGERS = {SIGNED: 8, SIGNED_4: 4, SIGNED_2: 2, SIGNED_1: 1}
+
+
+@dataclass(slots=True, eq=False)
+class Specials:
+    """What is recorded of the objects that have values, in the order of the objects.
+
+    Attributes:
+        row: int32 (S,). Rows of the objects.
+        kind: uint8 (S,).
+        bits: uint64 (S,).
+        coder: uint8 (S,).
+        slice: int32 (S, 2). Offset and count in the array; -1 for all of it.
+        content_row: int32 (C,). Rows of the arrays.
+        content_start: int64 (C + 1,).
+        content: uint8. The first bytes of each.
+    """
+
+    row: Ints
+    kind: Bytes
+    bits: Ids
+    coder: Bytes
+    slice: Ints
+    content_row: Ints
+    content_start: Longs
+    content: Bytes
+
+    def moved(self, new_row: Ints) -> None:
+        """Renumber the objects; of those that become one the first is used."""
+        rows, first = np.unique(new_row[self.row], return_index=True)
+        self.row = rows.astype(np.int32)
+        self.kind, self.bits = self.kind[first], self.bits[first]
+        self.coder, self.slice = self.coder[first], self.slice[first]
+        sizes = np.diff(self.content_start)
+        rows, first = np.unique(new_row[self.content_row], return_index=True)
+        used = np.zeros(len(sizes), np.bool_)
+        used[first] = True
+        self.content = self.content[np.repeat(used, sizes)]
+        self.content_row = rows.astype(np.int32)
+        self.content_start = np.concatenate([[0], np.cumsum(sizes[first])])
+
+
+@kernel
+def _gather(content: Bytes, begin: Longs, size: Longs, gathered: Bytes) -> None:
+    at = 0
+    for i in range(len(begin)):
+        for j in range(begin[i], begin[i] + size[i]):
+            gathered[at] = content[j]
+            at += 1
+
+
+class ValueBuilder:
+    """Finds the texts of strings, and makes the column of values.
+
+    Args:
+        specials: Of the dump, by rows of the graph.
+        find: The rows of objects by id, negative for none.
+        class_row: int32. The class of each object.
+        length: int64. The length of each array; gets those of strings.
+    """
+
+    def __init__(
+        self,
+        specials: Specials,
+        find: Callable[[NDArray[np.uint64]], Ints],
+        class_row: Ints,
+        length: Longs,
+    ) -> None:
+        self._specials = specials
+        self._find = find
+        self._parts: list[tuple[Ints, Bytes, Longs, Longs]] = []
+        self._content = [specials.content]
+        self._size = len(specials.content)
+        self._texts(class_row, length)
+        self._numbers()
+
+    def _texts(self, class_row: Ints, length: Longs) -> None:
+        found = self._specials
+        is_text = np.flatnonzero(found.kind == TEXT)
+        array = self._find(found.bits[is_text])
+        at = np.searchsorted(found.content_row, array)
+        at = np.minimum(at, max(len(found.content_row) - 1, 0))
+        has = np.zeros(len(at), np.bool_)
+        if len(found.content_row):
+            has = (array >= 0) & (found.content_row[at] == array)
+        is_text, array, at = is_text[has], array[has], at[has]
+        is_chars = class_row[array] == CHARS_ROW
+        wide = is_chars | (found.coder[is_text] == 1)
+        unit = np.where(wide, 2, 1)
+        begin, end = found.content_start[at], found.content_start[at + 1]
+        part = found.slice[is_text].astype(np.int64)
+        is_part = part[:, 1] >= 0
+        units = length[array] // np.where(wide & ~is_chars, 2, 1)
+        units = np.where(is_part, np.minimum(part[:, 1], units), units)
+        offset = np.where(is_part, np.maximum(part[:, 0], 0), 0)
+        begin = np.minimum(begin + offset * unit, end)
+        size = np.minimum(end - begin, units * unit)
+        size -= size % unit
+        rows = found.row[is_text]
+        length[rows] = units
+        kind = np.where(wide, ValueKind.UTF16, ValueKind.LATIN1).astype(np.uint8)
+        self._parts.append((rows, kind, begin, size))
+
+    def _numbers(self) -> None:
+        found = self._specials
+        for kind, width in _INTEGERS.items():
+            at = np.flatnonzero(found.kind == kind)
+            values = found.bits[at].astype(f"u{width}").view(f"i{width}").astype("<i8")
+            self._add(found.row[at], ValueKind.INTEGER, values.view(np.uint8), 8)
+        at = np.flatnonzero(found.kind == FLOAT8)
+        self._add(found.row[at], ValueKind.DOUBLE, found.bits[at].view(np.uint8), 8)
+        at = np.flatnonzero(found.kind == FLOAT4)
+        floats = found.bits[at].astype(np.uint32).view(np.float32)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a value, too
+            doubles = floats.astype("<f8")
+        self._add(found.row[at], ValueKind.DOUBLE, doubles.view(np.uint8), 8)
+        at = np.flatnonzero(found.kind == BOOL)
+        self._add(found.row[at], ValueKind.BOOLEAN, found.bits[at].astype(np.uint8), 1)
+        at = np.flatnonzero(found.kind == CHAR)
+        chars = found.bits[at].astype("<u2").view(np.uint8)
+        self._add(found.row[at], ValueKind.UTF16, chars, 2)
+
+    def _add(self, rows: Ints, kind: ValueKind, data: Bytes, width: int) -> None:
+        begin = self._size + width * np.arange(len(rows), dtype=np.int64)
+        sizes = np.full(len(rows), width, np.int64)
+        self._parts.append((rows, np.full(len(rows), kind, np.uint8), begin, sizes))
+        self._content.append(data)
+        self._size += len(data)
+
+    def add_names(self, names: dict[int, str]) -> None:
+        """Add names of objects, by row."""
+        texts = [name.encode("utf-8", "replace") for name in names.values()]
+        sizes = np.array([len(text) for text in texts], np.int64)
+        begin = self._size + np.cumsum(sizes) - sizes
+        kind = np.full(len(texts), ValueKind.NAME, np.uint8)
+        rows = np.array(list(names), np.int32)
+        self._parts.append((rows, kind, begin, sizes))
+        data = np.frombuffer(b"".join(texts), np.uint8)
+        self._content.append(data)
+        self._size += len(data)
+
+    def thread_names(self) -> dict[int, str]:
+        """The name of each thread object that has one, by row."""
+        found = self._specials
+        at = np.flatnonzero(found.kind == THREAD)
+        rows, kinds, begins, sizes = self._parts[0]
+        names: dict[int, str] = {}
+        held = self._find(found.bits[at]).tolist()
+        for row, text_row in zip(found.row[at].tolist(), held, strict=True):
+            i = int(np.searchsorted(rows, text_row))
+            if i == len(rows) or rows[i] != text_row:
+                name = self._of_chars(text_row)
+            else:
+                end = begins[i] + sizes[i]
+                wide = kinds[i] == ValueKind.UTF16
+                data = found.content[begins[i] : end].tobytes()
+                name = data.decode("utf-16-le" if wide else "latin-1", "replace")
+            if name:
+                names[row] = name
+        return names
+
+    def _of_chars(self, row: int) -> str:
+        """The name of a thread of Java 8 or older, which is an array of chars."""
+        found = self._specials
+        at = int(np.searchsorted(found.content_row, row))
+        if row < 0 or at == len(found.content_row) or found.content_row[at] != row:
+            return ""
+        begin, end = found.content_start[at : at + 2]
+        return found.content[begin:end].tobytes().decode("utf-16-le", "replace")
+
+    def build(self) -> ObjectValues | None:
+        """All values; ``None`` if there are none. Once only."""
+        rows, kinds, begins, sizes = (
+            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        )
+        self._parts.clear()
+        if not len(rows):
+            return None
+        rows, first = np.unique(rows, return_index=True)
+        kinds, begins, sizes = kinds[first], begins[first], sizes[first]
+        start = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(sizes, out=start[1:])
+        gathered = np.empty(int(start[-1]), np.uint8)
+        _gather(np.concatenate(self._content), begins, sizes, gathered)
+        return ObjectValues(rows.astype(np.int32), kinds, start, gathered)
