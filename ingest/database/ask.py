@@ -68,9 +68,13 @@ def ask_all(
 
 
 def captions_of(database: Database, dump: int) -> Captions:
-    """Read the captions of the types of a dump."""
+    """Read the captions of a dump that `caption_of` does not make.
+
+    Those have a namespace, an assembly or a number; few others have these marks.
+    """
     _, rows = database.read(
-        "MATCH (t:Type) WHERE t.dump = $dump AND t.caption IS NOT NULL "
+        "MATCH (t:Type) WHERE t.dump = $dump "
+        "AND any(mark IN ['.', ':', ',', '#'] WHERE t.caption CONTAINS mark) "
         "RETURN t.name, t.caption",
         {"dump": dump},
     )

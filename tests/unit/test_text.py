@@ -103,6 +103,14 @@ def test_any_types_have_different_captions(names: list[str]) -> None:
     assert len(set(map(captions.of, names))) == len(set(names))
 
 
+@given(st.lists(st.text("AB.,:[]` ", max_size=12), max_size=9))
+def test_a_longer_caption_has_a_mark(names: list[str]) -> None:
+    """Reports read only captions with one of these from the database."""
+    longer = Captions.of_types(names).qualified.values()
+
+    assert all(any(mark in caption for mark in ".:,#") for caption in longer)
+
+
 @given(st.text())
 def test_printable_text_moves_no_cursor(text: str) -> None:
     shown = printable(text)

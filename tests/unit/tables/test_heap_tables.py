@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -212,3 +213,18 @@ def test_suspects_have_their_objects_types_and_words(graph: HeapGraph) -> None:
     assert frame["rank"].to_list() == list(range(1, len(found) + 1))
     metadata_bytes = find_suspects(graph, tables.metrics).metadata_bytes
     assert tables.dump()["metadata_bytes"] == metadata_bytes
+
+
+def test_types_with_one_short_name_keep_their_namespaces() -> None:
+    graph = main_heap()
+    names = ["Web.Session" if n == "App.Node" else n for n in graph.type_names]
+    tables = tables_of(replace(graph, type_names=tuple(names)))
+
+    types = tables.part("types", 0, len(names))
+    shown = dict(types.select("name", "caption").rows())
+    used = tables.part("objects", 0, graph.object_count)["type_name"].unique()
+
+    assert len(set(shown.values())) == len(shown)
+    assert shown["App.Session"] == "App.Session"
+    assert shown["App.UI.Window"] == "Window"
+    assert {"App.Session", "Web.Session", "Window"} <= set(used)
