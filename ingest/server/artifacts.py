@@ -1,9 +1,9 @@
 """The jars of Neo4j: which ones, and how they get into the user's cache.
 
 A lock file lists every jar with its SHA-256. Two lock files are shipped; for
-another version one is resolved and stored in the cache. A jar that has its final
-name in the cache is complete and verified, so that an offline start only has to
-check that all of them exist.
+another version one is resolved and stored in the cache. A jar is verified when it is
+downloaded, and again where its size or time has changed since, or after a failed start;
+one that is wrong is downloaded anew.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import json
 import re
 import tempfile
 import threading
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ingest.errors import EmbeddedError
-from ingest.files import replaced_file
+from ingest.files import replaced_file, write_private
 from ingest.places import places
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ EXTRA_HINT = "install heaproots[embedded], or use your own server (NEO4J_URI)"
 
 _THREADS = 8
 _TRIES = 3
+_STAMPS = "verified.json"
 _CHUNK_BYTES = 1 << 18
 _TIMEOUTS_S = (10, 60)
 _STALE_S = 86400
@@ -154,11 +156,13 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
     Raises:
         EmbeddedError: If one cannot be downloaded, or its checksum is wrong.
     """
-    missing = [
-        entry
-        for entry, path in zip(lock.artifacts, lock.paths(), strict=True)
-        if not path.is_file()
-    ]
+    known = _stamps()
+    verified = {
+        entry.path: stamp
+        for entry in lock.artifacts
+        if (stamp := _verified(entry, known.get(entry.path)))
+    }
+    missing = [entry for entry in lock.artifacts if entry.path not in verified]
     if missing:
         total = len(lock.artifacts)
         _fetch_all(
@@ -168,7 +172,51 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
             stage=f"download Neo4j {lock.version} (once)",
             total=total,
         )
+        for entry in missing:
+            verified[entry.path] = _stamp(entry)
+    if any(known.get(path) != stamp for path, stamp in verified.items()):
+        with contextlib.suppress(OSError):  # an unwritable cache only costs time
+            write_private(_repository() / _STAMPS, json.dumps(known | verified))
     return lock.paths()
+
+
+def distrust() -> None:
+    """Verify all jars before the next start: a wrong one may have failed this one."""
+    with contextlib.suppress(OSError):
+        (_repository() / _STAMPS).unlink(missing_ok=True)
+
+
+Stamp = list[int | str]
+"""Size, time of the last change in ns, and SHA-256 of a jar that was verified."""
+
+
+def _stamps() -> dict[str, Stamp]:
+    """The stamp of each verified jar by its path below the repository."""
+    try:
+        found = json.loads((_repository() / _STAMPS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _stamp(artifact: Artifact) -> Stamp:
+    about = (_repository() / artifact.path).stat()
+    return [about.st_size, about.st_mtime_ns, artifact.sha256]
+
+
+def _verified(artifact: Artifact, known: Stamp | None) -> Stamp | None:
+    """The stamp of a jar that is there and right."""
+    path = _repository() / artifact.path
+    try:
+        stamp = _stamp(artifact)
+        if stamp != known:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256")
+            if digest.hexdigest() != artifact.sha256:
+                return None
+    except OSError:
+        return None
+    return stamp
 
 
 def _repository() -> Path:

@@ -369,6 +369,8 @@ class EmbeddedServer:
             how = " (killed, perhaps for lack of memory: see INGEST_NEO4J_HEAP_MIB)"
         log = self._log_tail()
         kind = _PortTaken if _PORT_TAKEN.search(log) else EmbeddedError
+        if kind is EmbeddedError:
+            artifacts.distrust()
         return kind(
             f"Neo4j failed to start{how}: {last_words(log) or 'no output'}: "
             f"see {self.log_path}"

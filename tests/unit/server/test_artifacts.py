@@ -13,7 +13,7 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
-from ingest.server.artifacts import Artifact, Lock, fetch, lock_for, read_lock
+from ingest.server.artifacts import Artifact, Lock, distrust, fetch, lock_for, read_lock
 from ingest.settings import settings
 
 if TYPE_CHECKING:
@@ -110,6 +110,28 @@ def test_what_is_there_is_not_asked_for_again(mirror: Mirror) -> None:
     )
 
 
+def test_a_jar_that_has_changed_is_verified_and_fetched_again(
+    mirror: Mirror, tmp_path: Path
+) -> None:
+    first, second = mirror.put("first", b"right"), mirror.put("second", b"2")
+    path, other = _fetch(first, second)
+    path.write_bytes(b"righ")  # by a disk that was full
+    os.utime(other, (0, 0))
+    assert _fetch(first, second)[0].read_bytes() == b"right"
+    assert mirror.asked == [first.path, second.path, first.path]
+
+    before = path.stat()
+    path.write_bytes(b"wrong")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    _fetch(first, second)
+    assert len(mirror.asked) == 3, "nothing tells that it has changed"
+    distrust()
+    assert _fetch(first, second)[0].read_bytes() == b"right"
+    (tmp_path / "cache/maven/verified.json").write_text("[")
+    _fetch(first, second)
+    assert len(mirror.asked) == 4
+
+
 def _no_progress(stage: str, done: int, total: int | None) -> NoReturn:
     raise AssertionError(stage)
 
@@ -120,7 +142,7 @@ def test_two_at_once_do_not_disturb_each_other(mirror: Mirror, tmp_path: Path) -
         for task in [pool.submit(_fetch, *artifacts) for _ in range(2)]:
             for path, artifact in zip(task.result(), artifacts, strict=True):
                 assert path.read_bytes() == mirror.files[artifact.path]
-    assert len(_files(tmp_path)) == 10
+    assert len(_files(tmp_path)) == 10 + 1, "and the list of what is verified"
 
 
 def test_a_wrong_checksum_leaves_nothing(mirror: Mirror, tmp_path: Path) -> None:

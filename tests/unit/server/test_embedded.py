@@ -401,6 +401,23 @@ def test_an_ended_server_whose_parent_has_not_waited_for_it_is_stopped(
         _finish(parent)
 
 
+def test_after_a_failed_start_all_jars_are_verified_again(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distrusted: list[str] = []
+    said = ""
+    monkeypatch.setattr(
+        "ingest.server.artifacts.distrust", lambda: distrusted.append(said)
+    )
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    process = psutil.Process(child.pid)
+    child.wait()
+    for said in ("BindException: Address already in use", "ClassNotFoundException: A"):
+        server.log_path.write_text(f"Caused by: {said}")
+        assert said in str(server._ended(process))
+    assert distrusted == ["ClassNotFoundException: A"]
+
+
 LOSER = """
 import sys, time
 time.sleep(1)
