@@ -199,8 +199,12 @@ class ShallowSizes:
             largest = max(widths)
             small = sum(width for width in widths if width < largest)
             large = sum(widths) - small
+            filled = min(holes // largest * largest, large)
+            large, holes = large - filled, holes - filled
             filled = min(holes, small)
             small, holes = small - filled, holes - filled
+            if not large + small:
+                continue
             if gap := _aligned(end, largest) - end:
                 filled = min(gap, small)
                 small, holes = small - filled, holes + gap - filled
