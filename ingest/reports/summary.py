@@ -59,6 +59,7 @@ def facts(
         "source": source,
         "sha256": sha256,
         "format": graph.format_name,
+        "producer": graph.producer or None,
         "part": None if graph.part is None else graph.part.number,
         "parts": _parts(graph),
         "objects": graph.object_count,
@@ -158,7 +159,10 @@ def _top_types(
 def write_facts(found: dict[str, object], captions: Captions) -> None:
     """Write the summary as text."""
     say = sys.stdout.write
-    say(f"{printable(PurePath(str(found['source'])).name)}: {found['format']}\n")
+    source = printable(PurePath(str(found["source"])).name)
+    say(f"{source}: {found['format']}\n")
+    if found["producer"]:
+        say(folded(printable(str(found["producer"]))))
     _write_suspects(found)
     say("\n")
     for name in (
