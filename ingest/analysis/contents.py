@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.analysis.types import count_by, sum_by
 from ingest.compiled import kernel
-from ingest.text import human_bytes
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,8 @@ def contents_of(
         order = np.argsort(-size, kind="stable")[:_MAX_CONTENTS]
         listed.append(
             [
-                f"{count[kind]:,} {graph.captions.of(graph.type_names[kind])}, "
+                f"{count[kind]:,} "
+                f"{printable(graph.captions.of(graph.type_names[kind]))}, "
                 f"{human_bytes(int(size[kind]))}"
                 for kind in order.tolist()
                 if size[kind]

@@ -13,6 +13,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.ownership import statics_tables
 from ingest.analysis.runtime_types import TypeClass
 from ingest.heap.graph import RefKind, RootFlag, RootKind
+from ingest.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -203,10 +204,10 @@ class Paths:
         The root comes first, then objects, each after the field that refers to it.
         """
         graph, path = self._graph, holder.path
-        steps, cut = [graph.root_name(holder.root)], None
+        steps, cut = [printable(graph.root_name(holder.root))], None
         for at, left_out in _folded(graph.type_index[list(path)].tolist()):
             if left_out:
-                name = graph.captions.of(graph.type_name(path[at]))
+                name = printable(graph.captions.of(graph.type_name(path[at])))
                 steps.append(f"… {left_out:,} more {name}")
             if path[at] == holder.target:
                 cut = len(steps)
@@ -225,7 +226,8 @@ class Paths:
         value = None
         if graph.values is not None:
             (value,) = graph.values.pick(np.array([index], np.int32))
-        return (
+        # The elements of a list are read by the importer, so no control characters.
+        return printable(
             (f"{field}: " if field else "")
             + f"{graph.captions.of(graph.type_name(index))} {graph.address(index)}"
             + ("" if value is None else f' "{value[:_MAX_VALUE]}"')

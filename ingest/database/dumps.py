@@ -33,7 +33,7 @@ _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
 
 
-_WARNING = re.compile(r"(\w+): (\d+)")
+_WARNING = re.compile(r"([\w ]+): (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class DumpInfo:
     def warning_counts(self) -> dict[str, int]:
         """Irregularities by kind; each text is ``kind: count`` and a place."""
         found = (_WARNING.match(text) for text in self.warnings)
-        return {match[1]: int(match[2]) for match in found if match}
+        return {match[1].replace(" ", "_"): int(match[2]) for match in found if match}
 
 
 def list_dumps(database: Database) -> list[DumpInfo]:

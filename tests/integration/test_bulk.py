@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +40,19 @@ pytestmark = [
 @pytest.fixture
 def server(own_server: EmbeddedServer) -> EmbeddedServer:
     return own_server
+
+
+@pytest.fixture
+def new_store_afterwards(server: EmbeddedServer) -> Iterator[None]:
+    """Neo4j never forgets the name of a property, so the next test gets a new store."""
+    yield
+    server.stop()
+    before, files = server.files.data, server.files
+    after = files.new_data()
+    after.mkdir()
+    files.carry_users(after)
+    files.use_data(after)
+    shutil.rmtree(before)
 
 
 @pytest.fixture
@@ -156,6 +170,7 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     assert server.files.stale_data() == []
 
 
+@pytest.mark.usefixtures("new_store_afterwards")
 def test_what_is_not_a_dump_is_never_lost(
     server: EmbeddedServer, database: Database, tmp_path: Path
 ) -> None:

@@ -291,7 +291,7 @@ def test_the_guide_is_served_to_browser_until_ctrl_c(
     fetched: list[tuple[str, str]] = []
 
     @contextmanager
-    def opened(*_options: object) -> Iterator[Database]:
+    def opened(*_options: object, **_more: object) -> Iterator[Database]:
         with connect(replace(neo4j_target, browser_url=browser)) as database:
             yield database
 

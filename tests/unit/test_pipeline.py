@@ -177,11 +177,11 @@ def command(
     from ingest.cli import dumps
 
     @contextmanager
-    def opened(*_: object) -> Iterator[tuple[None, None]]:
+    def opened(*_: object, **__: object) -> Iterator[tuple[None, None]]:
         yield None, None
 
     monkeypatch.setattr(dumps, "open_store", opened)
-    monkeypatch.setattr(dumps, "open_database", lambda *_: opened())
+    monkeypatch.setattr(dumps, "open_database", lambda *_, **__: opened())
     return ingest
 
 

@@ -67,7 +67,10 @@ def test_a_description_has_parameters_columns_and_cypher() -> None:
     text = describe(library()["by-field"])
 
     assert text.startswith("by-field: References through a field, by type\n")
-    assert "  field (STRING, required)\n      name of the field\n" in text
+    assert (
+        "  field (STRING, required)\n      name of the field; `[i]` for element i\n"
+        in text
+    )
     assert "  reference_count (INTEGER)\n" in text
     assert "\nCypher\n  MATCH (t:Type)\n" in text
 
