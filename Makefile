@@ -9,6 +9,10 @@ TYPE   ?=
 OBJECT ?=
 LIMIT  ?= 20
 ARGS   ?=
+# Two processes, for a test waits for a server more often than for a processor. A file is
+# run by one of them; those with servers of their own come first, so that none is left
+# over at the end.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers up down load leak-report \
@@ -46,10 +50,10 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 	@$(INGEST) report --dump example --html example-report.html --force
 
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-deep: $(VENV)/.tools ## the same with many more random examples and truncated files
-	@HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest $(ARGS)
+	@HYPOTHESIS_PROFILE=deep $(PYTEST) $(ARGS)
 
 check: lint test ## what CI runs
 
