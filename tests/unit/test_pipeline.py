@@ -180,6 +180,7 @@ def command(
     def opened(*_: object, **__: object) -> Iterator[tuple[None, None]]:
         yield None, None
 
+    monkeypatch.setattr("ingest.database.dumps.objects_to_remove", lambda _: 0)
     monkeypatch.setattr(dumps, "open_store", opened)
     monkeypatch.setattr(dumps, "open_database", lambda *_, **__: opened())
     return ingest
