@@ -90,7 +90,7 @@ def dominator_tiles(
     Args:
         answer: Rows of the query.
         top: The root of the tree.
-        by_type: The same tree merged by type, which tells the types of what is left
+        by_type: The same tree merged by type, which names the types of what is left
             out where a path of types has only one object.
     """
     places: dict[object, int] = {None: 0}

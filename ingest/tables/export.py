@@ -69,10 +69,10 @@ def export(
         else:
             write = _WRITERS[kind]
             rows = sum(tables.rows(entry.name) for entry in TABLES)
-            told = OneStage(progress, "export", rows)
+            stage = OneStage(progress, "export", rows)
             for entry in TABLES:
                 path = part / f"{entry.name}.{kind.suffix}"
-                write(tables.lazy(entry.name, told), path)
+                write(tables.lazy(entry.name, stage), path)
             (part / ABOUT).write_text(tables_markdown(kind.suffix), encoding="utf-8")
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 
