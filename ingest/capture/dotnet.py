@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 
 from ingest.capture import TIMEOUT_S
 from ingest.capture.dotnet_ipc import Provider, session
-from ingest.capture.dotnet_processes import find, is_stopped
+from ingest.capture.dotnet_processes import find
 from ingest.capture.gc_events import GcEvents
+from ingest.capture.processes import is_stopped
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent

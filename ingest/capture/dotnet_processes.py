@@ -18,13 +18,20 @@ from pathlib import Path
 
 import psutil
 
+from ingest.capture.processes import (
+    environment_of,
+    exists,
+    has_mapped,
+    listed,
+    number_within,
+    user_of,
+)
 from ingest.errors import CaptureError
 
 RUNTIME_LIBRARY = "libcoreclr."
 _SOCKET = re.compile(r"dotnet-diagnostic-(\d+)-(\d+)-socket")
 _SWITCHES = ("DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics",
              "DOTNET_EnableDiagnostics_IPC")  # fmt: skip
-_LISTED = 10
 _LOOK = "list what can be captured with ingest capture list"
 
 
@@ -57,7 +64,7 @@ def targets(proc: Path = Path("/proc")) -> list[DotnetProgram]:
             if pid in alive and (began is None or began == key):
                 found.setdefault(pid, _target(pid, socket))
     for pid in alive:
-        if pid not in found and _has_runtime(pid, proc):
+        if pid not in found and has_mapped(pid, RUNTIME_LIBRARY, proc):
             socket_ = _socket_of(pid, proc)
             if socket_ is not None:
                 found[pid] = _target(pid, socket_)
@@ -96,13 +103,13 @@ def find(wanted: str, proc: Path = Path("/proc")) -> DotnetProgram:
 
 
 def _of_pid(pid: int, proc: Path) -> DotnetProgram:
-    if not _runs(pid):
+    if not exists(pid):
         raise CaptureError(f"no process has the id {pid}; {_LOOK}")
     socket = _socket_of(pid, proc)
     if socket is not None:
         return _target(pid, socket)
     name = program_name(pid)
-    has_runtime = _has_runtime(pid, proc)
+    has_runtime = has_mapped(pid, RUNTIME_LIBRARY, proc)
     if has_runtime is None:
         raise CaptureError(
             f"process {pid} ({name}) cannot be inspected, and no diagnostics port of "
@@ -113,7 +120,7 @@ def _of_pid(pid: int, proc: Path) -> DotnetProgram:
             f"process {pid} ({name}) is not a .NET program: it has not loaded "
             f"{RUNTIME_LIBRARY}so, and has no diagnostics port; {_LOOK}"
         )
-    environment = _environment(pid, proc)
+    environment = environment_of(pid, proc)
     for switch in _SWITCHES:
         if environment.get(switch) == "0":
             raise CaptureError(
@@ -149,20 +156,9 @@ def program_name(pid: int) -> str:
         return name
 
 
-def is_stopped(pid: int) -> bool:
-    """Whether a process is stopped by a signal or a debugger."""
-    try:
-        status = psutil.Process(pid).status()
-    except psutil.Error:
-        return False
-    return status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
-
-
 def _target(pid: int, socket: Path) -> DotnetProgram:
-    user = ""
-    try:
-        user = psutil.Process(pid).username()
-    except (psutil.Error, KeyError):
+    user = user_of(pid)
+    if not user:
         with suppress(OSError):
             user = str(socket.stat().st_uid)
     return DotnetProgram(
@@ -171,9 +167,7 @@ def _target(pid: int, socket: Path) -> DotnetProgram:
 
 
 def _listed(entries: list[DotnetProgram]) -> str:
-    names = ", ".join(f"{entry.name} ({entry.pid})" for entry in entries[:_LISTED])
-    more = len(entries) - _LISTED
-    return names + (f", and {more} more" if more > 0 else "")
+    return listed([(entry.name, entry.pid) for entry in entries])
 
 
 def _common_folders() -> list[Path]:
@@ -197,7 +191,7 @@ def _sockets_in(folder: Path) -> list[tuple[Path, int, int]]:
 def _socket_of(pid: int, proc: Path) -> Path | None:
     """The port of a process, also in a container; ``None`` if not found."""
     began = _began(pid, proc)
-    number = _number_within(pid, proc)
+    number = number_within(pid, proc)
     for folder in (*_folders_of(pid, proc), *_common_folders()):
         is_its_own = folder.is_relative_to(proc)
         for path, of, key in _sockets_in(folder):
@@ -209,31 +203,8 @@ def _socket_of(pid: int, proc: Path) -> Path | None:
 def _folders_of(pid: int, proc: Path) -> list[Path]:
     """The temporary folders of a process, seen through its own root."""
     root = proc / str(pid) / "root"
-    named = _environment(pid, proc).get("TMPDIR", "")
+    named = environment_of(pid, proc).get("TMPDIR", "")
     return [root / name.strip("/") for name in dict.fromkeys((named, "/tmp")) if name]
-
-
-def _environment(pid: int, proc: Path) -> dict[str, str]:
-    """The initial environment of a process; empty if not readable."""
-    try:
-        raw = (proc / str(pid) / "environ").read_bytes()
-    except OSError:
-        return {}
-    pairs = (entry.partition("=") for entry in os.fsdecode(raw).split("\0"))
-    return {name: value for name, _, value in pairs if name}
-
-
-def _has_runtime(pid: int, proc: Path) -> bool | None:
-    """Whether a process has CoreCLR loaded; ``None`` if not readable."""
-    try:
-        with (proc / str(pid) / "maps").open(
-            encoding="utf-8", errors="replace"
-        ) as file:
-            return any(RUNTIME_LIBRARY in line for line in file)
-    except PermissionError:
-        return None
-    except OSError:
-        return False
 
 
 def _began(pid: int, proc: Path) -> int | None:
@@ -243,20 +214,3 @@ def _began(pid: int, proc: Path) -> int | None:
         return int(stat.rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _number_within(pid: int, proc: Path) -> int:
-    """The id of a process in its own container."""
-    with suppress(OSError, ValueError, IndexError):
-        status = (proc / str(pid) / "status").read_text("utf-8", errors="replace")
-        for line in status.splitlines():
-            if line.startswith("NSpid:"):
-                return int(line.split()[-1])
-    return pid
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return psutil.pid_exists(pid)
-    except OverflowError:
-        return False

@@ -17,6 +17,8 @@ from ingest.text import printable
 
 if TYPE_CHECKING:
     from ingest.capture.dotnet import DotnetCapture
+    from ingest.capture.dotnet_processes import DotnetProgram
+    from ingest.capture.jvm_processes import JvmProgram
 
 app = typer.Typer(
     name="capture",
@@ -98,37 +100,123 @@ def dart(
 
 @app.command("list", epilog=examples("capture list"))
 def list_(as_json: AsJson = False) -> None:
-    """List the .NET programs that can be captured: those with a diagnostics port.
+    """List the programs that can be captured: .NET with a diagnostics port, and JVMs.
 
-    Sockets of ended programs are not listed. A Dart program prints its address when
-    it starts.
+    Sockets of ended .NET programs are not listed. A JVM is listed with its main
+    class or jar. A Dart program prints its address when it starts.
     """
-    from ingest.capture.dotnet_processes import targets
+    from ingest.capture import dotnet_processes, jvm_processes
 
-    found = targets()
+    found: list[tuple[str, DotnetProgram | JvmProgram]] = [
+        *(("dotnet", entry) for entry in dotnet_processes.targets()),
+        *(("jvm", entry) for entry in jvm_processes.targets()),
+    ]
     if as_json:
         facts = [
             {
+                "runtime": runtime,
                 "pid": entry.pid,
                 "name": entry.name,
                 "user": entry.user,
-                "socket": str(entry.socket),
                 "can_capture": entry.is_ours,
             }
-            for entry in found
+            | ({"socket": str(socket)} if (socket := _socket(entry)) else {})
+            for runtime, entry in found
         ]
         typer.echo(json.dumps(facts, indent=2))
         return
     if not found:
-        typer.echo("no .NET program that can be captured is running", err=True)
-    for entry in found:
-        note = (
-            ""
-            if entry.is_ours
-            else f"  (belongs to {entry.user}: run this as that user)"
+        typer.echo("no .NET program or JVM that can be captured is running", err=True)
+    for runtime, entry in found:
+        parts = [f"{runtime:<6}", f"{entry.pid:>7}", entry.name]
+        if socket := _socket(entry):
+            parts.append(str(socket))
+        if not entry.is_ours:
+            parts.append(f"(belongs to {entry.user}: run this as that user)")
+        typer.echo(printable("  ".join(parts)))
+
+
+def _socket(entry: DotnetProgram | JvmProgram) -> Path | None:
+    """The diagnostics port of a .NET program; a JVM opens its socket when asked."""
+    return getattr(entry, "socket", None)
+
+
+@app.command(epilog=examples("capture jvm"))
+def jvm(
+    program: Annotated[
+        str,
+        typer.Argument(
+            metavar="PID|NAME",
+            help="Process id, or the main class or jar that ingest capture list shows.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Output file; default: the program's name with .hprof or .hprof.gz.",
+        ),
+    ] = None,
+    all_objects: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Include unreachable objects, and do not collect garbage first.",
+        ),
+    ] = False,
+    gzip: Annotated[
+        bool,
+        typer.Option(
+            "--gzip",
+            help="Have the JVM (17 or later) compress the file, which makes the pause "
+            "longer; implied by -o FILE.gz.",
+        ),
+    ] = False,
+    timeout_s: Annotated[
+        float,
+        typer.Option("--timeout", min=0.1, help="Seconds to wait for a response."),
+    ] = TIMEOUT_S,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Capture a heap dump of a program that runs in a JVM, with no JDK installed.
+
+    The program runs HotSpot (OpenJDK 8 or later) on this machine, also in a container,
+    as the same user; it stops while it writes its heap, and then continues. Exit 11:
+    no dump was captured.
+    """
+    from ingest.capture.jvm import capture
+
+    with Bars() as progress:
+        taken = capture(
+            program,
+            output,
+            live=not all_objects,
+            gzip=gzip or (output is not None and output.suffix == ".gz"),
+            force=force,
+            timeout_s=timeout_s,
+            progress=progress,
         )
-        line = f"{entry.pid:>7}  {entry.name}  {entry.socket}{note}"
-        typer.echo(printable(line))
+    if as_json:
+        facts = {
+            "file": str(taken.path),
+            "bytes": taken.byte_count,
+            "sha256": taken.sha256,
+            "pid": taken.pid,
+            "name": taken.name,
+            "vm_version": taken.vm_version,
+            "seconds": round(taken.duration_s, 3),
+        }
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(f"program  {printable(taken.name)} ({taken.pid})")
+    if taken.vm_version:
+        typer.echo(f"VM       {printable(taken.vm_version)}")
+    typer.echo(f"took     {taken.duration_s:.1f} s")
+    typer.echo(f"sha256   {taken.sha256}")
+    typer.echo(f"next     ingest load {quote(printable(str(taken.path)))}")
 
 
 @app.command(epilog=examples("capture dotnet"))

@@ -64,6 +64,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest capture dotnet 4711",
         "ingest capture dotnet MyServer -o before.nettrace",
     ),
+    "capture jvm": (
+        "ingest capture jvm 4711",
+        "ingest capture jvm shop.Main -o monday.hprof.gz",
+        "ingest capture jvm 4711 --all -o everything.hprof",
+    ),
     "capture list": ("ingest capture list",),
     "server start": ("ingest server start --heap-mib 4096",),
     "server stop": ("ingest server stop",),

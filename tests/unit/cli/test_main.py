@@ -43,8 +43,8 @@ def test_help_names_every_command(ingest: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     "command",
     ["load", "info", "list", "drop", "queries", "query", "why", "report", "browse",
-     "capture", "capture dart", "capture dotnet", "capture list", "example", "server",
-     "server start", "server stop", "server status"],
+     "capture", "capture dart", "capture dotnet", "capture jvm", "capture list",
+     "example", "server", "server start", "server stop", "server status"],
 )  # fmt: skip
 def test_every_command_has_help(ingest: Callable[..., Ran], command: str) -> None:
     code, out, _ = ingest(*command.split(), "--help")

