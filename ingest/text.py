@@ -82,7 +82,7 @@ def titled(caption: str, value: object) -> str:
     return f'{caption} "{value}"' if value else caption
 
 
-def _without_assemblies(name: str) -> str:
+def without_assemblies(name: str) -> str:
     """Remove assembly names: in ``[[A, asm]]``, what follows the first comma.
 
     An assembly stands only inside the inner bracket of its own argument. The commas
@@ -126,7 +126,7 @@ def caption_of(type_name: str) -> str:
     Without namespaces and assembly names, also in generic arguments, and with at most
     `CAPTION_LENGTH` characters. Two types can have the same: see `Captions`.
     """
-    name = _without_assemblies(type_name[:_LONGEST_NAME])
+    name = without_assemblies(type_name[:_LONGEST_NAME])
     return _at_most(_without_namespaces(name) or type_name, CAPTION_LENGTH)
 
 
@@ -160,7 +160,7 @@ class Captions:
         if len(set(short)) == len(names):
             return cls()
         captions = list(short)
-        for longer in (_without_assemblies, str):
+        for longer in (without_assemblies, str):
             for at in _repeated(captions):
                 captions[at] = _at_most(longer(names[at]), CAPTION_LENGTH)
         taken, numbers = set(captions), Counter[str]()

@@ -21,6 +21,7 @@
 // column: container_type     STRING        type of the object that they accumulate in
 // column: container_address  STRING        its address, which may be that of the object itself
 // column: sentence           STRING        the suspect in a sentence
+// column: fingerprint        STRING        equal for the same leak in another dump
 //
 // A suspect is a pile: objects of one type that one holder keeps alive through one
 // field, list, map or event, and that retain at least a tenth of the reachable bytes
@@ -51,6 +52,7 @@ RETURN
   o.address AS address,
   k.name AS container_type,
   c.address AS container_address,
-  s.sentence AS sentence
+  s.sentence AS sentence,
+  s.fingerprint AS fingerprint
 ORDER BY s.rank
 LIMIT $limit

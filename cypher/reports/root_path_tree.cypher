@@ -15,6 +15,7 @@
 // column: total_bytes    INTEGER  shallow size of all of them, bytes
 // column: rest_count     INTEGER  of those, objects in smaller paths that are not listed
 // column: rest_bytes     INTEGER  their shallow size, bytes
+// column: fingerprint    STRING   equal for the same path in another dump
 //
 // The shortest path from a root to each object, written as types and merged: first
 // the kind of root, then the types on the path; consecutive objects of one type are
@@ -44,6 +45,7 @@ RETURN
   n.total_count AS total_count,
   n.total_bytes AS total_bytes,
   n.rest_count AS rest_count,
-  n.rest_bytes AS rest_bytes
+  n.rest_bytes AS rest_bytes,
+  n.fingerprint AS fingerprint
 ORDER BY n.total_bytes DESC, n.key
 LIMIT $limit

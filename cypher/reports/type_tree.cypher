@@ -15,6 +15,7 @@
 // column: total_bytes    INTEGER  shallow size of all of them, bytes: what the merged objects retain
 // column: rest_count     INTEGER  of those, objects in smaller paths that are not listed
 // column: rest_bytes     INTEGER  their shallow size, bytes
+// column: fingerprint    STRING   equal for the same path in another dump
 //
 // Objects are merged if their dominators, up to the roots, have the same types;
 // consecutive objects of one type are one step. Thousands of small objects, kept
@@ -42,6 +43,7 @@ RETURN
   n.total_count AS total_count,
   n.total_bytes AS total_bytes,
   n.rest_count AS rest_count,
-  n.rest_bytes AS rest_bytes
+  n.rest_bytes AS rest_bytes,
+  n.fingerprint AS fingerprint
 ORDER BY n.total_bytes DESC, n.key
 LIMIT $limit

@@ -53,6 +53,7 @@ class Holder:
         root_kind: Name of its kind.
         root_name: Its static field, its type or its thread; ``None`` if not recorded.
         root_field: Its static field alone; ``None`` if not recorded.
+        root_owner: Its thread or isolate; ``None`` if not recorded.
         is_statics_table: Whether the root is a pinned array, in which the runtime
             has its static fields.
     """
@@ -68,6 +69,7 @@ class Holder:
     root_kind: str
     root_name: str | None
     root_field: str | None
+    root_owner: str | None
     is_statics_table: bool
 
 
@@ -153,6 +155,7 @@ class Paths:
             root_kind=kind.label,
             root_name=self._root_name(root),
             root_field=self._static_field(root),
+            root_owner=self._owner(root),
             is_statics_table=bool(self._tables[root]),
         )
 
@@ -184,9 +187,13 @@ class Paths:
             [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
         )
         names += [] if field is None else [field]
-        if not names and graph.root_owner is not None and graph.root_owner[root] >= 0:
-            names = [graph.owners[int(graph.root_owner[root])]]
-        return ".".join(names) or None
+        return ".".join(names) or self._owner(root)
+
+    def _owner(self, root: int) -> str | None:
+        graph = self._graph
+        if graph.root_owner is None or graph.root_owner[root] < 0:
+            return None
+        return graph.owners[int(graph.root_owner[root])]
 
     def field(self, source: int, target: int) -> str | None:
         """The field of a strong reference, the first by name if there are several."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.analysis.contents import contents_of
+from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.piles import PILE_SHARE, Pile, PileSearch
 from ingest.analysis.suspect_words import Words
 
@@ -75,6 +76,8 @@ class Suspect:
             folded.
         contents: What most of the bytes are, by type, as ``1,200 Tile, 3.1 MiB``.
         sentence: All that in a sentence, with short type names.
+        fingerprint: Equal for the same leak in another dump, of this run or of
+            another one; see `ingest.analysis.fingerprints`.
     """
 
     type_index: int
@@ -93,6 +96,7 @@ class Suspect:
     cut_step: int | None
     contents: tuple[str, ...]
     sentence: str
+    fingerprint: str
 
 
 def find_suspects(
@@ -147,6 +151,7 @@ def _suspect(
     name = search.graph.type_names[pile.type_index]
     share = pile.retained_bytes / search.metrics.reachable_bytes
     largest = int(pile.members[0])
+    between = [search.graph.type_name(at) for at in holder.between]
     container = pile.entry if pile.entry >= 0 else holder.index
     path, cut_step = search.paths.steps(holder)
     words = Words(
@@ -155,7 +160,7 @@ def _suspect(
         retained_bytes=pile.retained_bytes,
         share=share,
         holder=holder,
-        between=[search.graph.type_name(at) for at in holder.between],
+        between=between,
         is_run=pile.is_run,
         contents=contents,
         captions=search.graph.captions,
@@ -177,4 +182,13 @@ def _suspect(
         cut=words.cut,
         contents=tuple(contents),
         sentence=words.sentence,
+        fingerprint=of_suspect(
+            holder=holder.type_name if holder.index >= 0 else None,
+            reference=holder.reference,
+            root_kind=holder.root_kind,
+            root_type=holder.type_name if holder.index < 0 else None,
+            root_owner=holder.root_owner,
+            target=between[0] if between else name,
+            type_name=name,
+        ),
     )

@@ -42,6 +42,7 @@ def of_heap(graph: HeapGraph, suspects: Iterable[Suspect]) -> list[dict[str, obj
             "address": graph.address(suspect.object_index),
             "container": graph.address(suspect.container_index),
             "sentence": suspect.sentence,
+            "fingerprint": suspect.fingerprint,
         }
         for suspect in suspects
     ]
@@ -67,6 +68,7 @@ def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
             "address": row["address"],
             "container": row["container_address"],
             "sentence": row["sentence"],
+            "fingerprint": row["fingerprint"],
         }
         for row in rows
         if row["sentence"] is not None and row["contents"] is not None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ingest.analysis import fingerprints
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.merged import NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import find_suspects
@@ -344,7 +345,11 @@ class HeapColumns:
                     {
                         "parent": np.where(tree.parent < 0, -1, tree.parent + first),
                         "type": tree.type_index,
-                        "name": pl.Series(self._group_names(tree), dtype=pl.String),
+                        "name": pl.Series(
+                            self._group_names(tree, self.captions.to_list()),
+                            dtype=pl.String,
+                        ),
+                        "fingerprint": self._fingerprints(name, tree),
                         "depth": tree.depth,
                         "object_count": tree.object_count,
                         "shallow_bytes": tree.shallow_bytes,
@@ -363,8 +368,17 @@ class HeapColumns:
             first += len(tree.parent)
         return pl.concat(frames)
 
-    def _group_names(self, tree: MergedTree) -> list[str]:
-        names = self.captions.to_list()
+    def _fingerprints(self, name: str, tree: MergedTree) -> list[str]:
+        full = [*self.graph.type_names, MISSING_TYPE_NAME]
+        return fingerprints.of_tree(
+            name,
+            tree.parent.tolist(),
+            self._group_names(tree, full),
+            tree.root_kind.tolist(),
+        )
+
+    @staticmethod
+    def _group_names(tree: MergedTree, names: Sequence[str]) -> list[str]:
         pairs = zip(tree.type_index.tolist(), tree.root_kind.tolist(), strict=True)
         return [
             RootKind(root).label

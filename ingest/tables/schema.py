@@ -82,10 +82,10 @@ LABELS: tuple[Label, ...] = (
         ALLOCATION_SITES),
     Label("TypePath",
         "objects whose paths from the top of a tree have the same types, merged",
-        TYPE_PATHS, indexes=(("dump",),)),
+        TYPE_PATHS, indexes=(("dump",), ("fingerprint",))),
     Label("Suspect",
         "a leak suspect: objects of one type that one holder keeps alive",
-        SUSPECTS),
+        SUSPECTS, indexes=(("fingerprint",),)),
 )
 
 RELATIONSHIPS: tuple[Relationship, ...] = (

@@ -218,6 +218,7 @@ def leak_suspects(heap: Heap, limit: int) -> Rows:
             heap.name_of(s.container_index),
             heap.objects[s.container_index].address,
             s.sentence,
+            s.fingerprint,
         )
         for s in found
     ]

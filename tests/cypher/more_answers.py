@@ -10,6 +10,7 @@ from itertools import groupby
 from re import fullmatch
 from typing import TYPE_CHECKING
 
+from ingest.analysis.fingerprints import of_tree
 from ingest.analysis.metrics import analyse
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import RootKind
@@ -162,8 +163,17 @@ def _merged(
     order = [c for c in groups if below[c] or not c]
     order.sort(key=lambda c: -heap.bytes(below[c]))
     number = {chain: first_row + row for row, chain in enumerate(order)}
+    fingerprints = of_tree(
+        "root_paths" if tops else "dominators",
+        [order.index(chain[:-1]) if chain else -1 for chain in order],
+        [
+            end if isinstance(end, str) else heap.type_name(end)
+            for end in (chain[-1] if chain else "" for chain in order)
+        ],
+        [0 if chain and isinstance(chain[-1], str) else -1 for chain in order],
+    )
     rows: list[Row] = []
-    for chain in order:
+    for chain, fingerprint in zip(order, fingerprints, strict=True):
         end = chain[-1] if chain else ""
         name = end if isinstance(end, str) else heap.type_name(end)
         rows.append(
@@ -179,6 +189,7 @@ def _merged(
                 heap.bytes(below[chain]),
                 0,
                 0,
+                fingerprint,
             )
         )
     return rows

@@ -1,0 +1,222 @@
+r"""Fingerprints: what makes a path the same path in two dumps.
+
+Objects move, and programs are built again, so neither addresses nor numbers that a
+compiler or a collection hands out may count. A fingerprint is a 128-bit hash (BLAKE2b)
+of the steps of a path, each normalised by the rule below, after the version of the
+rule: ``1-`` and 32 hexadecimal digits. Fingerprints of different versions are never
+equal.
+
+The rule, version 1:
+
+- A type is its full name without assemblies, versions and the arity of generics;
+  ``Map`2[[A, x],[B, y]]``, ``Map`2[A,B]`` and ``Map<A,B>`` are one type.
+- Addresses, and the numbers of lambdas, closures, state machines, anonymous types,
+  hidden classes, proxies and generated accessors do not count:
+  ``Farm$$Lambda$1/0x7fc83d`` is ``Farm$$Lambda``, ``<>c__DisplayClass3_0`` is
+  ``<>c__DisplayClass``. Those of anonymous classes of Java (``Farm$1``) do: they are
+  all that tells them apart.
+- An element of an array is ``[]``, whatever its index. In the name of a thread or an
+  isolate, numbers do not count: ``pool-1-thread-7`` is ``pool-#-thread-#``.
+- Entries, nodes, buckets and tables inside a collection of the runtime are left out: a
+  map that grows changes its inside.
+- A run of one type, such as the nodes of a list, is one step.
+
+The path of a `TypePath` is its tree, the kind of its root if the tree has roots, and
+the types from the top. The path of a suspect is only the part that makes it a leak: the
+holder (its type, or the kind and name of a root), the reference to cut, the type that
+this leads to, and the type that accumulates. How the holder itself is reached, and what
+lies between in collections, differs from run to run.
+
+Source: that only the suspect stretch of a path may count is what LeakCanary has learnt
+for its fingerprints; the rule is our own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from ingest.text import without_assemblies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+RULE_VERSION = 1
+"""Of the rule in this module's docstring; a changed rule has a new one."""
+
+_LONGEST_NAME = 4096
+
+_NUMBERS = tuple(
+    (re.compile(expression), kept)
+    for expression, kept in (
+        # PerfView's remarks on arrays and on objects that native code refers to.
+        (r" \((?:No)?Ptrs,ElemSize=\d+\)", ""),
+        (r"RefCnt: \d+", "RefCnt"),
+        # Java: lambdas, hidden classes, proxies, generated classes.
+        (r"\$\$(Lambda|ExternalSyntheticLambda|InternalSyntheticLambda)[\w$/+]*",
+            r"$$\1"),
+        (r"[/+]0x[0-9a-fA-F]+", ""),
+        (r"\$Proxy\d+", "$Proxy"),
+        (r"\bjdk\.proxy\d+\.", "jdk.proxy."),
+        (r"(Generated\w+Accessor)\d+", r"\1"),
+        (r"(\$\$(?:EnhancerBy|FastClassBy)\w*?\$\$)[0-9a-f]+", r"\1"),
+        (r"(\$(?:ByteBuddy|HibernateProxy|MockitoMock|anonfun))\$\w+", r"\1"),
+        # C#: <>c__DisplayClass3_0, <Main>b__3_0, <Run>g__Local|3_0, <>9__3_0.
+        (r"(<[^<>]*>\w*?__[A-Za-z]*(?:\w*\|)?)\d+(?:_\d+)?", r"\1"),
+        (r"(_Closure\$__|VB\$Anonymous[A-Za-z]+_)\d+(?:-\d+)?", r"\1"),
+        (r"(Castle\.Proxies\.\w+?Proxy)_\d+", r"\1"),
+        # F# closures, and what the Dart VM appends to private names.
+        (r"@\d+(?:-\d+)?", "@"),
+        (r"0x[0-9a-fA-F]+", "0x"),
+    )
+)  # fmt: skip
+
+_ARITY = re.compile(r"`\d+")
+_INDEX = re.compile(r"\[\d+\]")
+_DIGITS = re.compile(r"\d+")
+
+_INSIDE = re.compile(
+    r"System\.Collections\..*\+(?:Entry|Node|VolatileNode|Tables|[Bb]ucket|Slot|Segment)"
+    r"(?:<.*>)?(?:\[\])*"
+    # Nested types, of which a trace does not name the outer one.
+    r"|(?:Entry|Node|VolatileNode|Tables|Bucket|Slot|Segment|Container)<.*>(?:\[\])*"
+    r"|bucket(?:\[\])?"
+    r"|java\.util\.[\w.]*(?:Map|[Tt]able|Set)\$\w*(?:Node|Entry|Bin)(?:\[\])*"
+    r"|java\.lang\.ThreadLocal\$ThreadLocalMap\$Entry(?:\[\])*"
+    r"|dart:collection::_(?:Linked)?Hash(?:Map|Set)Entry"
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def normalised_type(name: str) -> str:
+    """The name of a type without what differs between builds, runs and formats."""
+    name = without_assemblies(name[:_LONGEST_NAME])
+    if "[" in name[1:]:
+        name = _generic_arguments(name)
+    name = _ARITY.sub("", name)
+    for expression, kept in _NUMBERS:
+        name = expression.sub(kept, name)
+    return name
+
+
+def _generic_arguments(name: str) -> str:
+    """The name with its generic arguments as ``<A,B>``; arrays stay ``[]``."""
+    parts: list[str] = []
+    closing: list[str] = []
+    for at, character in enumerate(name):
+        if character == "[" and at:
+            before = parts[-1] if parts else ""
+            if name[at + 1 : at + 2] in ("]", ",", "*", ""):
+                closing.append("]")
+                parts.append("[")
+            elif before == "<" or (before == "," and closing and closing[-1] == ">"):
+                closing.append("")
+            else:
+                closing.append(">")
+                parts.append("<")
+        elif character == "]" and closing:
+            parts.append(closing.pop())
+        elif character != " " or not closing:
+            parts.append(character)
+    return "".join(parts)
+
+
+def normalised_reference(name: str) -> str:
+    """The name of a field without indexes and numbers of a compiler."""
+    name = _INDEX.sub("[]", name[:_LONGEST_NAME])
+    for expression, kept in _NUMBERS:
+        name = expression.sub(kept, name)
+    return name
+
+
+def normalised_owner(name: str) -> str:
+    """The name of a thread or an isolate without its numbers: its role."""
+    return _DIGITS.sub("#", name[:_LONGEST_NAME])
+
+
+def is_inside_collection(type_name: str) -> bool:
+    """Whether a normalised type is an entry, a node or a table of a collection."""
+    return _INSIDE.fullmatch(type_name) is not None
+
+
+def fingerprint(steps: Iterable[str]) -> str:
+    """The fingerprint of a path that is given as normalised steps.
+
+    Each step is preceded by its length, so that no two paths have the same text.
+    """
+    found = blake2b(digest_size=16)
+    for step in steps:
+        encoded = step.encode("utf-8", "surrogatepass")
+        found.update(len(encoded).to_bytes(4, "little") + encoded)
+    return f"{RULE_VERSION}-{found.hexdigest()}"
+
+
+def of_tree(
+    tree: str, parent: Sequence[int], names: Sequence[str], root_kind: Sequence[int]
+) -> list[str]:
+    """The fingerprints of the rows of a merged tree.
+
+    A row whose step is not counted has the fingerprint of its parent.
+
+    Args:
+        tree: The tree's name.
+        parent: Row of the parent, before its children; -1 at the top.
+        names: Full names of types, or the kind of the root.
+        root_kind: -1 where the name is that of a type.
+    """
+    # Each row's fingerprint is that of its parent's and of its step, so that a deep
+    # path costs no more than a short one.
+    found: list[str] = []
+    steps: list[str] = []
+    for above, name, root in zip(parent, names, root_kind, strict=True):
+        if above < 0:
+            step, key = "", fingerprint((tree,))
+        elif root >= 0:
+            step, key = "", fingerprint((found[above], "root", name))
+        else:
+            step = normalised_type(name)
+            if steps[above] and (step == steps[above] or is_inside_collection(step)):
+                step, key = steps[above], found[above]
+            else:
+                key = fingerprint((found[above], step))
+        found.append(key)
+        steps.append(step)
+    return found
+
+
+def of_suspect(
+    *,
+    holder: str | None,
+    reference: str | None,
+    root_kind: str,
+    root_type: str | None,
+    root_owner: str | None,
+    target: str,
+    type_name: str,
+) -> str:
+    """The fingerprint of a suspect.
+
+    Args:
+        holder: Full name of the type of the object that holds it; ``None`` where that
+            is a root.
+        reference: The field of the holder, or the static field, if recorded.
+        root_kind: Kind of the root; only counts without a holder, as the next two.
+        root_type: Full name of the type that declares the static field, if recorded.
+        root_owner: Thread or isolate of the root, if recorded.
+        target: Full name of the type that the reference leads to.
+        type_name: Full name of the type that accumulates.
+    """
+    if holder is not None:
+        first = ["holder", normalised_type(holder)]
+    else:
+        first = [
+            "root",
+            root_kind,
+            normalised_type(root_type or ""),
+            normalised_owner(root_owner or ""),
+        ]
+    steps = [*first, normalised_reference(reference or "")]
+    last = [normalised_type(name) for name in (target, type_name)]
+    return fingerprint(["suspect", *steps, *dict.fromkeys(last)])
