@@ -220,13 +220,20 @@ class DepthFirstSearch:
     finished: NDArray[np.int32]
 
 
-def dominator_tree(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
+def dominator_tree(
+    graph: HeapGraph, references: ReferenceColumns | None = None
+) -> tuple[DominatorTree, DepthFirstSearch]:
     """Dominators along strong references from the strong roots, and the search.
 
     Memory: 40 bytes an object and 4 a reference at the peak.
+
+    Args:
+        graph: The heap.
+        references: The references and roots to follow; by default the strong ones.
     """
     n = len(graph.object_id)
-    references = strong_references(graph)
+    if references is None:
+        references = strong_references(graph)
     visits = np.zeros((n, 2), np.int32)
     object_index = np.zeros(n + 1, np.int32)
     parent = np.zeros(n + 1, np.int32)

@@ -268,6 +268,9 @@ CASES: dict[str, Asked] = {
     + rows("main dart", {"min_bytes": "0"})
     + rows("main dotnet", {"min_bytes": "0", "min_length": "2", "limit": "100"})
     + nothing("domains", {}),
+    "sole-references": rows("main dotnet", {})
+    + rows(ALL, {"min_bytes": "0", "limit": "1000"})
+    + nothing("dart", {}),
     "static-roots": rows("main domains dart dotnet", {})
     + rows("main", TWO)
     + nothing("trace", {}),

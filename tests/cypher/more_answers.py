@@ -527,3 +527,22 @@ def warnings(heap: Heap, limit: int) -> Rows:
         )
         for position, i in enumerate(heap.graph.irregularities, 1)
     ][:limit]
+
+
+def sole_references(heap: Heap, min_bytes: int, limit: int) -> Rows:
+    found: list[tuple[int, int, Row]] = []
+    for i in heap.live:
+        below = {i, *heap.children(i)}
+        held: list[tuple[str, str | None, str | None]] = [
+            (heap.root_name(root), None, root.field) for root in heap.roots_of(i)
+        ]
+        for p in (heap.objects[j] for j in heap.live - below):
+            for target, field in zip(p.strong, p.strong_fields, strict=True):
+                if target == i:
+                    held.append((heap.name_of(p.index), p.address, field))
+        freed = heap.retained_bytes(i)
+        if len(held) == 1 and freed >= min_bytes:
+            what = (heap.name_of(i), heap.objects[i].address)
+            row = (*held[0], *what, freed, heap.retained_count(i))
+            found.append((-freed, i, row))
+    return [row for *_, row in sorted(found)][:limit]

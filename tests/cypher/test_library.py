@@ -58,6 +58,7 @@ WANTED = {
     "roots-by-kind",
     "shared-by",
     "shortest-root-path",
+    "sole-references",
     "single-type-chains",
     "static-roots",
     "string-duplicates",

@@ -1,0 +1,320 @@
+"""Which references to remove: those that free most, the best first.
+
+References are taken together if they have the same field, and the same types at both
+ends: all of them are made by one line of a program. After each choice the dominators of
+what is left are computed anew, so two references that only together hold something are
+found as well.
+
+The search is greedy. What each choice frees is exact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ingest.analysis.dominators import dominator_tree, retained_sizes
+from ingest.analysis.preorder import preorder_of
+from ingest.analysis.runtime_types import TypeClass, type_classes
+from ingest.analysis.what_if import Cut, Freed, left_by
+from ingest.compiled import kernel
+from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.distances import ReferenceColumns
+    from ingest.analysis.what_if import WhatIf
+    from ingest.compiled import Ints, Longs
+    from ingest.heap.graph import HeapGraph
+
+CANDIDATES = 8
+"""Cuts whose effect is computed, for each one that is chosen."""
+
+NEARLY = 0.9
+"""Share of the best cut's bytes, from which on a cut nearer to what is held is
+preferred to it: one that frees only what it should."""
+
+_UNKNOWN, _TOO_MANY = -1, -2
+
+
+class BestCut(NamedTuple):
+    """One choice.
+
+    Attributes:
+        names: The references, as ``Holder.field -> Type``: mostly one; two if only both
+            together free anything.
+        own: What goes with this choice.
+        cut: What goes with it and all before it.
+        freed: What that frees.
+        gain_bytes: How much more that is than without this choice.
+    """
+
+    names: tuple[str, ...]
+    own: Cut
+    cut: Cut
+    freed: Freed
+    gain_bytes: int
+
+
+@kernel
+def _add(first: Ints, second: Ints, target: int, group: int) -> None:
+    if first[target] == _UNKNOWN or first[target] == group:
+        first[target] = group
+    elif first[target] != _TOO_MANY:
+        if second[target] == _UNKNOWN or second[target] == group:
+            second[target] = group
+        else:
+            first[target] = _TOO_MANY
+
+
+@kernel
+def _find_holders(
+    references: ReferenceColumns,
+    position: Ints,
+    end: Ints,
+    group: Ints,
+    root_group: Ints,
+    first: Ints,
+    second: Ints,
+) -> None:
+    """Of each position the groups of references that hold it, if at most two do.
+
+    References from what an object dominates do not hold it.
+    """
+    start, targets, skipped = references.start, references.target, references.skipped
+    for row in range(len(references.roots)):
+        _add(first, second, position[references.roots[row]], root_group[row])
+    for source in range(len(position)):
+        at = position[source]
+        if at == 0:
+            continue
+        for ref in range(start[source], start[source + 1]):
+            if skipped[ref]:
+                continue
+            target = position[targets[ref]]
+            if not (target <= at < end[target]):
+                _add(first, second, target, group[ref])
+
+
+@kernel
+def _sum_gains(
+    key: Ints, size: Longs, end: Ints, depth: Ints, gain: Longs, until: Ints
+) -> None:
+    """Sum up what each candidate frees; what is below an object counts once.
+
+    ``depth`` becomes the position of the first object that the candidate holds.
+    """
+    for position in range(1, len(key)):
+        candidate = key[position]
+        if candidate >= 0 and position >= until[candidate]:
+            if gain[candidate] == 0:
+                depth[candidate] = position
+            gain[candidate] += size[position]
+            until[candidate] = end[position]
+
+
+class _ReferenceGroups:
+    """References and roots of a heap by owner, field and type of the target.
+
+    Attributes:
+        group: int32 (E,). Of each reference.
+        root_group: int32 (R,). Of each root; numbers go on after those of references.
+        is_offered: Bool. Of each group, whether a program can remove it.
+    """
+
+    def __init__(self, graph: HeapGraph, own: Sequence[str]) -> None:
+        self._graph = graph
+        types = len(graph.type_names) + 1
+        sources = np.repeat(graph.type_index, np.diff(graph.ref_start)).astype(np.int64)
+        targets = graph.type_index[graph.ref_target].astype(np.int64)
+        field = np.full(len(targets), NO_FIELD, np.int64)
+        if graph.ref_field is not None:
+            # All elements of a list are of one field.
+            field = np.maximum(graph.ref_field, -1).astype(np.int64)
+        field = np.maximum(field, -2) + 2
+        fields = len(graph.field_names) + 2
+        key = ((sources + 1) * fields + field) * types + targets + 1
+        _, self.first, self.group = _numbered(key)
+        root_field = np.full(len(graph.root_object), NO_FIELD, np.int64)
+        if graph.root_field is not None:
+            root_field = graph.root_field.astype(np.int64)
+        root_field = np.maximum(root_field, -2) + 2
+        root_key = graph.root_kind.astype(np.int64) * types + graph.root_type + 1
+        root_target = graph.type_index[graph.root_object].astype(np.int64)
+        root_key = (root_key * fields + root_field) * types + root_target + 1
+        _, self.first_root, self.root_group = _numbered(root_key)
+        self.root_group += len(self.first)
+        self.is_offered = np.concatenate([self._of_program(own), self._of_statics()])
+
+    def _of_program(self, own: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the owner is of the program's types, and not of the target's type."""
+        graph = self._graph
+        classes = type_classes(graph.format_name, graph.type_names, own)
+        sources = np.searchsorted(graph.ref_start, self.first, "right") - 1
+        kinds = graph.type_index[sources]
+        targets = graph.type_index[graph.ref_target[self.first]]
+        found = (kinds >= 0) & (kinds != targets)
+        found[found] = classes[kinds[found]] == TypeClass.PROGRAM
+        return np.asarray(found)
+
+    def _of_statics(self) -> NDArray[np.bool_]:
+        kinds = self._graph.root_kind[self.first_root]
+        offered = (RootKind.STATIC, RootKind.HANDLE)
+        return np.isin(kinds, [int(kind) for kind in offered])
+
+    def cut(self, groups: Sequence[int]) -> Cut:
+        """The cut of some groups."""
+        found = Cut.nothing(self._graph)
+        for group in groups:
+            found.references[self.group == group] = True
+            found.roots[self.root_group == group] = True
+        return found
+
+    def name(self, group: int) -> str:
+        """A group as ``Holder.field -> Type``."""
+        graph = self._graph
+        caption = graph.captions.of
+        if group >= len(self.first):
+            root = int(self.first_root[group - len(self.first)])
+            target = graph.type_name(int(graph.root_object[root]))
+            return f"{graph.root_name(root)} -> {caption(target)}"
+        row = int(self.first[group])
+        source = int(np.searchsorted(graph.ref_start, row, "right")) - 1
+        field = graph.field_name(row)
+        if field is not None and field.startswith("["):
+            field = None
+        holder = caption(graph.type_name(source))
+        target = graph.type_name(int(graph.ref_target[row]))
+        return f"{holder}{f'.{field}' if field else ''} -> {caption(target)}"
+
+
+def _numbered(
+    key: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Unique keys, the first row of each, and of each row the number of its key."""
+    keys, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return keys, first, number.astype(np.int32)
+
+
+def best_cuts(
+    what_if: WhatIf,
+    *,
+    before: Cut | None = None,
+    most: int = 3,
+    enough: float = 1.0,
+    own: Sequence[str] = (),
+) -> Iterator[BestCut]:
+    """Choose references to remove, the best first.
+
+    Time: for each choice one computation of dominators and `CANDIDATES` searches.
+    Memory: 60 bytes a reference while the references are grouped.
+
+    Args:
+        what_if: The heap.
+        before: What is cut already.
+        most: How many cuts to choose.
+        enough: Share of the reachable bytes, 0 to 1, from which on no more is chosen.
+        own: Globs of types that are the program's own; see
+            `ingest.analysis.runtime_types.type_classes`. Only references of the
+            program's types and of static fields are chosen.
+    """
+    graph = what_if.graph
+    groups = _ReferenceGroups(graph, own)
+    done = Cut.nothing(graph) if before is None else before
+    freed_bytes = what_if.freed([done]).shallow_bytes
+    for _ in range(most):
+        if freed_bytes >= enough * what_if.reachable_bytes:
+            return
+        tried = []
+        for candidate, nearness in _candidates(graph, groups, done):
+            own_cut = groups.cut(candidate)
+            cut = done.with_(own_cut)
+            freed = what_if.freed([cut])
+            gain = freed.shallow_bytes - freed_bytes
+            names = tuple(map(groups.name, candidate))
+            tried.append((nearness, BestCut(names, own_cut, cut, freed, gain)))
+        tried = [one for one in tried if one[1].gain_bytes > 0]
+        if not tried:
+            return
+        # Of two that only together free something, each is worth a half.
+        worth = [found.gain_bytes / len(found.names) for _, found in tried]
+        good = [
+            one
+            for one, bytes_each in zip(tried, worth, strict=True)
+            if bytes_each >= NEARLY * max(worth)
+        ]
+        chosen = max(good, key=lambda one: (one[0], one[1].gain_bytes))[1]
+        yield chosen
+        done, freed_bytes = chosen.cut, chosen.freed.shallow_bytes
+
+
+def _candidates(
+    graph: HeapGraph, groups: _ReferenceGroups, done: Cut
+) -> list[tuple[tuple[int, ...], int]]:
+    """The groups, or pairs of them, that seem to free most; and how near they are.
+
+    Returns:
+        Groups, and how many objects are above the first one that they hold.
+    """
+    references = left_by(graph, done)
+    tree, search = dominator_tree(graph, references)
+    size, _, _ = retained_sizes(graph, tree)
+    order = preorder_of(graph, tree, search)
+    del tree, search
+    count = len(order.object_index)
+    first, second = np.full((2, count), _UNKNOWN, np.int32)
+    is_left = (graph.root_flags & RootFlag.WEAK) == 0
+    is_left &= ~(done.roots | done.objects[graph.root_object])
+    _find_holders(
+        references,
+        order.position,
+        order.end,
+        groups.group,
+        groups.root_group[is_left],
+        first,
+        second,
+    )
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    low = np.where(second == _UNKNOWN, first, low).astype(np.int64)
+    held = first >= 0
+    held[0] = False
+    offered = groups.is_offered
+    held[held] &= offered[low[held]] & offered[np.maximum(high[held], low[held])]
+    total = len(offered)
+    pairs = low[held] * (total + 1) + np.where(
+        second[held] == _UNKNOWN, 0, high[held] + 1
+    )
+    keys, number = np.unique(pairs, return_inverse=True)
+    key = np.full(count, -1, np.int32)
+    key[held] = number
+    gain, until = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int32)
+    nearest = np.zeros(len(keys), np.int32)
+    _sum_gains(key, size[order.object_index], order.end, nearest, gain, until)
+    depth = _depths(order.dominator)
+    worth = np.where(keys % (total + 1) > 0, gain / 2, gain)
+    chosen = np.argsort(-worth, kind="stable")[:CANDIDATES].tolist()
+    return [
+        (
+            (int(keys[at] // (total + 1)),)
+            + ((int(keys[at] % (total + 1)) - 1,) if keys[at] % (total + 1) else ()),
+            int(depth[nearest[at]]),
+        )
+        for at in chosen
+    ]
+
+
+def _depths(dominator: Ints) -> Ints:
+    """int32 (V,): how many vertices are above each position of a dominator tree."""
+    depth = np.zeros(len(dominator), np.int32)
+    _fill_depths(dominator, depth)
+    return depth
+
+
+@kernel
+def _fill_depths(dominator: Ints, depth: Ints) -> None:
+    for position in range(1, len(dominator)):
+        depth[position] = depth[dominator[position]] + 1

@@ -1,0 +1,174 @@
+"""Cuts as a user writes them.
+
+::
+
+    0x1c15d2                     an object
+    Game.Level                   all objects of a type
+    Game.Cache.items -> List     references from a field, also a static one, to a type
+    static -> Game.Level         roots of a kind
+    Game.Cache -> List -> Tile   references of the lists of caches to tiles: a path
+
+A step is an address, a full or short name of a type, each with or without a field
+behind a dot, a kind of root (the first step only), or ``*``. Of a path the last
+references are cut. The words with which a leak suspect names its reference are
+understood too.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ingest.analysis.what_if import Cut
+from ingest.errors import NotFound
+from ingest.heap.graph import RootKind
+from ingest.text import caption_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bools, Ints
+    from ingest.heap.graph import HeapGraph
+
+_ARROW = re.compile(r"\s*(?:->|→)\s*")
+_ADDRESS = re.compile(r"(0[xX][0-9a-fA-F]{1,16})(?:\.(.+))?")
+_STATIC = re.compile(r"(?:a )?static field (?:of )?")
+_ROOT = re.compile(rf"({'|'.join(kind.label for kind in RootKind)})(?: roots?)?")
+
+
+class _Step(NamedTuple):
+    """What one step of a cut names.
+
+    Attributes:
+        objects: Bool (N + M,).
+        roots: Bool (R,). Roots that it names, as the start of a path.
+        field: Only this field of its objects; ``None`` for all.
+    """
+
+    objects: Bools
+    roots: Bools
+    field: str | None = None
+
+
+class CutParser:
+    """Cuts of one heap, from text.
+
+    Args:
+        graph: The heap.
+    """
+
+    def __init__(self, graph: HeapGraph) -> None:
+        self._graph = graph
+
+    def cut(self, text: str) -> Cut:
+        """The cut that ``text`` describes.
+
+        Raises:
+            NotFound: It names a type, an object or a reference that the heap does not
+                have, or a name that several types have.
+        """
+        words = _ARROW.split(text.strip())
+        if "" in words:
+            raise NotFound(f"the cut {text!r} has an empty step")
+        steps = [self._step(word, first=at == 0) for at, word in enumerate(words)]
+        found = Cut.nothing(self._graph)
+        if len(steps) == 1:
+            if steps[0].field is None and steps[0].objects.any():
+                return found._replace(objects=steps[0].objects)
+            steps.append(self._step("*", first=False))
+        references, roots = self._between(steps[0], steps[1].objects)
+        for step, following in pairwise(steps[1:]):
+            met = np.zeros_like(step.objects)
+            met[self._graph.ref_target[references]] = True
+            met[self._graph.root_object[roots]] = True
+            references, _ = self._between(
+                step._replace(objects=step.objects & met), following.objects
+            )
+            roots = np.zeros_like(roots)
+        if not references.any() and not roots.any():
+            raise NotFound(f"the dump has no reference {text!r}")
+        return found._replace(references=references, roots=roots)
+
+    def _between(self, step: _Step, targets: Bools) -> tuple[Bools, Bools]:
+        """References and roots of a step that lead to some of ``targets``."""
+        graph = self._graph
+        roots = step.roots & targets[graph.root_object]
+        counts = np.diff(graph.ref_start)
+        references = np.repeat(step.objects, counts) & targets[graph.ref_target]
+        if step.field is not None:
+            references &= self._has_field(graph.ref_field, step.field)
+            roots &= self._has_field(graph.root_field, step.field)
+        return references, roots
+
+    def _has_field(self, fields: Ints | None, name: str) -> Bools:
+        """Which references or roots are of a field; none if no fields are recorded."""
+        if fields is None:
+            return np.zeros(1, np.bool_)
+        if element := re.fullmatch(r"\[(\d+)\]", name):
+            return np.asarray(fields == -1 - int(element[1]))
+        rows = [i for i, field in enumerate(self._graph.field_names) if field == name]
+        return np.isin(fields, rows)
+
+    def _step(self, text: str, *, first: bool) -> _Step:
+        graph = self._graph
+        no_roots = np.zeros(len(graph.root_object), np.bool_)
+        if text == "*":
+            every = np.ones(len(graph.object_id), np.bool_)
+            return _Step(every, ~no_roots if first else no_roots)
+        if address := _ADDRESS.fullmatch(text):
+            objects = graph.object_id == np.uint64(int(address[1], 16))
+            if not objects.any():
+                raise NotFound(f"the dump has no object {address[1]}")
+            return _Step(np.asarray(objects), no_roots, address[2])
+        if first and (kind := _ROOT.fullmatch(text)):
+            roots = graph.root_kind == RootKind[kind[1].upper()]
+            nothing = np.zeros(len(graph.object_id), np.bool_)
+            return _Step(nothing, np.asarray(roots))
+        types, field = self._type(_STATIC.sub("", text, count=1))
+        objects = np.isin(graph.type_index, types)
+        roots = np.isin(graph.root_type, types) if first else no_roots
+        return _Step(objects, roots, field)
+
+    @cached_property
+    def _types(self) -> dict[str, list[int]]:
+        """Rows of the types by full name, folded to lower case."""
+        found: dict[str, list[int]] = {}
+        for row, name in enumerate(self._graph.type_names):
+            found.setdefault(name, []).append(row)
+        return found
+
+    def _type(self, text: str) -> tuple[NDArray[np.int64], str | None]:
+        """Rows of the type that ``text`` names, and the field behind it."""
+        rows = self._named(text)
+        if rows is not None:
+            return np.array(rows), None
+        # A name can have dots in brackets, and a field has none.
+        owner, _, field = text.rpartition(".")
+        if owner and (rows := self._named(owner)) is not None:
+            return np.array(rows), field
+        near = [name for name in self._types if text.casefold() in name.casefold()]
+        near = near or get_close_matches(text, self._types, n=3, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(near[:3])}" if near else ""
+        raise NotFound(f"the dump has no type {text!r}{hint}")
+
+    def _named(self, text: str) -> list[int] | None:
+        if text in self._types:
+            return self._types[text]
+        wanted, captions = text.casefold(), self._graph.captions
+        same = [
+            name
+            for name in self._types
+            if wanted in (name.casefold(), captions.of(name).casefold())
+        ]
+        same = same or [n for n in self._types if wanted == caption_of(n).casefold()]
+        if len(same) > 1:
+            raise NotFound(
+                f"{text!r} names several types: {', '.join(same[:3])}; "
+                "write the full name"
+            )
+        return self._types[same[0]] if same else None

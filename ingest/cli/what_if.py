@@ -1,0 +1,158 @@
+"""``what-if``: what would be freed if references or objects went."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import (
+    AsJson,
+    DatabaseName,
+    FoldObjects,
+    Own,
+    Part,
+    Password,
+    Uri,
+    Username,
+    open_store,
+    own_types,
+)
+from ingest.heap.read_options import Fold, ReadOptions
+
+if TYPE_CHECKING:
+    from ingest.database.connection import Database
+    from ingest.heap.graph import HeapGraph
+    from ingest.progress import Progress
+    from ingest.server.embedded import EmbeddedServer
+
+_PERCENT = 100
+
+
+def what_if(
+    dump: Annotated[
+        str,
+        typer.Argument(
+            metavar="DUMP",
+            help="A heap dump, a folder of 'ingest export', or the name of a dump that "
+            "the embedded server has.",
+        ),
+    ],
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cut",
+            metavar="OBJECT|TYPE|A->B",
+            help="What goes: an address, all objects of a type, or the references "
+            "from A to B, such as 'Game.Cache.items -> List'. A and B are addresses, "
+            "types with or without a field, or *; A also a kind of root, such as "
+            "static. Of a path A -> B -> C the last references are cut. May be "
+            "repeated.",
+        ),
+    ] = None,
+    best: Annotated[
+        int | None,
+        typer.Option(
+            "--best",
+            min=0,
+            max=50,
+            help="How many further references to choose, the best first. Default: 3, "
+            "or 0 with --cut.",
+        ),
+    ] = None,
+    free: Annotated[
+        int,
+        typer.Option(
+            "--free",
+            metavar="PERCENT",
+            min=1,
+            max=100,
+            help="Choose no more when so much of the reachable heap is freed.",
+        ),
+    ] = 100,
+    top: Annotated[
+        int, typer.Option(min=0, max=10000, help="How many types to list.")
+    ] = 10,
+    fold: FoldObjects = Fold.AUTO,
+    part: Part = None,
+    own: Own = None,
+    as_json: AsJson = False,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """Show what would be freed if references or objects went.
+
+    What each cut frees is exact: what no strong root reaches any more. Without --cut,
+    the references of the program's types that free most are chosen one by one.
+    Exit 9: no such dump. Exit 10: no such object, type or reference.
+    """
+    from ingest.analysis.best_cuts import best_cuts
+    from ingest.analysis.cuts import CutParser
+    from ingest.analysis.what_if import Cut, WhatIf
+    from ingest.reports.what_if import as_text, facts
+
+    options = ReadOptions(fold=fold, part=part, own=own_types(own))
+    most = best if best is not None else 0 if cut else 3
+    with Bars() as progress:
+        if Path(dump).exists() or "::" in dump or dump == "-":
+            graph = _of_files(dump, options, progress)
+        else:
+            with open_store(uri, username, password, database, progress) as opened:
+                graph = _of_loaded(dump, *opened)
+        progress("search", 0, None)
+        parser = CutParser(graph)
+        given = [(text, parser.cut(text)) for text in cut or ()]
+        heap = WhatIf(graph)
+        before = Cut.nothing(graph)
+        for _, found in given:
+            before = before.with_(found)
+        chosen = list(
+            best_cuts(
+                heap,
+                before=before,
+                most=most,
+                enough=free / _PERCENT,
+                own=options.own,
+            )
+        )
+        answer = facts(heap, given, chosen, top)
+    if as_json:
+        typer.echo(json.dumps({"dump": dump} | answer, indent=2))
+    else:
+        typer.echo(as_text(dump, answer, graph.captions), nl=False)
+
+
+def _of_files(dump: str, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """The heap of a dump file, or of exported tables."""
+    from ingest.readers import open_source, read
+    from ingest.tables.parquet import StoredTables
+    from ingest.tables.stored_heap import is_export, stored_heap
+
+    if is_export(Path(dump)):
+        return stored_heap(StoredTables(Path(dump)))
+    with open_source(dump) as source:
+        return read(source, options, progress)
+
+
+def _of_loaded(
+    name: str, database: Database, server: EmbeddedServer | None
+) -> HeapGraph:
+    """The heap of a loaded dump, from the tables beside the store."""
+    from ingest.database.bulk import stored_dumps
+    from ingest.database.dumps import find_dump
+    from ingest.errors import StoreError
+    from ingest.tables.stored_heap import stored_heap
+
+    found = find_dump(database, name)
+    tables = server and stored_dumps(server).find(found.number, found.sha256)
+    if not tables:
+        raise StoreError(
+            f"the tables of {name!r} are not stored: only the embedded server keeps "
+            "them; name the dump's file instead"
+        )
+    return stored_heap(tables, found.format)

@@ -1,0 +1,143 @@
+"""A heap made again from its tables: what a search for paths and cuts needs of it.
+
+The tables are those beside the embedded server, or those of
+``ingest export --for parquet``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ingest.errors import IngestError
+from ingest.heap.graph import (
+    NO_FIELD,
+    Domain,
+    HeapGraph,
+    RefKind,
+    RootFlag,
+    RootKind,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ingest.tables.mapping import Tables
+
+_NEEDED = ("objects", "types", "roots", "references")
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder has the tables of a heap as Parquet files."""
+    return all((folder / f"{name}.parquet").is_file() for name in _NEEDED)
+
+
+def stored_heap(tables: Tables, format_name: str = "") -> HeapGraph:
+    """The objects, types, references and roots of stored tables.
+
+    Values, domains, segments and collections are not read. Memory: as the heap that
+    was stored.
+
+    Args:
+        tables: The tables.
+        format_name: Of the dump. If it is empty, one with the same runtime's types.
+
+    Raises:
+        IngestError: The tables contradict one another.
+    """
+    try:
+        return _heap(tables, format_name)
+    except (pl.exceptions.PolarsError, OSError, IndexError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise IngestError(f"the tables of the dump cannot be read: {why}") from error
+
+
+def _heap(tables: Tables, format_name: str) -> HeapGraph:
+    objects = (
+        tables.lazy("objects")
+        .select(
+            pl.col("address")
+            .str.strip_prefix("0x")
+            .str.to_integer(base=16, dtype=pl.UInt64),
+            pl.col("type").fill_null(-1),
+            "shallow_bytes",
+            pl.col("missing").fill_null(value=False),
+        )
+        .collect()
+    )
+    references = tables.lazy("references").collect()
+    roots = tables.lazy("roots").collect()
+    types = tables.lazy("types").select("name").collect()["name"]
+    count = len(objects)
+    sources = references["source"].to_numpy()
+    # References of one object are together, but a table need not be sorted.
+    if (sources[1:] < sources[:-1]).any():
+        references = references.sort("source", maintain_order=True)
+        sources = references["source"].to_numpy()
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(sources, minlength=count), out=start[1:])
+    names, fields = _fields(references["field"], roots["field"])
+    return HeapGraph(
+        format_name=format_name or _format_of(types),
+        object_count=count - int(objects["missing"].sum()),
+        object_id=objects["address"].to_numpy(writable=True),
+        type_index=objects["type"].to_numpy(writable=True),
+        shallow_bytes=objects["shallow_bytes"].to_numpy(writable=True),
+        ref_start=start,
+        ref_target=references["target"].to_numpy(writable=True),
+        ref_kind=np.where(references["weak"], RefKind.WEAK, RefKind.STRONG).astype(
+            np.uint8
+        ),
+        root_object=roots["object"].to_numpy(writable=True),
+        root_kind=_kinds(roots["kind"]),
+        root_flags=np.where(roots["weak"], RootFlag.WEAK, 0).astype(np.uint8),
+        root_type=roots["type"].fill_null(-1).to_numpy(writable=True),
+        type_names=tuple(types),
+        type_domain=np.zeros(len(types), np.int32),
+        domains=(Domain(""),),
+        ref_field=fields[0],
+        root_field=fields[1],
+        field_names=names,
+    )
+
+
+def _format_of(types: pl.Series) -> str:
+    """A format of the runtime that has these types; empty if none is known."""
+    for name, of_runtime in (
+        ("System.String", "gcdump"),
+        ("java.lang.String", "hprof"),
+    ):
+        if name in types:
+            return of_runtime
+    return ""
+
+
+def _kinds(labels: pl.Series) -> NDArray[np.uint8]:
+    numbers = {kind.label: int(kind) for kind in RootKind}
+    return labels.replace_strict(numbers, return_dtype=pl.UInt8).to_numpy(writable=True)
+
+
+def _fields(
+    of_references: pl.Series, of_roots: pl.Series
+) -> tuple[tuple[str, ...], list[NDArray[np.int32]]]:
+    """Names of fields, and the columns of `HeapGraph` that have their rows."""
+    texts = pl.concat([of_references, of_roots])
+    is_element = texts.str.contains(r"^\[\d+\]$").fill_null(value=False)
+    names = texts.filter(~is_element & texts.is_not_null()).unique().sort()
+    element = -1 - texts.str.strip_chars("[]").cast(pl.Int32, strict=False)
+    rows = pl.DataFrame({"name": names}).with_row_index("row")
+    row = (
+        pl.DataFrame({"name": texts})
+        .join(rows, on="name", how="left", maintain_order="left")["row"]
+        .cast(pl.Int32)
+    )
+    found = pl.select(
+        pl.when(is_element).then(element).otherwise(row).fill_null(NO_FIELD)
+    ).to_series()
+    column = found.cast(pl.Int32).to_numpy(writable=True)
+    at = len(of_references)
+    return tuple(names), [column[:at].copy(), column[at:].copy()]
