@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.database.via import Via
 from ingest.errors import AlreadyLoaded, DumpError, StoreError
 from ingest.heap.identity import Identity
-from ingest.heap.read_options import DEFAULTS, ReadOptions
+from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts, read, read_all
 from ingest.readers import stem as stem_of
@@ -91,7 +91,8 @@ def measure(
 
     with open_source(dump) as source:
         graph = read(source, options, progress)
-    return graph, analyse(graph, progress, origins=origins), source.sha256
+    sha256 = options.digest(source.sha256)
+    return graph, analyse(graph, progress, origins=origins), sha256
 
 
 def load(
@@ -163,7 +164,8 @@ class Loader:
 
         def read_one() -> tuple[HeapGraph, str]:
             with open_source(dump) as source:
-                return read(source, self.options, self.progress), source.sha256
+                graph = read(source, self.options, self.progress)
+            return graph, self.options.digest(source.sha256)
 
         found = self._early(dump)
         if found is not None:
@@ -188,7 +190,8 @@ class Loader:
         with open_source(dump) as source:
             for pending in read_all(source, self.options, self.progress):
                 try:
-                    yield self._load_pending(dump, pending, source.sha256)
+                    digest = self.options.digest(source.sha256)
+                    yield self._load_pending(dump, pending, digest)
                 except DumpError as error:
                     yield error
 
@@ -285,11 +288,14 @@ class Loader:
         if is_rereadable(dump):
             if not present:
                 return (), ""
-            digest = self.digests.of(dump) if self.digests else digest_of(dump)
+            of_file = self.digests.of(dump) if self.digests else digest_of(dump)
+            digest = None if of_file is None else self.options.digest(of_file)
             if all(entry.sha256 != digest for entry in present):
                 return (), ""
         with open_source(dump) as source:
-            return parts(source, self.progress) or (None,), source.sha256
+            listed = parts(source, self.progress)
+        redacted = [self.options.redacted_part(p, source.sha256) for p in listed]
+        return redacted or (None,), self.options.digest(source.sha256)
 
     def _wished(self, part: int | None) -> str | None:
         """The requested name, followed by the number of the part if one is selected."""
@@ -332,7 +338,7 @@ class Loader:
         warnings = {i.kind: i.count for i in graph.irregularities}
         identity = Identity.of(sha256, graph.part)
         number = identity.part if names_part else None
-        name, stem = self._wished(number), free_name(dump)
+        name, stem = self._wished(number), free_name(dump, self.options)
         if number is not None:
             stem = f"{stem}-part{number}"
         present = dumps.list_dumps(self.database)
@@ -358,7 +364,7 @@ class Loader:
                 via=self.via,
                 name=name or (same[0].name if same else numbered(stem, taken)),
                 exact_name=name is not None,
-                source=source_name(dump),
+                source=source_name(dump, self.options),
                 identity=identity,
                 replaces=sorted(replaced),
                 progress=self.progress,
@@ -411,13 +417,17 @@ def _name_taken(name: str | None) -> StoreError:
     )
 
 
-def source_name(dump: str) -> str:
+def source_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
     """What a Dump node says of the file."""
+    if options.redaction is not None:
+        return REDACTED
     return PurePath(dump).name if dump != "-" else "<stdin>"
 
 
-def free_name(dump: str) -> str:
+def free_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
     """A name from the file's."""
+    if options.redaction is not None:
+        return REDACTED
     return "stdin" if dump == STDIN else stem_of(dump) or "dump"
 
 

@@ -34,6 +34,7 @@ class Settings:
         page_cache_mib: Its page cache, MiB; ``None`` adapts to the machine.
         maven_url: Maven repository for its jars.
         own: Patterns of types that are the program's own, separated by commas.
+        salt: Secret that is hashed with redacted names and texts.
         uri: Address of another server; ``None`` for the embedded one.
         username: User at that server.
         password: Password at that server.
@@ -54,6 +55,7 @@ class Settings:
         default="https://repo1.maven.org/maven2", metadata=_from("INGEST_MAVEN_URL")
     )
     own: str = field(default="", metadata=_from("INGEST_OWN"))
+    salt: str = field(default="", metadata=_from("INGEST_SALT"), repr=False)
     uri: str | None = field(default=None, metadata=_from("NEO4J_URI"))
     username: str = field(default="neo4j", metadata=_from("NEO4J_USERNAME"))
     password: str | None = field(

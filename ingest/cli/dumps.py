@@ -20,16 +20,19 @@ from ingest.cli.options import (
     DatabaseName,
     DumpFiles,
     FoldObjects,
+    HashTypes,
     LoadedDump,
     Own,
     Part,
     Password,
+    Redact,
     Strict,
     Uri,
     Username,
     open_database,
     open_store,
     own_types,
+    redaction_of,
 )
 from ingest.database.via import Via
 from ingest.errors import NO_DUMP, DumpError, UnknownDump
@@ -70,6 +73,8 @@ def load(
     part: Part = None,
     own: Own = None,
     all_dumps: AllDumps = False,
+    redact: Redact = False,
+    hash_types: HashTypes = None,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -89,6 +94,9 @@ def load(
         raise typer.BadParameter(f"--name is limited to {LONGEST_NAME} characters")
     if all_dumps and part is not None:
         raise typer.BadParameter("--all-dumps and --part exclude each other")
+    options = ReadOptions(
+        strict, fold, part, own_types(own), redaction_of(redact, hash_types)
+    )
     from ingest.pipeline import Loader
     from ingest.readers import probe
     from ingest.readers.digests import Digests
@@ -112,7 +120,7 @@ def load(
                 via=via,
                 name=name,
                 replace=replace,
-                options=ReadOptions(strict, fold, part, own_types(own)),
+                options=options,
                 digests=digests,
                 progress=progress,
                 analysed=partial(_write_suspects, progress, as_json=as_json),

@@ -14,10 +14,13 @@ from ingest.cli.options import (
     AsJson,
     DumpFile,
     FoldObjects,
+    HashTypes,
     Own,
     Part,
+    Redact,
     Strict,
     own_types,
+    redaction_of,
 )
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.tables.export_format import ExportFormat
@@ -46,6 +49,8 @@ def export(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    redact: Redact = False,
+    hash_types: HashTypes = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -60,7 +65,9 @@ def export(
     from ingest.tables.export import export as write
     from ingest.tables.heap_tables import HeapTables
 
-    options = ReadOptions(strict, fold, part, own_types(own))
+    options = ReadOptions(
+        strict, fold, part, own_types(own), redaction_of(redact, hash_types)
+    )
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)
         files = write(
@@ -69,8 +76,8 @@ def export(
             kind,
             version=settings().neo4j_version,
             about={
-                "name": name or free_name(dump),
-                "source": source_name(dump),
+                "name": name or free_name(dump, options),
+                "source": source_name(dump, options),
                 **asdict(Identity.of(sha256, graph.part)),
                 "tool_version": __version__,
             },

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.database.dumps import ChosenDump
+    from ingest.heap.redaction import Redaction
     from ingest.progress import Progress
     from ingest.reports.about import About
     from ingest.server.embedded import EmbeddedServer
@@ -113,6 +114,24 @@ Own = Annotated[
         "library's, for the leak suspects. May be repeated (INGEST_OWN).",
     ),
 ]
+Redact = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Remove all values, and names of threads, processes and files. With "
+        "INGEST_SALT, texts are hashed instead: equal ones stay equal.",
+    ),
+]
+HashTypes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hash-types",
+        metavar="PATTERN",
+        help="With --redact: types whose names are hashed, such as 'Acme.*', or with ! "
+        "types whose names are kept. May be repeated. Hash your own types only: what "
+        "is said of suspects depends on the runtime's.",
+    ),
+]
 AllDumps = Annotated[
     bool,
     typer.Option(
@@ -153,6 +172,22 @@ def own_types(given: list[str] | None) -> tuple[str, ...]:
     from ingest.settings import settings
 
     return (*settings().own.replace(",", " ").split(), *(given or ()))
+
+
+def redaction_of(redact: bool, hash_types: list[str] | None) -> Redaction | None:
+    """What to remove from a dump; ``None`` for nothing.
+
+    Raises:
+        BadParameter: Types are to be hashed of a dump that is not to be redacted.
+    """
+    from ingest.heap.redaction import Redaction
+    from ingest.settings import settings
+
+    if not redact:
+        if hash_types:
+            raise typer.BadParameter("needs --redact", param_hint="--hash-types")
+        return None
+    return Redaction(tuple(hash_types or ()), settings().salt)
 
 
 def _own_target(

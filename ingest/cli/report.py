@@ -21,6 +21,7 @@ from ingest.cli.options import (
     open_database,
 )
 from ingest.cli.pages import Force, HtmlFile, write_file
+from ingest.errors import IngestError
 from ingest.files import check_writable
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ def report(
     ] = None,
     html: HtmlFile = None,
     force: Force = False,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact",
+            help="Refuse a dump that was not loaded with --redact, so that no value "
+            "is in the report.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     uri: Uri = None,
     username: Username = None,
@@ -74,6 +83,11 @@ def report(
     ):
         selection = select_dump(opened, dump)
         found, about = selection.dump, about_of(selection)
+        if redact and not found.redacted:
+            raise IngestError(
+                f"{found.name} was loaded with its values; load its file again with "
+                "--redact, and report on that dump"
+            )
         if html is not None:
             text = _page(opened, found, about, progress)
         else:

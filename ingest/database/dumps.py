@@ -57,6 +57,7 @@ class DumpInfo:
     warnings: list[str]
     folded_count: int
     folded_bytes: int
+    redacted: bool
     loaded_at: str
 
     @property
@@ -84,6 +85,7 @@ def list_dumps(database: Database) -> list[DumpInfo]:
           coalesce(d.warnings, []) AS warnings,
           coalesce(d.folded_count, 0) AS folded_count,
           coalesce(d.folded_bytes, 0) AS folded_bytes,
+          coalesce(d.redacted, false) AS redacted,
           toString(d.loaded_at) AS loaded_at
         ORDER BY d.loaded_at DESC, number DESC
         """,

@@ -304,6 +304,8 @@ class HeapGraph:
             one.
         other_parts: The other dumps of the file, in their order.
         irregularities: Irregularities that the reader tolerated, by first occurrence.
+        is_redacted: Whether values and names have been removed from it; see
+            `ingest.heap.redaction`.
 
     Raises:
         InvalidGraph: A dtype, shape or range is wrong. The message names the column,
@@ -350,6 +352,7 @@ class HeapGraph:
     part: Part | None = None
     other_parts: tuple[Part, ...] = ()
     irregularities: tuple[Irregularity, ...] = ()
+    is_redacted: bool = False
 
     def __post_init__(self) -> None:
         n, e, r = len(self.object_id), len(self.ref_target), len(self.root_object)

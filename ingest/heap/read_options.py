@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph, Part
+    from ingest.heap.redaction import Redaction
+
+REDACTED = "redacted"
+"""Instead of the name of a file whose dump is redacted."""
 
 
 class Fold(StrEnum):
@@ -30,12 +38,28 @@ class ReadOptions:
             the format's default.
         own: Globs of types that are the program's own, or with ``!`` of a library;
             see `ingest.analysis.runtime_types.type_classes`.
+        redaction: What to remove from the dump; ``None`` for nothing.
     """
 
     strict: bool = False
     fold: Fold = Fold.AUTO
     part: int | None = None
     own: tuple[str, ...] = ()
+    redaction: Redaction | None = None
+
+    def redacted(self, graph: HeapGraph, sha256: str) -> HeapGraph:
+        """The heap of a file with that digest, without what is to be removed."""
+        if self.redaction is None:
+            return graph
+        return self.redaction.applied(graph, sha256)
+
+    def redacted_part(self, part: Part, sha256: str) -> Part:
+        """Which dump of that file it is, likewise."""
+        return part if self.redaction is None else self.redaction.part(part, sha256)
+
+    def digest(self, sha256: str) -> str:
+        """What a dump of that file is known by: a redacted one is another dump."""
+        return sha256 if self.redaction is None else self.redaction.digest(sha256)
 
 
 DEFAULTS = ReadOptions()

@@ -113,7 +113,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         )
     graph = reader.read(source, options, progress)
     source.drain()
-    return graph
+    return options.redacted(graph, source.sha256)
 
 
 def read_all(
@@ -126,13 +126,22 @@ def read_all(
     """
     reader = reader_for(source)
     if not isinstance(reader, PartsReader):
-        graph = reader.read(source, options, progress)
+        only = reader.read(source, options, progress)
         source.drain()
+        graph = options.redacted(only, source.sha256)
         yield PendingDump(None, lambda: graph)
         return
     for pending in reader.read_all(source, options, progress):
         source.drain()
-        yield pending
+        yield _redacted(pending, options, source.sha256)
+
+
+def _redacted(pending: PendingDump, options: ReadOptions, sha256: str) -> PendingDump:
+    """One of several dumps, without what is to be removed."""
+    if options.redaction is None or pending.part is None:
+        return pending
+    part = options.redacted_part(pending.part, sha256)
+    return PendingDump(part, lambda: options.redacted(pending.graph(), sha256))
 
 
 def parts(source: Source, progress: Progress) -> list[Part]:

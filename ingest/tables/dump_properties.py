@@ -80,5 +80,7 @@ DUMP_PROPERTIES = (
     Column("loader", TEXT, "host and process of the load", absent=None, free_text=True),
     Column("heartbeat", TIME, "last sign of life of the load", absent=None),
     Column("exclusive", FLAG, "true during a bulk load, else absent", absent=None),
+    Column("redacted", FLAG, "true if values were removed by `--redact`, else absent",
+        lambda heap: heap.graph.is_redacted or None, absent=None),
     Column("tool_version", TEXT, "version of heaproots"),
 )

@@ -53,7 +53,8 @@ class Store:
             0,
             DumpInfo(
                 number, name, "f", "s", identity.sha256, identity.trace, identity.part,
-                1, 1, 0, 0, 0, 0, 0, [], 0, 0, "2026-01-02T03:04:05Z",
+                1, 1, 0, 0, 0, 0, 0, [], 0, 0, False,
+                "2026-01-02T03:04:05Z",
             ),
         )  # fmt: skip
         return writing.Written(name, number, Counts())

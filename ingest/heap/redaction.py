@@ -1,0 +1,190 @@
+"""Redaction: a heap without what its program had in memory.
+
+Applied once, to what a reader returns, so nothing behind it can have a value: neither
+tables nor the graph, reports or messages. What is kept is the structure: objects,
+sizes, addresses, references, roots, generations, and the names of types and fields
+unless patterns say otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from hashlib import blake2b, sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.heap.values import ObjectValues, ValueKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.heap.graph import HeapGraph, Part
+    from ingest.heap.history import History
+
+# One name in a full type name, with the angle brackets of names that compilers make:
+# `System.Action`1[[Game.Level+<Load>d__3, Game]]` has four.
+_NAME = re.compile(r"(?:(?<![^\s.+$/:\[,(])<[^<>]*>|[^\[\]<>,\s&*|(){}=])+")
+_SEPARATOR = re.compile(r"([.+$/:]+|`\d+)")
+_TEXTS = (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What is removed from a heap, and how.
+
+    Attributes:
+        types: Globs of types whose names are hashed, and with them fields that only
+            such types have; with ``!`` of types whose names are kept. The last that
+            matches decides. A pattern ``Game.*`` is also for ``Game`` itself.
+        salt: Secret that is hashed with every name and text. Texts of objects are
+            hashed only if there is one, so that equal ones stay equal, and removed
+            otherwise. Without one, names are hashed with the digest of the file.
+    """
+
+    types: tuple[str, ...] = ()
+    salt: str = ""
+
+    def digest(self, file_sha256: str) -> str:
+        """The digest of the redacted dump: another one than that of the file."""
+        told = "\0".join((file_sha256, self.salt, *self.types))
+        return sha256(f"redacted\0{told}".encode()).hexdigest()
+
+    def part(self, part: Part, file_sha256: str) -> Part:
+        """Which dump of a file it is, without the name of its process."""
+        if not part.process:
+            return part
+        hashed = self._hasher(file_sha256)(part.process)
+        return replace(part, process=f"process-{hashed}")
+
+    def applied(self, graph: HeapGraph, file_sha256: str) -> HeapGraph:
+        """The heap without values and without the names that are to be hashed.
+
+        Args:
+            graph: The heap.
+            file_sha256: Digest of its file.
+        """
+        hashed = self._hasher(file_sha256)
+        names = tuple(self._type_name(name, hashed) for name in graph.type_names)
+        external = graph.external
+        if external is not None:
+            kinds = tuple(f"external-{i}" for i in range(len(external.names)))
+            external = replace(external, names=kinds)
+        return replace(
+            graph,
+            producer="",
+            type_names=names,
+            field_names=self._field_names(graph, names, hashed),
+            owners=tuple(f"owner-{i}" for i in range(len(graph.owners))),
+            domains=tuple(
+                replace(domain, name=f"domain-{i}")
+                for i, domain in enumerate(graph.domains)
+            ),
+            values=self._values(graph.values, hashed),
+            external=external,
+            history=self._history(graph.history, hashed),
+            part=None if graph.part is None else self.part(graph.part, file_sha256),
+            other_parts=tuple(self.part(p, file_sha256) for p in graph.other_parts),
+            is_redacted=True,
+        )
+
+    def _hasher(self, file_sha256: str) -> Callable[[str], str]:
+        key = sha256((self.salt or file_sha256).encode()).digest()
+
+        def hashed(text: str) -> str:
+            data = text.encode("utf-8", "surrogatepass")
+            return blake2b(data, digest_size=5, key=key).hexdigest()
+
+        return hashed
+
+    def _type_name(self, name: str, hashed: Callable[[str], str]) -> str:
+        """A full name, each of the names in it hashed if a pattern matches it."""
+        if not self.types:
+            return name
+        return _NAME.sub(
+            lambda found: (
+                _hashed_parts(found[0], hashed)
+                if self._is_hashed(found[0])
+                else found[0]
+            ),
+            name,
+        )
+
+    def _is_hashed(self, name: str) -> bool:
+        answer = False
+        for pattern in self.types:
+            glob = pattern.removeprefix("!")
+            if _matches(name, glob):
+                answer = not pattern.startswith("!")
+        return answer
+
+    def _field_names(
+        self, graph: HeapGraph, names: Sequence[str], hashed: Callable[[str], str]
+    ) -> tuple[str, ...]:
+        """Names of fields; those of types with hashed names only are hashed too."""
+        if not self.types:
+            return graph.field_names
+        is_kept = np.array(
+            [new == old for new, old in zip(names, graph.type_names, strict=True)]
+        )
+        kept = np.zeros(len(graph.field_names), np.bool_)
+        if graph.ref_field is not None:
+            sources = np.repeat(graph.type_index, np.diff(graph.ref_start))
+            of_kept = is_kept[sources] & (graph.ref_field >= 0)
+            kept[graph.ref_field[of_kept]] = True
+        if graph.root_field is not None:
+            of_kept = (graph.root_type >= 0) & (graph.root_field >= 0)
+            of_kept &= is_kept[graph.root_type]
+            kept[graph.root_field[of_kept]] = True
+        return tuple(
+            name if kept[row] else f"f{hashed(name)}"
+            for row, name in enumerate(graph.field_names)
+        )
+
+    def _values(
+        self, values: ObjectValues | None, hashed: Callable[[str], str]
+    ) -> ObjectValues | None:
+        """Texts as hashes if there is a salt; numbers have too few values to hide."""
+        if values is None or not self.salt:
+            return None
+        is_text = np.isin(values.kind, _TEXTS)
+        rows = values.object_index[is_text]
+        texts = [hashed(text or "") for text in values.pick(rows)]
+        width = len(texts[0]) if texts else 0
+        content = np.frombuffer("".join(texts).encode("ascii"), np.uint8)
+        kind: NDArray[np.uint8] = values.kind[is_text].copy()
+        kind[kind == ValueKind.UTF16] = ValueKind.LATIN1
+        start = np.arange(len(texts) + 1, dtype=np.int64) * width
+        return ObjectValues(rows, kind, start, content)
+
+    def _history(
+        self, history: History | None, hashed: Callable[[str], str]
+    ) -> History | None:
+        """The history, with names of functions treated as those of types."""
+        if history is None or history.allocations is None:
+            return history
+        sites = tuple(
+            tuple(self._type_name(function, hashed) for function in stack)
+            for stack in history.allocations.sites
+        )
+        return replace(history, allocations=replace(history.allocations, sites=sites))
+
+
+def _matches(name: str, glob: str) -> bool:
+    return any(
+        re.match(translate(pattern), name) is not None
+        for pattern in ({glob, glob.removesuffix(".*")} if glob != ".*" else {glob})
+    )
+
+
+def _hashed_parts(name: str, hashed: Callable[[str], str]) -> str:
+    """Each part of a qualified name hashed, so that namespaces are still a tree."""
+    parts = _SEPARATOR.split(name)
+    return "".join(
+        part if at % 2 or not part else f"x{hashed(part)}"
+        for at, part in enumerate(parts)
+    )
