@@ -15,7 +15,7 @@ ARGS   ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers up down load leak-report \
+.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker \
         readme clean
 
@@ -70,6 +70,9 @@ bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for
 
 bench-answers: $(VENV)/.tools ## what the first suspect says of 70 heaps of known leaks
 	@$(BIN)/python -m tests.bench.answers $(ARGS)
+
+bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false alarms
+	@$(BIN)/python -m tests.bench.gate $(ARGS)
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)

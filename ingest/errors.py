@@ -22,6 +22,7 @@
     └── CaptureError           exit 11  a running program cannot be captured
 
     exit 0    done                      exit 2    wrong usage
+    exit 20   `ingest check` has findings
     exit 130  interrupted (Ctrl-C)   exit 143, 129  by SIGTERM, SIGHUP
 """
 
@@ -31,6 +32,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+FINDINGS = 20
+"""Exit code of `ingest check` if there are findings: nothing went wrong in the tool."""
 
 
 class IngestError(Exception):

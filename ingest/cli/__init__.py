@@ -16,6 +16,7 @@ from ingest.cli import (
     ask,
     browse,
     capture,
+    check,
     dumps,
     example,
     export,
@@ -24,6 +25,7 @@ from ingest.cli import (
     report,
     server,
     timeline,
+    what_if,
     why,
 )
 from ingest.cli.bars import CompilationNotice
@@ -75,6 +77,8 @@ app.command("export", epilog=examples("export"))(export.export)
 app.command("queries", epilog=examples("queries"))(queries.queries)
 app.command("query", epilog=examples("query"))(ask.query)
 app.command("why", epilog=examples("why"))(why.why)
+app.command("check", epilog=examples("check"))(check.check)
+app.command("what-if", epilog=examples("what-if"))(what_if.what_if)
 app.command("report", epilog=examples("report"))(report.report)
 app.command("browse", epilog=examples("browse"))(browse.browse)
 app.command("example", epilog=examples("example"))(example.example)

@@ -46,6 +46,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest why 0x1c1773 -k 10",
         "ingest why LevelScreen --html why.html",
     ),
+    "check": (
+        "ingest check warm.gcdump later.gcdump latest.gcdump",
+        "ingest check app.gcdump --against main.gcdump --save leaks.sarif",
+        "ingest check a.gcdump b.gcdump c.gcdump --update-baseline",
+    ),
+    "what-if": (
+        "ingest what-if app.gcdump",
+        "ingest what-if before-fix --cut 'Game.Cache.items -> List' --cut 0x1c1773",
+        "ingest what-if app.gcdump --best 10 --free 80 --json",
+    ),
     "report": (
         "ingest report",
         "ingest report --dump before-fix -f markdown -o report.md",

@@ -30,7 +30,7 @@ FLOORS = {
     **dict.fromkeys(FORMATS, 5),
     "readers": 6,
     "capture": 7, "tables": 7,
-    "database": 8,
+    "database": 8, "gate": 8,
     "reports": 9,
     "browser": 10,
     "pipeline": 11,

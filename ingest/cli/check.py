@@ -1,0 +1,222 @@
+"""``check``: a gate for CI."""
+
+from __future__ import annotations
+
+import datetime
+from enum import StrEnum
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.options import (
+    FoldObjects,
+    HashTypes,
+    Own,
+    Part,
+    Redact,
+    own_types,
+    redaction_of,
+)
+from ingest.errors import FINDINGS, IngestError
+from ingest.files import check_writable, output_file
+from ingest.heap.read_options import Fold, ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.gate.profile import Profile
+    from ingest.progress import Progress
+    from ingest.reports.findings import Verdict
+
+
+class CheckFormat(StrEnum):
+    """How findings are written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+_FORMATS = {
+    ".txt": CheckFormat.TEXT,
+    ".md": CheckFormat.MARKDOWN,
+    ".json": CheckFormat.JSON,
+    ".sarif": CheckFormat.SARIF,
+    ".xml": CheckFormat.JUNIT,
+}
+"""By the suffix of a file."""
+
+
+def check(
+    dumps: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DUMP...",
+            help="Dumps of one program, in the order in which they were taken: files, "
+            "or folders of 'ingest export'. The last one is judged.",
+        ),
+    ],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="DUMP",
+            help="A dump of a reference, such as the main branch: what it has is no "
+            "finding. May be repeated.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with findings that are known. Default: "
+            "heaproots-baseline.toml, if it is there."
+        ),
+    ] = None,
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", help="Add what is found to it.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove from it what is not found.")
+    ] = False,
+    strict_baseline: Annotated[
+        bool,
+        typer.Option("--strict-baseline", help="Fail if it has what is not found."),
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with rules. Default: heaproots.toml, or [tool.heaproots] of "
+            "pyproject.toml."
+        ),
+    ] = None,
+    form: Annotated[
+        CheckFormat, typer.Option("--format", "-f", help="What to write to stdout.")
+    ] = CheckFormat.TEXT,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="Write a file too: .sarif, .xml (JUnit), .md, .json or .txt. "
+            "May be repeated; an existing file is replaced.",
+        ),
+    ] = None,
+    fold: FoldObjects = Fold.AUTO,
+    part: Part = None,
+    own: Own = None,
+    redact: Redact = False,
+    hash_types: HashTypes = None,
+) -> None:
+    """Fail if a program leaks: a gate for CI. No database.
+
+    Finds paths whose objects became more in every dump, leak suspects that are new in
+    the last one, and what rules forbid. One dump alone: its suspects.
+    Exit 20: there are findings. Exit 3: not a readable dump.
+    """
+    from ingest.gate.baseline import (
+        DEFAULT_NAME,
+        compared,
+        read_baseline,
+        updated,
+        write_baseline,
+    )
+    from ingest.gate.findings import judge
+    from ingest.gate.rules import find_rules
+    from ingest.reports.findings import Verdict
+
+    forms = [_format_of(path) for path in save or ()]
+    for path in save or ():
+        check_writable(path, force=True)
+    rules = find_rules(Path(), config)
+    file = baseline or Path(DEFAULT_NAME)
+    known = {}
+    if file.exists() or (baseline is not None and not update_baseline):
+        known = read_baseline(file)
+    redaction = redaction_of(redact, hash_types)
+    if redaction is not None and redaction.types and not redaction.salt:
+        raise typer.BadParameter(
+            "needs INGEST_SALT here: the names must be the same in every dump",
+            param_hint="--hash-types",
+        )
+    options = ReadOptions(
+        fold=fold,
+        part=part,
+        own=(*own_types(own), *rules.own),
+        redaction=redaction,
+    )
+    with Bars() as progress:
+        judged = judge(
+            _profiles(dumps, options, progress),
+            rules,
+            _profiles(against or (), options, progress),
+        )
+    found = compared(judged.findings, known, datetime.datetime.now().date())
+    if update_baseline or prune:
+        known = updated(known, found, add=update_baseline, prune=prune)
+        write_baseline(file, known)
+        found = compared(judged.findings, known, datetime.datetime.now().date())
+    verdict = Verdict(judged, found, str(file), strict_baseline)
+    for path, of_file in zip(save or (), forms, strict=True):
+        with output_file(path, force=True, private=False) as out:
+            out.write(_written(verdict, of_file).encode("utf-8", "replace"))
+    typer.echo(_written(verdict, form), nl=False)
+    if not verdict.is_clean:
+        raise typer.Exit(FINDINGS)
+
+
+def _format_of(path: Path) -> CheckFormat:
+    if path.suffix.lower() not in _FORMATS:
+        raise typer.BadParameter(
+            f"{path}: the suffix must be one of {', '.join(_FORMATS)}",
+            param_hint="--save",
+        )
+    return _FORMATS[path.suffix.lower()]
+
+
+def _written(verdict: Verdict, form: CheckFormat) -> str:
+    """The findings in a form."""
+    from ingest.reports import findings
+    from ingest.reports.junit import as_junit
+    from ingest.reports.sarif import as_sarif
+
+    return {
+        CheckFormat.TEXT: findings.as_text,
+        CheckFormat.MARKDOWN: findings.as_markdown,
+        CheckFormat.JSON: findings.as_json,
+        CheckFormat.SARIF: as_sarif,
+        CheckFormat.JUNIT: as_junit,
+        CheckFormat.GITHUB: findings.as_annotations,
+    }[form](verdict)
+
+
+def _profiles(
+    dumps: Sequence[str], options: ReadOptions, progress: Progress
+) -> list[Profile]:
+    """What the gate keeps of each dump; one heap is in memory at a time."""
+    from ingest.analysis.metrics import analyse
+    from ingest.gate.profile import profile_of
+    from ingest.heap.read_options import REDACTED
+    from ingest.pipeline import measure
+    from ingest.tables.parquet import StoredTables
+    from ingest.tables.stored_heap import is_export, stored_heap
+
+    found = []
+    for number, dump in enumerate(dumps, start=1):
+        name = PurePath(dump).name
+        if options.redaction is not None:
+            name = f"{REDACTED}-{number}"
+        if is_export(Path(dump)):
+            if options.redaction is not None:
+                raise IngestError(f"{dump}: export the dump with --redact instead")
+            graph, sha256 = stored_heap(StoredTables(Path(dump))), dump
+            metrics = analyse(graph, progress, origins=False)
+        else:
+            graph, metrics, sha256 = measure(dump, options, progress, origins=False)
+        found.append(profile_of(graph, metrics, name, sha256, options.own))
+        del graph, metrics
+    return found

@@ -1,0 +1,177 @@
+"""What the gate found, as text, Markdown, JSON, and annotations of GitHub."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest import __version__
+from ingest.reports.render import folded, markdown_text
+from ingest.text import human_bytes, printable
+
+if TYPE_CHECKING:
+    from ingest.gate.baseline import Compared
+    from ingest.gate.findings import Finding, Judged
+
+JSON_VERSION = 1
+"""Of `as_json`: changes if a member or its meaning changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What there is to report.
+
+    Attributes:
+        judged: What was found in which dumps.
+        compared: The same against the baseline.
+        baseline: The baseline's file; empty if there is none.
+        strict: Whether entries of the baseline that are not found are an error.
+    """
+
+    judged: Judged
+    compared: Compared
+    baseline: str = ""
+    strict: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the gate is open."""
+        return not self.compared.new and not (self.strict and self.compared.unused)
+
+    @property
+    def headline(self) -> str:
+        """The result in a sentence."""
+        new, known = len(self.compared.new), len(self.compared.known)
+        text = f"{new:,} finding{'s' * (new != 1)}" if new else "No findings"
+        if known:
+            text += f", {known:,} known from the baseline"
+        if self.strict and self.compared.unused:
+            text += f", {len(self.compared.unused):,} unused in the baseline"
+        return text + "."
+
+    @property
+    def remarks(self) -> list[str]:
+        """Notes on the comparison, and on the baseline."""
+        unused = [
+            f"{self.baseline} has an entry that is not found any more: "
+            f"{key} ({entry.path}); --prune removes it"
+            for key, entry in self.compared.unused.items()
+        ]
+        return [*self.judged.notes, *unused]
+
+
+def _dumps(verdict: Verdict) -> list[str]:
+    return [
+        f"{dump.name}: {dump.object_count:,} objects, "
+        f"{human_bytes(dump.reachable_bytes)} reachable"
+        for dump in verdict.judged.dumps
+    ]
+
+
+def as_text(verdict: Verdict) -> str:
+    """For a terminal."""
+    text = "".join(folded(printable(line), "") for line in _dumps(verdict))
+    text += "\n" + folded(verdict.headline, "")
+    for number, finding in enumerate(verdict.compared.new, start=1):
+        text += "\n" + folded(
+            f"{number}. {finding.rule.meaning}. {printable(finding.message)}",
+            hanging="   ",
+        )
+        text += folded(printable(finding.place), "     ", "  ")
+        text += folded(f"fingerprint {finding.fingerprint}", "     ")
+        if finding.note:
+            text += folded(printable(finding.note), "     ")
+    for finding in verdict.compared.known:
+        reason = f" ({printable(finding.note)})" if finding.note else ""
+        text += "\n" + folded(f"Known{reason}: {printable(finding.place)}")
+    for remark in verdict.remarks:
+        text += "\n" + folded(f"note: {printable(remark)}", "")
+    return text
+
+
+def as_markdown(verdict: Verdict) -> str:
+    """A comment of a pull request."""
+    mark = "✅" if verdict.is_clean else "❌"
+    lines = [f"### {mark} Heap check: {markdown_text(verdict.headline)}", ""]
+    if verdict.compared.new:
+        lines += ["| finding | path |", "| --- | --- |"]
+        for finding in verdict.compared.new:
+            note = f" {markdown_text(finding.note)}" if finding.note else ""
+            steps = "<br>".join(map(markdown_text, finding.path))
+            lines.append(
+                f"| **{finding.rule.meaning}.** {markdown_text(finding.message)}"
+                f"{note}<br>`{finding.fingerprint}` | {steps} |"
+            )
+        lines.append("")
+    lines += [f"- {markdown_text(line)}" for line in _dumps(verdict)]
+    lines += [f"- Note: {markdown_text(line)}" for line in verdict.remarks]
+    if verdict.compared.known:
+        known = len(verdict.compared.known)
+        lines += ["", f"<details><summary>{known:,} known</summary>", ""]
+        for finding in verdict.compared.known:
+            reason = f": {markdown_text(finding.note)}" if finding.note else ""
+            lines.append(f"- {markdown_text(finding.place)}{reason}")
+        lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(verdict: Verdict) -> str:
+    """For programs; see `JSON_VERSION`."""
+    facts = {
+        "schema": "heaproots-check",
+        "version": JSON_VERSION,
+        "tool_version": __version__,
+        "clean": verdict.is_clean,
+        "dumps": [
+            {
+                "name": dump.name,
+                "format": dump.format_name,
+                "sha256": dump.sha256,
+                "reachable_objects": dump.object_count,
+                "reachable_bytes": dump.reachable_bytes,
+            }
+            for dump in verdict.judged.dumps
+        ],
+        "findings": [_fact(finding) for finding in verdict.compared.new],
+        "known": [_fact(finding) for finding in verdict.compared.known],
+        "unused_baseline": sorted(verdict.compared.unused),
+        "notes": verdict.judged.notes,
+    }
+    return json.dumps(facts, indent=2) + "\n"
+
+
+def _fact(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule.value,
+        "fingerprint": finding.fingerprint,
+        "path": list(finding.path),
+        "message": finding.message,
+        "counts": list(finding.counts),
+        "note": finding.note,
+    }
+
+
+def as_annotations(verdict: Verdict) -> str:
+    """Workflow commands of GitHub, which mark the run.
+
+    Source: GitHub, "Workflow commands for GitHub Actions".
+    """
+    lines = [
+        f"::error title={_property(finding.rule.meaning)}::"
+        + _data(f"{finding.message} {finding.place} [{finding.fingerprint}]")
+        for finding in verdict.compared.new
+    ]
+    lines += [f"::warning::{_data(remark)}" for remark in verdict.remarks]
+    lines.append(f"::notice::{_data(verdict.headline)}")
+    return "\n".join(lines) + "\n"
+
+
+def _data(text: str) -> str:
+    """Text of a workflow command; nothing in it begins another command."""
+    text = printable(text).replace("%", "%25")
+    return text.replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

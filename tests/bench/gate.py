@@ -1,0 +1,96 @@
+"""``make bench-gate``: does ``ingest check`` find small leaks, and only leaks?
+
+Ten leaks of ten objects a step in a heap of 100,000 objects must be found, and each
+alone. Two hundred programs that only work must not fail: three dumps each, of which the
+first is the warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import partial
+from io import BytesIO
+from multiprocessing import Pool
+from typing import TYPE_CHECKING
+
+from ingest.analysis.metrics import analyse
+from ingest.gate.findings import Finding, judge
+from ingest.gate.profile import Profile, profile_of
+from ingest.gate.rules import Rules
+from ingest.heap.read_options import DEFAULTS
+from ingest.progress import silent
+from ingest.readers import read
+from ingest.readers.source import Source
+from tests.dumps.programs import LEAKING, LEAKS, STEADY, dumps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.dumps.programs import Program
+
+
+def profiled(text: str, number: int = 0) -> Profile:
+    """The profile of a dump in memory."""
+    data = text.encode()
+    graph = read(Source("test", BytesIO(data), len(data)), DEFAULTS, silent)
+    metrics = analyse(graph, origins=False)
+    return profile_of(graph, metrics, f"dump {number}", f"{number}-{len(data)}")
+
+
+def findings(texts: Sequence[str], rules: Rules | None = None) -> list[Finding]:
+    """What the gate says of some dumps."""
+    profiles = [profiled(text, at) for at, text in enumerate(texts)]
+    return judge(profiles, rules or Rules()).findings
+
+
+def leak(
+    part: Callable[[Program], None], objects: int, steps: int
+) -> tuple[str, list[str]]:
+    """What is found of a leak among the steady work, after so many dumps."""
+    found = findings(dumps_of((*STEADY, part), objects, 7, steps))
+    return part.__name__, [finding.place for finding in found]
+
+
+def steady(seed: int, objects: int) -> list[str]:
+    """What is found in a program without a leak: nothing, it is hoped."""
+    found = findings(dumps_of(STEADY, objects, seed))
+    return [finding.message for finding in found]
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(prog="make bench-gate", description=__doc__)
+    parser.add_argument("--objects", type=int, default=100_000)
+    parser.add_argument("--steady-objects", type=int, default=8_000)
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    begin = time.perf_counter()
+    missed = 0
+    with Pool() as pool:
+        for steps in (2, 3):
+            work = partial(leak, objects=chosen.objects, steps=steps)
+            for name, places in pool.imap(work, LEAKS):
+                short = LEAKING[name].rpartition(".")[2]
+                hit = [place for place in places if place.endswith(short)]
+                others = len(places) - len(hit)
+                missed += not hit
+                print(
+                    f"{steps} dumps  {name:24}{'found' if hit else 'MISSED':8}"
+                    f"{f'and {others} others' if others else ''}",
+                    flush=True,
+                )
+        seeds = range(chosen.seed * 1000, chosen.seed * 1000 + chosen.pairs)
+        work_steady = partial(steady, objects=chosen.steady_objects)
+        alarms = [said for said in pool.imap(work_steady, seeds, 5) if said]
+    for said in alarms:
+        print("false alarm:", *said)
+    print(
+        f"{missed} of {2 * len(LEAKS)} missed; {len(alarms)} false alarms in "
+        f"{chosen.pairs} pairs after a warm-up; {time.perf_counter() - begin:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""``check`` through its own door: exit codes, baselines, and all its outputs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.dumps.programs import dumps_of, event_handler, static_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Ran
+
+BASELINE = "heaproots-baseline.toml"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with dumps a0 a1 a2 of a leak, and b0 b1 b2 of that and another."""
+    monkeypatch.chdir(tmp_path)
+    for name, parts in (("a", (static_list,)), ("b", (static_list, event_handler))):
+        for at, text in enumerate(dumps_of(parts, 4000, 1)):
+            (tmp_path / f"{name}{at}.gclog").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def dumps(name: str) -> list[str]:
+    return [f"{name}{at}.gclog" for at in range(3)]
+
+
+@pytest.mark.usefixtures("project")
+def test_red_baseline_green_and_red_again(ingest: Callable[..., Ran]) -> None:
+    code, out, _ = ingest("check", *dumps("a"))
+    assert code == 20
+    assert "1 finding." in out
+    assert "Order grew in every dump: 40, 50, 60 objects" in " ".join(out.split())
+
+    assert ingest("check", *dumps("a"), "--update-baseline")[0] == 0
+    code, out, _ = ingest("check", *dumps("a"))
+    assert code == 0
+    assert "No findings, 1 known from the baseline." in out
+
+    code, out, _ = ingest("check", *dumps("b"), "-f", "json")
+    found = json.loads(out)
+    assert code == 20
+    assert [one["path"][-1] for one in found["findings"]] == ["PriceChangedHandler"]
+    assert [one["path"][-1] for one in found["known"]] == ["Order"]
+
+
+def test_unused_entries(ingest: Callable[..., Ran], project: Path) -> None:
+    ingest("check", *dumps("b"), "--update-baseline")
+
+    code, out, _ = ingest("check", *dumps("a"))
+    assert code == 0
+    assert "has an entry that is not found any more" in " ".join(out.split())
+    assert ingest("check", *dumps("a"), "--strict-baseline")[0] == 20
+    assert ingest("check", *dumps("a"), "--prune")[0] == 0
+    assert ingest("check", *dumps("a"), "--strict-baseline")[0] == 0
+    assert "PriceChangedHandler" not in (project / BASELINE).read_text("utf-8")
+
+
+def test_all_outputs(ingest: Callable[..., Ran], project: Path) -> None:
+    """Their forms are tested here; that SARIF is valid, in `test_sarif`."""
+    ingest("check", *dumps("a"), "--update-baseline")
+    files = ["leaks.sarif", "leaks.xml", "leaks.md", "leaks.json", "leaks.txt"]
+
+    options = [f"--save={name}" for name in files]
+    code, out, _ = ingest("check", *dumps("b"), "-f", "github", *options)
+
+    assert code == 20
+    assert out.startswith("::error title=Objects accumulate in every dump::Price")
+    suite = ElementTree.parse(project / "leaks.xml").getroot()[0]
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "1")
+    assert len(suite.findall(".//testcase")) == int(suite.get("tests", ""))
+    (run,) = json.loads((project / "leaks.sarif").read_text("utf-8"))["runs"]
+    new, known = run["results"]
+    assert new["ruleId"] == run["tool"]["driver"]["rules"][new["ruleIndex"]]["id"]
+    assert "suppressions" in known
+    assert "suppressions" not in new
+    keys = json.loads((project / "leaks.json").read_text("utf-8"))["findings"]
+    assert new["partialFingerprints"] == {"heapPath/v1": keys[0]["fingerprint"]}
+    markdown = (project / "leaks.md").read_text("utf-8")
+    assert markdown.startswith("### ❌ Heap check: 1 finding, 1 known")
+
+
+def test_tables_are_judged_like_the_files(
+    ingest: Callable[..., Ran], project: Path
+) -> None:
+    for name in dumps("a"):
+        assert ingest("export", name, name.removesuffix(".gclog"))[0] == 0
+    folders = [name.removesuffix(".gclog") for name in dumps("a")]
+
+    of_files = json.loads(ingest("check", *dumps("a"), "-f", "json")[1])
+    of_tables = json.loads(ingest("check", *folders, "-f", "json")[1])
+
+    assert of_tables["findings"] == of_files["findings"] != []
+    assert project.is_dir()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_redacted_check_names_no_file_and_no_hashed_type(
+    ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--redact", "--hash-types", "Shop.*"]
+    assert ingest("check", *dumps("a"), *options)[0] == 2, "without a salt"
+    monkeypatch.setenv("INGEST_SALT", "pepper")
+
+    code, out, _ = ingest("check", *dumps("a"), *options)
+
+    assert code == 20
+    assert "grew in every dump: 40, 50, 60 objects" in " ".join(out.split())
+    assert "Order" not in out
+    assert "a0" not in out
+
+
+@pytest.mark.parametrize(
+    ("baseline", "arguments", "code", "said"),
+    [
+        ("version = 99", [], 1, "later heaproots"),
+        ("<<<<<<< ours", [], 1, "merge conflict"),
+        ("", ["--update-baseline"], 1, "no version"),
+        (None, ["--baseline", "none.toml"], 1, "none.toml cannot be read"),
+        (None, ["--config", "none.toml"], 1, "none.toml cannot be read"),
+        (None, ["--save", "x.pdf"], 2, "suffix must be one of"),
+        (None, ["gone.gclog"], 3, "gone.gclog"),
+    ],
+)
+def test_nothing_is_written_over_after_an_error(
+    ingest: Callable[..., Ran],
+    project: Path,
+    baseline: str | None,
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    if baseline is not None:
+        (project / BASELINE).write_text(baseline, encoding="utf-8")
+    (project / "leaks.md").write_text("before", encoding="utf-8")
+
+    found, out, err = ingest("check", *dumps("a"), "--save=leaks.md", *arguments)
+
+    assert (found, out) == (code, "")
+    assert said in " ".join(err.split())
+    assert (project / "leaks.md").read_text("utf-8") == "before"
+    if baseline is not None:
+        assert (project / BASELINE).read_text("utf-8") == baseline

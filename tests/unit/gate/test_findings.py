@@ -1,0 +1,168 @@
+"""What the gate finds in small programs, and what it leaves alone."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from ingest.gate.findings import Rule, judge
+from ingest.gate.rules import Budget, Rules
+from tests.bench.gate import findings, leak, profiled, steady
+from tests.dumps.programs import (
+    HANDLE,
+    LEAKING,
+    LEAKS,
+    LOCAL,
+    STATIC,
+    Program,
+    background,
+    dumps_of,
+    static_list,
+)
+
+OBJECTS = 2000
+
+
+@pytest.mark.parametrize("part", LEAKS, ids=lambda part: part.__name__)
+def test_a_leak_of_ten_objects_a_step_is_found_and_nothing_else(
+    part: type,
+) -> None:
+    name, places = leak(part, OBJECTS, steps=3)
+
+    leaking = LEAKING[name].rpartition(".")[2]
+    assert any(place.endswith(leaking) for place in places)
+    holders = {place.rpartition(" -> ")[0] for place in places}
+    assert len(holders) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steady_work_is_no_leak(seed: int) -> None:
+    assert steady(seed, OBJECTS) == []
+
+
+def test_two_dumps_are_enough_for_what_was_there_before() -> None:
+    (found,) = findings(dumps_of((static_list,), OBJECTS, 1, steps=2))
+
+    assert found.rule is Rule.GROWTH
+    assert found.place.endswith("Order")
+    assert found.counts == (40, 50)
+
+
+def test_the_fingerprint_is_the_same_in_another_run() -> None:
+    (first,) = findings(dumps_of((static_list,), OBJECTS, 1))
+    (second,) = findings(dumps_of((static_list,), 3 * OBJECTS, 99))
+
+    assert first.fingerprint == second.fingerprint
+
+
+def held(counts: list[int], kind: int, *, below: int = 0) -> list[str]:
+    """Dumps of a program with so many objects that roots of a kind refer to."""
+    texts = []
+    for step, count in enumerate(counts):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        for one in program.things("Shop.Thing", count):
+            items = [program.obj("Shop.Part", 24) for _ in range(below)]
+            program.root(program.obj("Shop.Box", 32, one, *items), kind, "Shop.Boxes")
+        texts.append(program.dump())
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind", "found"),
+    [
+        ([10, 20, 30], HANDLE, True),
+        ([10, 20, 30], LOCAL, False),  # more requests at once are no leak
+        ([10, 20, 19], HANDLE, False),
+        ([10, 12, 14], HANDLE, False),  # less than five a step
+        ([0, 10], HANDLE, False),  # made late
+        ([0, 10, 20], HANDLE, True),
+        ([1000, 1010, 1020], STATIC, False),  # less than two percent
+        ([1000, 1030, 1060], STATIC, True),
+    ],
+)
+def test_growth(counts: list[int], kind: int, *, found: bool) -> None:
+    rules = Rules(suspects=False)
+
+    places = [one.place for one in findings(held(counts, kind, below=2), rules)]
+
+    assert (len(places) == 1) is found
+    assert all(place.endswith("Box") for place in places), "the topmost only"
+
+
+def test_a_few_large_objects_are_growth_too() -> None:
+    def texts(sizes: list[int]) -> list[str]:
+        found = []
+        for step, size in enumerate(sizes):
+            program = Program(step, random.Random(1), random.Random(step))
+            background(program, OBJECTS)
+            items = [program.obj("Shop.Film", size) for _ in range(step + 3)]
+            program.root(program.array("Shop.Film", items), STATIC, "Shop.Films")
+            found.append(program.dump())
+        return found
+
+    rules = Rules(suspects=False)
+    (found,) = findings(texts([50_000] * 3), rules)
+    assert found.counts == (3, 4, 5)
+    assert findings(texts([50] * 3), rules) == []
+
+
+def test_one_dump_is_judged_by_its_suspects() -> None:
+    text = held([400], STATIC, below=8)[0]
+
+    (found,) = findings([text])
+
+    assert found.rule is Rule.SUSPECT
+    assert findings([text], Rules(suspects=False)) == []
+
+
+def test_what_a_reference_has_is_no_finding() -> None:
+    before = profiled(held([400], STATIC, below=8)[0], 1)
+    after = profiled(held([450], STATIC, below=8)[0], 2)
+    other = profiled(held([1], STATIC)[0], 3)
+
+    assert judge([after], Rules(), [before]).findings == []
+    (found,) = judge([after], Rules(), [other]).findings
+    assert found.rule is Rule.NEW_SUSPECT
+
+
+def test_budgets_and_expectations() -> None:
+    dump = profiled(held([7], HANDLE)[0])
+    rules = Rules(
+        suspects=False,
+        expect={"Shop.App": 1, "Shop.Box": 6, "Shop.Nobody": 1},
+        budgets=(
+            Budget(type="Shop.Th*", max_instances=6, max_bytes=10_000),
+            Budget(path="handle -> Box*", max_bytes=10),
+            Budget(type="Shop.*", max_instances=1_000_000),
+        ),
+    )
+
+    found = judge([dump], rules).findings
+
+    assert [(one.rule, one.message) for one in found] == [
+        (Rule.BUDGET, "Shop.Th*: 7 objects, and the budget is 6."),
+        (Rule.BUDGET, found[1].message),
+        (Rule.EXPECTATION, "Shop.Box: 7 objects, and 6 are expected."),
+        (Rule.EXPECTATION, "Shop.Nobody: 0 objects, and 1 are expected."),
+    ]
+    assert found[1].message.endswith("and the budget is 10 B.")
+    assert len({one.fingerprint for one in found}) == 4
+
+
+def test_what_limits_a_comparison_is_said() -> None:
+    dump = profiled(held([7], HANDLE)[0])
+    empty = profiled("a 1 Empty.exe 0\nc Empty.exe 1\n", 2)
+    other = profiled("a 1 O.exe 0\nt 1 Other\no 9 1 10\nr 9 4 0\nc O.exe 1\n", 3)
+
+    def notes(*dumps: object) -> str:
+        return " ".join(judge(dumps, Rules()).notes)  # type: ignore[arg-type]
+
+    assert "are the same dump" in notes(dump, dump)
+    assert "dump 2 has no reachable objects" in notes(dump, empty)
+    assert "0 of 1 types in common" in notes(dump, other)
+    assert "only what both record" in notes(
+        dump, replace(other, format_name="dartheap", sha256="x")
+    )

@@ -1,0 +1,137 @@
+"""The outputs of the gate: SARIF as its schema says, and hostile text in all of them.
+
+`SHAPES` has, from the published schema of SARIF 2.1.0, the members of each object that
+we write: all that are required, and of the others those that are known to exist. The
+whole schema is 130 kB.
+"""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from ingest.gate.baseline import Compared, Entry
+from ingest.gate.findings import Finding, Judged, Rule
+from ingest.reports.findings import (
+    Verdict,
+    as_annotations,
+    as_json,
+    as_markdown,
+    as_text,
+)
+from ingest.reports.junit import as_junit
+from ingest.reports.sarif import as_sarif
+
+SHAPES: dict[str, tuple[set[str], set[str]]] = {
+    "log": ({"version", "runs"}, {"$schema"}),
+    "run": ({"tool"}, {"results", "automationDetails", "columnKind"}),
+    "tool": ({"driver"}, set()),
+    "driver": ({"name"}, {"version", "rules"}),
+    "rule": (
+        {"id"},
+        {"shortDescription", "fullDescription", "help", "defaultConfiguration"},
+    ),
+    "result": (
+        {"message"},
+        {"ruleId", "ruleIndex", "level", "locations", "partialFingerprints"}
+        | {"suppressions"},
+    ),
+    "location": (set(), {"physicalLocation", "logicalLocations"}),
+    "physicalLocation": (set(), {"artifactLocation", "region"}),
+    "artifactLocation": (set(), {"uri"}),
+    "region": (set(), {"startLine"}),
+    "logicalLocation": (set(), {"fullyQualifiedName", "kind"}),
+    "suppression": ({"kind"}, {"justification"}),
+    "message": (set(), {"text"}),
+}
+
+HOSTILE = "\x1b[2J<b>&\"'|`\n::error::\x00\ud800%0A]]>"
+
+
+def check(kind: str, value: dict[str, object]) -> None:
+    required, allowed = SHAPES[kind]
+    assert required <= value.keys() <= required | allowed, kind
+
+
+def verdict(name: str = "Order", *, strict: bool = False) -> Verdict:
+    path = ("static", f"{name}[]", name)
+    new = (
+        Finding(Rule.GROWTH, "1-" + "a" * 32, path, f"{name} grew.", (1, 2, 3)),
+        Finding(Rule.BUDGET, "1-" + "b" * 32, (name,), "Too many.", note=name),
+    )
+    known = (Finding(Rule.SUSPECT, "1-" + "c" * 32, path, "Held.", note=name),)
+    unused = {"1-" + "d" * 32: Entry("growth", name)}
+    judged = Judged((), list(new), [f"{name} is odd"])
+    return Verdict(judged, Compared(new, known, unused), "base.toml", strict)
+
+
+@pytest.mark.parametrize("name", ["Order", HOSTILE])
+def test_sarif_is_as_the_schema_says(name: str) -> None:
+    log = json.loads(as_sarif(verdict(name)))
+
+    check("log", log)
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    check("run", run)
+    check("tool", run["tool"])
+    check("driver", run["tool"]["driver"])
+    rules = run["tool"]["driver"]["rules"]
+    for rule in rules:
+        check("rule", rule)
+        for member in ("shortDescription", "fullDescription", "help"):
+            check("message", rule[member])
+    assert len(run["results"]) == 3
+    for result in run["results"]:
+        check("result", result)
+        check("message", result["message"])
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert all(isinstance(v, str) for v in result["partialFingerprints"].values())
+        for suppression in result.get("suppressions", ()):
+            check("suppression", suppression)
+            assert suppression["kind"] in ("inSource", "external")
+        for place in result["locations"]:
+            check("location", place)
+            check("physicalLocation", place["physicalLocation"])
+            for member in ("artifactLocation", "region"):
+                check(member, place["physicalLocation"][member])
+            for logical in place["logicalLocations"]:
+                check("logicalLocation", logical)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_junit_counts_its_tests(*, strict: bool) -> None:
+    suite = ElementTree.fromstring(as_junit(verdict(HOSTILE, strict=strict)))[0]
+
+    cases = suite.findall("testcase")
+    assert int(suite.get("tests", "")) == len(cases)
+    assert int(suite.get("failures", "")) == len(suite.findall(".//failure"))
+    assert int(suite.get("failures", "")) == 2 + strict
+    assert int(suite.get("skipped", "")) == len(suite.findall(".//skipped")) == 1
+
+
+def test_no_text_of_a_dump_is_a_command_or_markup() -> None:
+    found = verdict(HOSTILE)
+
+    for text in (as_text(found), as_markdown(found), as_annotations(found)):
+        assert "\x1b" not in text
+        assert "\x00" not in text
+    assert "<b>" not in as_markdown(found)
+    commands = as_annotations(found).splitlines()
+    assert [line.split(" ")[0].split("::")[1] for line in commands] == [
+        "error",
+        "error",
+        "warning",
+        "warning",
+        "notice",
+    ]
+    assert json.loads(as_json(found))["findings"][0]["path"][2] == HOSTILE
+
+
+def test_a_headline_says_how_many() -> None:
+    assert verdict().headline == "2 findings, 1 known from the baseline."
+    assert verdict(strict=True).headline.endswith("1 unused in the baseline.")
+    clean = Verdict(Judged(()), Compared((), (), {}))
+    assert (clean.headline, clean.is_clean) == ("No findings.", True)
