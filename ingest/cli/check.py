@@ -26,7 +26,9 @@ from ingest.heap.read_options import Fold, ReadOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ingest.analysis.metrics import HeapMetrics
     from ingest.gate.profile import Profile
+    from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.reports.findings import Verdict
 
@@ -125,6 +127,7 @@ def check(
         updated,
         write_baseline,
     )
+    from ingest.gate.examples import with_examples
     from ingest.gate.findings import judge
     from ingest.gate.rules import find_rules
     from ingest.reports.findings import Verdict
@@ -150,11 +153,11 @@ def check(
         redaction=redaction,
     )
     with Bars() as progress:
-        judged = judge(
-            _profiles(dumps, options, progress),
-            rules,
-            _profiles(against or (), options, progress),
-        )
+        reference = _profiles(against or (), options, progress)[0]
+        profiles, last = _profiles(dumps, options, progress)
+        judged = judge(profiles, rules, reference)
+        if last is not None:
+            judged.findings = with_examples(judged.findings, *last, options.own)
     found = compared(judged.findings, known, datetime.datetime.now().date())
     if update_baseline or prune:
         known = updated(known, found, add=update_baseline, prune=prune)
@@ -196,8 +199,11 @@ def _written(verdict: Verdict, form: CheckFormat) -> str:
 
 def _profiles(
     dumps: Sequence[str], options: ReadOptions, progress: Progress
-) -> list[Profile]:
-    """What the gate keeps of each dump; one heap is in memory at a time."""
+) -> tuple[list[Profile], tuple[HeapGraph, HeapMetrics] | None]:
+    """What the gate keeps of each dump, and the heap of the last one.
+
+    One heap is in memory at a time.
+    """
     from ingest.analysis.metrics import analyse
     from ingest.gate.profile import profile_of
     from ingest.heap.read_options import REDACTED
@@ -205,8 +211,10 @@ def _profiles(
     from ingest.tables.parquet import StoredTables
     from ingest.tables.stored_heap import is_export, stored_heap
 
-    found = []
+    found: list[Profile] = []
+    last = None
     for number, dump in enumerate(dumps, start=1):
+        last = None
         name = PurePath(dump).name
         if options.redaction is not None:
             name = f"{REDACTED}-{number}"
@@ -218,5 +226,6 @@ def _profiles(
         else:
             graph, metrics, sha256 = measure(dump, options, progress, origins=False)
         found.append(profile_of(graph, metrics, name, sha256, options.own))
+        last = (graph, metrics)
         del graph, metrics
-    return found
+    return found, last

@@ -75,6 +75,7 @@ class Finding:
         message: One sentence, with figures.
         counts: Objects in each dump, where that is the finding.
         note: What a baseline says about it; empty mostly.
+        example: A path from a root to one of the objects, with fields and addresses.
     """
 
     rule: Rule
@@ -83,6 +84,7 @@ class Finding:
     message: str
     counts: tuple[int, ...] = ()
     note: str = ""
+    example: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest import __version__
+from ingest.reports.paths import path_text
 from ingest.reports.render import folded, markdown_text
 from ingest.text import human_bytes, printable
 
@@ -80,6 +81,8 @@ def as_text(verdict: Verdict) -> str:
         )
         text += folded(printable(finding.place), "     ", "  ")
         text += folded(f"fingerprint {finding.fingerprint}", "     ")
+        if finding.example:
+            text += folded("For example:", "     ") + path_text(finding.example, None)
         if finding.note:
             text += folded(printable(finding.note), "     ")
     for finding in verdict.compared.known:
@@ -149,6 +152,7 @@ def _fact(finding: Finding) -> dict[str, object]:
         "message": finding.message,
         "counts": list(finding.counts),
         "note": finding.note,
+        "example": list(finding.example),
     }
 
 

@@ -39,6 +39,7 @@ def test_red_baseline_green_and_red_again(ingest: Callable[..., Ran]) -> None:
     assert code == 20
     assert "1 finding." in out
     assert "Order grew in every dump: 40, 50, 60 objects" in " ".join(out.split())
+    assert "0  static root in History\n" in out, "a path to one of them"
 
     assert ingest("check", *dumps("a"), "--update-baseline")[0] == 0
     code, out, _ = ingest("check", *dumps("a"))
@@ -50,6 +51,13 @@ def test_red_baseline_green_and_red_again(ingest: Callable[..., Ran]) -> None:
     assert code == 20
     assert [one["path"][-1] for one in found["findings"]] == ["PriceChangedHandler"]
     assert [one["path"][-1] for one in found["known"]] == ["Order"]
+    (example,) = (one["example"] for one in found["findings"])
+    assert [step.split(" 0x")[0] for step in example] == [
+        "static root in Prices",
+        "PriceChangedHandler",
+        "Object[]",
+        "PriceChangedHandler",
+    ]
 
 
 def test_unused_entries(ingest: Callable[..., Ran], project: Path) -> None:
@@ -115,7 +123,7 @@ def test_a_redacted_check_names_no_file_and_no_hashed_type(
     assert code == 20
     assert "grew in every dump: 40, 50, 60 objects" in " ".join(out.split())
     assert "Order" not in out
-    assert "a0" not in out
+    assert "gclog" not in out
 
 
 @pytest.mark.parametrize(
