@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ReferenceColumns, reached
+from ingest.analysis.types import count_by, sum_by
 from ingest.heap.graph import RefKind, RootFlag
 
 if TYPE_CHECKING:
@@ -115,11 +116,9 @@ class WhatIf:
         rows = rows[rows < graph.object_count]
         kinds, sizes = graph.type_index[rows], graph.shallow_bytes[rows]
         types = len(graph.type_names)
-        type_bytes = np.zeros(types, np.int64)
-        np.add.at(type_bytes, kinds, sizes)
         return Freed(
             len(rows),
             int(sizes.sum()),
-            np.bincount(kinds, minlength=types).astype(np.int64),
-            type_bytes,
+            count_by(kinds, types),
+            sum_by(kinds, sizes, types),
         )

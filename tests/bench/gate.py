@@ -1,17 +1,20 @@
 """``make bench-gate``: does ``ingest check`` find small leaks, and only leaks?
 
 Ten leaks of ten objects a step in a heap of 100,000 objects must be found, and each
-alone. Two hundred programs that only work must not fail: three dumps each, of which the
-first is the warm-up.
+alone; and those of `make bench-answers`, in all its formats, made small. Two hundred
+programs that only work must not fail: three dumps each, of which the first is the
+warm-up.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from multiprocessing import Pool
+from random import Random
 from typing import TYPE_CHECKING
 
 from ingest.analysis.metrics import analyse
@@ -22,25 +25,32 @@ from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import read
 from ingest.readers.source import Source
-from tests.dumps.programs import LEAKING, LEAKS, STEADY, dumps_of
+from ingest.text import caption_of
+from tests.bench.answers.cases import Program as Answered
+from tests.bench.answers.leaks import LEAKS as ANSWERS
+from tests.dumps.programs import LEAKED, LEAKING, LEAKS, STEADY, dumps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.bench.answers.cases import Case
     from tests.dumps.programs import Program
 
+_SMALL, _SHARE = 0.02, 0.03
+"""Of `make bench-answers`: scale of a leak, and its share of the heap."""
 
-def profiled(text: str, number: int = 0) -> Profile:
+
+def profiled(dump: str | bytes, number: int = 0) -> Profile:
     """The profile of a dump in memory."""
-    data = text.encode()
+    data = dump.encode() if isinstance(dump, str) else dump
     graph = read(Source("test", BytesIO(data), len(data)), DEFAULTS, silent)
     metrics = analyse(graph, origins=False)
     return profile_of(graph, metrics, f"dump {number}", f"{number}-{len(data)}")
 
 
-def findings(texts: Sequence[str], rules: Rules | None = None) -> list[Finding]:
+def findings(dumps: Sequence[str | bytes], rules: Rules | None = None) -> list[Finding]:
     """What the gate says of some dumps."""
-    profiles = [profiled(text, at) for at, text in enumerate(texts)]
+    profiles = [profiled(dump, at) for at, dump in enumerate(dumps)]
     return judge(profiles, rules or Rules()).findings
 
 
@@ -50,6 +60,38 @@ def leak(
     """What is found of a leak among the steady work, after so many dumps."""
     found = findings(dumps_of((*STEADY, part), objects, 7, steps))
     return part.__name__, [finding.place for finding in found]
+
+
+@dataclass
+class _Later(Answered):
+    """A program in which more has leaked.
+
+    Attributes:
+        more: Objects more of whatever leaks.
+    """
+
+    more: int = 0
+
+    def objects(self, low: int, high: int) -> int:
+        return super().objects(low, high) + self.more
+
+
+def answered(case: Case) -> tuple[str, bool, int]:
+    """Whether a leak of `make bench-answers` is found, and what else is."""
+    dumps, truths = [], []
+    for step in range(3):
+        random = Random(f"{case.name} {case.format}")
+        program = _Later(case.format, random, _SMALL, more=LEAKED * step)
+        truths = case.make(program)
+        program.rest(_SHARE)
+        dumps.append(program.dump())
+    found = findings(dumps)
+    right = [
+        finding
+        for finding in found
+        if {caption_of(truth.type) for truth in truths} & {*finding.path}
+    ]
+    return f"{case.name}, {case.format}", bool(right), len(found) - len(right)
 
 
 def steady(seed: int, objects: int) -> list[str]:
@@ -81,14 +123,20 @@ def main() -> None:
                     f"{f'and {others} others' if others else ''}",
                     flush=True,
                 )
+        asked = list(pool.imap(answered, ANSWERS))
+        for name, is_found, others in asked:
+            if not is_found or others:
+                print(name, "found" if is_found else "MISSED", f"and {others} others")
         seeds = range(chosen.seed * 1000, chosen.seed * 1000 + chosen.pairs)
         work_steady = partial(steady, objects=chosen.steady_objects)
         alarms = [said for said in pool.imap(work_steady, seeds, 5) if said]
     for said in alarms:
         print("false alarm:", *said)
     print(
-        f"{missed} of {2 * len(LEAKS)} missed; {len(alarms)} false alarms in "
-        f"{chosen.pairs} pairs after a warm-up; {time.perf_counter() - begin:.0f} s"
+        f"{missed} of {2 * len(LEAKS)} missed; of other programs and formats "
+        f"{sum(not is_found for _, is_found, _ in asked)} of {len(asked)}; "
+        f"{len(alarms)} false alarms in {chosen.pairs} pairs after a warm-up; "
+        f"{time.perf_counter() - begin:.0f} s"
     )
 
 

@@ -1,0 +1,37 @@
+"""``what-if`` of a loaded dump: over the tables that the embedded server keeps."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.readers.gclog.example import example_gclog
+from tests.conftest import embedded_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Ran
+
+pytestmark = [pytest.mark.server, embedded_only("no other server keeps tables")]
+
+
+@pytest.mark.usefixtures("own_server")
+def test_a_loaded_dump_is_as_its_file(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    dump = tmp_path / "game.gclog"
+    dump.write_text(example_gclog(), encoding="utf-8")
+    assert ingest("load", str(dump), "--name", "monday")[0] == 0
+    cuts = ["--cut", "ScoreChangedEventHandler -> LevelScreen", "--best", "2"]
+
+    of_file = json.loads(ingest("what-if", str(dump), *cuts, "--json")[1])
+    of_loaded = json.loads(ingest("what-if", "monday", *cuts, "--json")[1])
+
+    assert of_loaded | {"dump": ""} == of_file | {"dump": ""}
+    assert len(of_loaded["cuts"]) == 3
+    code, _, err = ingest("what-if", "tuesday")
+    assert (code, "tuesday" in err) == (9, True)
