@@ -24,12 +24,13 @@ from ingest.files import check_writable, output_file
 from ingest.heap.read_options import Fold, ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.gate.profile import Profile
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
+    from ingest.readers.source import Source
     from ingest.reports.findings import Verdict
 
 
@@ -60,7 +61,8 @@ def check(
         typer.Argument(
             metavar="DUMP...",
             help="Dumps of one program, in the order in which they were taken: files, "
-            "or folders of 'ingest export'. The last one is judged.",
+            "or folders of 'ingest export'. The last one is judged. A single file "
+            "with several dumps, such as a trace, is judged by all of them.",
         ),
     ],
     against: Annotated[
@@ -200,32 +202,56 @@ def _written(verdict: Verdict, form: CheckFormat) -> str:
 def _profiles(
     dumps: Sequence[str], options: ReadOptions, progress: Progress
 ) -> tuple[list[Profile], tuple[HeapGraph, HeapMetrics] | None]:
-    """What the gate keeps of each dump, and the heap of the last one.
-
-    One heap is in memory at a time.
-    """
+    """What the gate keeps of each dump, and the heap of the last one."""
     from ingest.analysis.metrics import analyse
     from ingest.gate.profile import profile_of
-    from ingest.heap.read_options import REDACTED
-    from ingest.pipeline import measure
-    from ingest.tables.parquet import StoredTables
-    from ingest.tables.stored_heap import is_export, stored_heap
 
     found: list[Profile] = []
     last = None
+    for name, graph, sha256 in _heaps(dumps, options, progress):
+        metrics = analyse(graph, progress, origins=False)
+        found.append(profile_of(graph, metrics, name, sha256, options.own))
+        if len(found) >= len(dumps):  # else the next heap needs the memory
+            last = (graph, metrics)
+        del graph, metrics
+    return found, last
+
+
+def _heaps(
+    dumps: Sequence[str], options: ReadOptions, progress: Progress
+) -> Iterator[tuple[str, HeapGraph, str]]:
+    """Name, heap and digest of each dump.
+
+    A single file that has several, such as a trace, is judged by all of them.
+    """
+    from ingest.heap.read_options import REDACTED
+    from ingest.readers import open_source, read, read_all
+    from ingest.tables.parquet import StoredTables
+    from ingest.tables.stored_heap import is_export, stored_heap
+
     for number, dump in enumerate(dumps, start=1):
-        last = None
         name = PurePath(dump).name
         if options.redaction is not None:
             name = f"{REDACTED}-{number}"
         if is_export(Path(dump)):
             if options.redaction is not None:
                 raise IngestError(f"{dump}: export the dump with --redact instead")
-            graph, sha256 = stored_heap(StoredTables(Path(dump))), dump
-            metrics = analyse(graph, progress, origins=False)
-        else:
-            graph, metrics, sha256 = measure(dump, options, progress, origins=False)
-        found.append(profile_of(graph, metrics, name, sha256, options.own))
-        last = (graph, metrics)
-        del graph, metrics
-    return found, last
+            yield name, stored_heap(StoredTables(Path(dump))), dump
+            continue
+        with open_source(dump) as source:
+            if len(dumps) > 1 or options.part is not None:
+                # Not a variable, which would keep the heap while the next is read.
+                yield name, read(source, options, progress), _digest(source, options)
+                continue
+            for pending in read_all(source, options, progress):
+                digest = _digest(source, options)
+                if pending.part is None:
+                    yield name, pending.graph(), digest
+                else:
+                    part = pending.part.number
+                    yield f"{name} {part}", pending.graph(), f"{digest}/{part}"
+
+
+def _digest(source: Source, options: ReadOptions) -> str:
+    """The digest of a dump that has been read."""
+    return options.digest(source.sha256)

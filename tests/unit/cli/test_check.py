@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.dumps.nettrace import NetTrace
 from tests.dumps.programs import dumps_of, event_handler, static_list
 
 if TYPE_CHECKING:
@@ -94,6 +95,28 @@ def test_all_outputs(ingest: Callable[..., Ran], project: Path) -> None:
     assert new["partialFingerprints"] == {"heapPath/v1": keys[0]["fingerprint"]}
     markdown = (project / "leaks.md").read_text("utf-8")
     assert markdown.startswith("### ❌ Heap check: 1 finding, 1 known")
+
+
+def test_a_trace_is_judged_by_all_its_dumps(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    trace = NetTrace()
+    trace.types({0x7000: "App.Thing"})
+    for number, objects in ((2, 10), (5, 20), (7, 30)):
+        trace.start(number)
+        trace.nodes([(16 * i, 16, 0x7000, 0) for i in range(1, objects + 1)])
+        trace.roots([(16 * i, 2, 0) for i in range(1, objects + 1)])
+        trace.end(number)
+    path = tmp_path / "day.nettrace"
+    path.write_bytes(trace.file())
+
+    code, out, _ = ingest("check", str(path), "-f", "json")
+
+    found = json.loads(out)
+    assert code == 20
+    names = [dump["name"] for dump in found["dumps"]]
+    assert names == ["day.nettrace 2", "day.nettrace 5", "day.nettrace 7"]
+    assert found["findings"][0]["counts"] == [10, 20, 30]
 
 
 def test_tables_are_judged_like_the_files(
