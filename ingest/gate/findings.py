@@ -33,6 +33,9 @@ _BYTES_SHARE = 0.01
 
 _FEW_IN_COMMON = 0.5
 
+_LISTED = 3
+"""Types below a path that a finding names."""
+
 _IN_PROGRESS = (
     RootKind.LOCAL.label,
     RootKind.INTERNAL.label,
@@ -74,6 +77,7 @@ class Finding:
         path: Where, in names that are the same in other dumps.
         message: One sentence, with figures.
         counts: Objects in each dump, where that is the finding.
+        below: Short names of types that grow with them further down, the largest first.
         note: What a baseline says about it; empty mostly.
         example: A path from a root to one of the objects, with fields and addresses.
     """
@@ -83,6 +87,7 @@ class Finding:
     path: tuple[str, ...]
     message: str
     counts: tuple[int, ...] = ()
+    below: tuple[str, ...] = ()
     note: str = ""
     example: tuple[str, ...] = ()
 
@@ -183,6 +188,7 @@ def _growths(dumps: Sequence[Profile], rules: Rules) -> list[Finding]:
         for key, group in last.paths.items()
         if group.type_name and (counts := _grown(dumps, key, group, rules))
     }
+    below = _below(last.paths, growing)
     found = []
     for key, counts in growing.items():
         group = last.paths[key]
@@ -196,15 +202,32 @@ def _growths(dumps: Sequence[Profile], rules: Rules) -> list[Finding]:
         first = dumps[0].paths.get(key)
         more = group.total_bytes - (first.total_bytes if first else 0)
         text = ", ".join(f"{count:,}" for count in counts)
+        names = tuple(dict.fromkeys(below.get(key, ())))[:_LISTED]
+        beside = f", with {', '.join(names)}" if names else ""
         message = (
             f"{group.names[-1]} grew in every dump: {text} objects, "
-            f"{human_bytes(max(more, 0))} more in all."
+            f"{human_bytes(max(more, 0))} more in all"
+            f"{beside}."
         )
         found.append(
-            (more, Finding(Rule.GROWTH, key, group.names, message, tuple(counts)))
+            (
+                more,
+                Finding(Rule.GROWTH, key, group.names, message, tuple(counts), names),
+            )
         )
     found.sort(key=lambda one: (-one[0], one[1].fingerprint))
     return [finding for _, finding in found]
+
+
+def _below(
+    paths: Mapping[str, PathGroup], growing: Iterable[str]
+) -> dict[str, list[str]]:
+    """The names of what grows below each path, the largest first."""
+    found: dict[str, list[str]] = {}
+    for key in sorted(growing, key=lambda one: -paths[one].total_bytes):
+        for above in _ancestors(paths, paths[key].parent):
+            found.setdefault(above, []).append(paths[key].names[-1])
+    return found
 
 
 def _grown(

@@ -151,6 +151,7 @@ def _fact(finding: Finding) -> dict[str, object]:
         "path": list(finding.path),
         "message": finding.message,
         "counts": list(finding.counts),
+        "below": list(finding.below),
         "note": finding.note,
         "example": list(finding.example),
     }

@@ -89,7 +89,8 @@ def answered(case: Case) -> tuple[str, bool, int]:
     right = [
         finding
         for finding in found
-        if {caption_of(truth.type) for truth in truths} & {*finding.path}
+        if {caption_of(truth.type) for truth in truths}
+        & {*finding.path, *finding.below}
     ]
     return f"{case.name}, {case.format}", bool(right), len(found) - len(right)
 

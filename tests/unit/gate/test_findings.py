@@ -86,10 +86,12 @@ def held(counts: list[int], kind: int, *, below: int = 0) -> list[str]:
 def test_growth(counts: list[int], kind: int, *, found: bool) -> None:
     rules = Rules(suspects=False)
 
-    places = [one.place for one in findings(held(counts, kind, below=2), rules)]
+    places = findings(held(counts, kind, below=2), rules)
 
     assert (len(places) == 1) is found
-    assert all(place.endswith("Box") for place in places), "the topmost only"
+    for one in places:
+        assert one.path[-1] == "Box", "the topmost only"
+        assert set(one.below) == {"Thing", "Part", "String"}
 
 
 def test_a_few_large_objects_are_growth_too() -> None:
