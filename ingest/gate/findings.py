@@ -188,16 +188,25 @@ def _growths(dumps: Sequence[Profile], rules: Rules) -> list[Finding]:
         for key, group in last.paths.items()
         if group.type_name and (counts := _grown(dumps, key, group, rules))
     }
+    has_more = {
+        key
+        for key, counts in growing.items()
+        if _has_more(dumps, last.paths[key], counts)
+    }
     below = _below(last.paths, growing)
     found = []
     for key, counts in growing.items():
         group = last.paths[key]
         above = list(_ancestors(last.paths, group.parent))
         if (
-            any(other in growing for other in above)
+            key not in has_more
+            or any(other in has_more for other in above)
             or any(_is_in_progress(dumps, other) for other in (key, *above))
-            or not _has_more(dumps, group, counts)
         ):
+            continue
+        # If what holds them only moved, more of a common type mean nothing.
+        total = last.normalised_types[group.type_name]
+        if any(other in growing for other in above) and 2 * counts[-1] < total:
             continue
         first = dumps[0].paths.get(key)
         more = group.total_bytes - (first.total_bytes if first else 0)

@@ -23,14 +23,14 @@ pytestmark = pytest.mark.server
 SECRET = "hunter2"
 
 
-def secretive() -> DartHeap:
+def secretive(count: int = 40) -> DartHeap:
     """A heap with the secret in every kind of text; its strings are a suspect."""
     heap = program()
     heap.name = SECRET
     heap.hashes = None
     strings = [
         heap.obj("_OneByteString", 4000, data=latin1(f"{SECRET}-{i % 3}"))
-        for i in range(40)
+        for i in range(count)
     ]
     heap.cls("_TwoByteString", "dart:core")
     strings.append(heap.obj("_TwoByteString", 4000, data=utf16(f"{SECRET} ☃")))
@@ -71,6 +71,27 @@ def test_no_value_is_exported(
 
     assert SECRET in written(plain)
     assert SECRET not in written(redacted)
+
+
+def test_no_value_is_in_what_the_gate_finds(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    dumps = []
+    for count in (40, 50, 60):
+        dumps.append(tmp_path / f"{SECRET}-{count}.dartheap")
+        dumps[-1].write_bytes(secretive(count).bytes())
+    names = ["o.sarif", "o.xml", "o.md", "o.json", "o.txt"]
+    texts = []
+    for options in ([], ["--redact"]):
+        folder = tmp_path / f"out{len(options)}"
+        folder.mkdir()
+        files = [f"--save={folder / name}" for name in names]
+        code, out, _ = ingest("check", *map(str, dumps), *files, *options)
+        assert code == 20
+        texts.append(out + written(folder))
+
+    assert SECRET in texts[0]
+    assert SECRET not in texts[1]
 
 
 def test_no_value_is_in_the_graph_or_in_what_is_made_of_it(
