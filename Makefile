@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate up down load leak-report \
-        suspects root-paths static-roots histogram unreachable browse test-docker \
+        suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme clean
 
 help: ## list the targets
@@ -73,6 +73,10 @@ bench-answers: $(VENV)/.tools ## what the first suspect says of 70 heaps of know
 
 bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false alarms
 	@$(BIN)/python -m tests.bench.gate $(ARGS)
+
+test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 450 MB)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
+	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py $(ARGS)
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)

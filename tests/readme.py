@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest import errors
+from ingest.fleet.datasets import datasets_markdown
 from ingest.queries.library import DUMP, GROUPS, library
 from ingest.tables.schema import TABLES, markdown
 
@@ -100,12 +101,14 @@ PARTS = {
     "queries": queries_table,
     "exit-codes": exit_codes,
     "info": info_output,
+    "datasets": datasets_markdown,
 }
 
 PAGES = {
     README: ("info", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
     HOME / "ingest" / "tables" / "README.md": ("tables",),
+    HOME / "ingest" / "fleet" / "README.md": ("datasets",),
 }
 """The pages with generated parts; ``why`` needs a server."""
 

@@ -20,6 +20,7 @@ from ingest.cli import (
     dumps,
     example,
     export,
+    fleet,
     info,
     queries,
     report,
@@ -82,6 +83,7 @@ app.command("what-if", epilog=examples("what-if"))(what_if.what_if)
 app.command("report", epilog=examples("report"))(report.report)
 app.command("browse", epilog=examples("browse"))(browse.browse)
 app.command("example", epilog=examples("example"))(example.example)
+app.add_typer(fleet.app, name="fleet")
 app.add_typer(capture.app, name="capture")
 app.add_typer(server.app, name="server")
 

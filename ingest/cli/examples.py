@@ -67,6 +67,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest browse --print style > heap.grass",
     ),
     "example": ("ingest example", "ingest example - | ingest info -"),
+    "fleet add": (
+        "ingest fleet add /var/dumps --to fleet --label '{service}/{version}/*'",
+        "ingest fleet add s3://dumps/shop/ --to fleet --manifest dumps.csv",
+        "ingest fleet add @dumps.txt --to fleet --engine spark "
+        "--master spark://HOST:7077",
+    ),
+    "fleet report": (
+        "ingest fleet report fleet",
+        "ingest fleet report fleet --program shop --since 2.3 -f markdown",
+    ),
+    "fleet query": (
+        "ingest fleet query fleet leaks -f csv",
+        "ingest fleet query fleet leaks --show > mine.sql",
+        "ingest fleet query fleet mine.sql",
+    ),
     "capture dart": (
         "ingest capture dart http://127.0.0.1:8181/TOKEN=/ -o app.dartheap",
     ),

@@ -77,6 +77,13 @@ def total_mib() -> int:
     return (total if limit is None else min(total, limit)) // _MIB
 
 
+def available_bytes() -> int:
+    """Memory that is free on the machine, or the container's limit if that is less."""
+    available = psutil.virtual_memory().available
+    limit = cgroup_limit()
+    return available if limit is None else min(available, limit)
+
+
 def cgroup_limit(
     root: Path = Path("/sys/fs/cgroup"),
     membership: Path = Path("/proc/self/cgroup"),

@@ -30,7 +30,7 @@ FLOORS = {
     **dict.fromkeys(FORMATS, 5),
     "readers": 6,
     "capture": 7, "tables": 7,
-    "database": 8, "gate": 8,
+    "database": 8, "fleet": 8, "gate": 8,
     "reports": 9,
     "browser": 10,
     "pipeline": 11,
@@ -46,6 +46,7 @@ FORBIDDEN = {
     "browser": TOOLS, "kernel_cache": TOOLS,
     "server": {"typer", "rich", "tqdm"},
     "database": {"typer", "rich", "tqdm"},
+    "fleet": TOOLS,
     "reports": {"typer", "neo4j", "tqdm"},
 }  # fmt: skip
 """Packages that a room and what is in it may not import."""

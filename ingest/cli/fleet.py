@@ -1,0 +1,253 @@
+"""``fleet``: thousands of dumps, and one question over all of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.examples import examples
+from ingest.cli.options import AsJson, FoldObjects, Format, Own, Strict, own_types
+from ingest.cli.pages import Force, write_file
+from ingest.cli.report import ReportFormat
+from ingest.fleet.engines import Engine
+from ingest.heap.read_options import Fold, ReadOptions
+from ingest.reports.render import OutputFormat
+from ingest.text import printable
+
+app = typer.Typer(
+    name="fleet",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Add many dumps to a folder of Parquet datasets, and ask over all of them.",
+)
+
+FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
+
+
+@app.command("add", epilog=examples("fleet add"))
+def add(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Files, folders, patterns, addresses such as s3://BUCKET/PREFIX, or "
+            "@FILE: a list of those.",
+        ),
+    ],
+    folder: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="The fleet's folder.")
+    ],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Labels in the end of an address, such as "
+            "'{service}/{version}/{host}-{time}.hprof.gz'.",
+        ),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv", help="Files in a column 'source', labels in the others."
+        ),
+    ] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Processes of this machine, or a Spark cluster.")
+    ] = Engine.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Of the cluster, such as spark://HOST:7077. "
+            "Default: what spark-submit says.",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="At most. Default: one per processor.")
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            "--memory-mib", min=1, help="For all of them. Default: 3/4 of what is free."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For one dump."),
+    ] = None,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="A large dataset to write too, such as objects or references. "
+            "May be repeated.",
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try unreadable files again.")
+    ] = False,
+    strict: Strict = False,
+    fold: FoldObjects = Fold.AUTO,
+    own: Own = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add dumps to a fleet. What it has already is left out.
+
+    Exit 3: no dump could be read. Files that cannot be read are listed, and are rows of
+    the dataset dumps with their errors.
+    """
+    from ingest.errors import DumpError
+    from ingest.fleet.add import Workers
+    from ingest.fleet.add import add as run
+    from ingest.fleet.datasets import HEAVY
+    from ingest.fleet.labels import LabelPattern
+    from ingest.fleet.sources import find_sources
+
+    heavy = {dataset.name for dataset in HEAVY}
+    for name in tables or ():
+        if name not in heavy:
+            raise typer.BadParameter(
+                f"no large dataset {name!r}; there are {', '.join(sorted(heavy))}",
+                param_hint="--table",
+            )
+    pattern = None if label is None else LabelPattern(label)
+    found = find_sources(sources, pattern, manifest)
+    with Bars() as progress:
+        result = run(
+            found,
+            folder,
+            ReadOptions(strict, fold, None, own_types(own)),
+            Workers(
+                engine=engine,
+                processes=processes or _processors(),
+                memory_bytes=_free_bytes() if memory is None else memory << 20,
+                timeout_s=timeout,
+                master=master,
+            ),
+            heavy=tables or (),
+            retry_failed=retry_failed,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps(asdict(result), indent=2))
+    else:
+        typer.echo(
+            f"{result.added_count:,} dumps added ({result.object_count:,} objects), "
+            f"{result.skipped_count:,} there already, "
+            f"{len(result.failures):,} not readable"
+        )
+        for address, error in result.failures[:20]:
+            typer.echo(printable(f"  {address}: {error}"))
+        if len(result.failures) > 20:
+            typer.echo(f"  and {len(result.failures) - 20:,} more")
+        typer.echo(f"next: ingest fleet report {printable(str(folder))}")
+    if result.failures and not (result.added_count or result.skipped_count):
+        raise DumpError("no dump could be read")
+
+
+def _processors() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def _free_bytes() -> int:
+    from ingest.server.memory import available_bytes
+
+    return available_bytes() * 3 // 4
+
+
+@app.command("report", epilog=examples("fleet report"))
+def report(
+    folder: FleetDir,
+    program: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this program's dumps.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="What counts as new. Default: the newest version of each program.",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 10,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", "-f", help="Output format.")
+    ] = ReportFormat.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file.")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Report on a fleet: its leaks by share of dumps, what is new, what grows."""
+    from ingest.files import check_writable
+    from ingest.fleet.questions import REPORT, Fleet, question
+    from ingest.reports.fleet import fleet_facts, fleet_markdown, fleet_text
+
+    if output is not None:
+        check_writable(output, force=force)
+    fleet = Fleet(folder, program)
+    with Bars() as progress:
+        answers = []
+        for number, name in enumerate(REPORT):
+            progress("questions", number, len(REPORT))
+            asked = question(name)
+            answers.append((asked, fleet.ask(asked, limit=limit, since=since)))
+        progress("questions", len(REPORT), len(REPORT))
+    if as_json:
+        text = json.dumps(fleet_facts(str(folder), answers), indent=2) + "\n"
+    elif form is ReportFormat.MARKDOWN:
+        text = fleet_markdown(str(folder), answers)
+    else:
+        text = fleet_text(str(folder), answers)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        write_file(output, text)
+
+
+@app.command("query", epilog=examples("fleet query"))
+def query(
+    folder: FleetDir,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE.sql|-",
+            help="A question of the library, a file of SQL, or - for standard input.",
+        ),
+    ],
+    program: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this program's dumps.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="For new_since.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 20,
+    form: Format = OutputFormat.TABLE,
+    as_json: AsJson = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the SQL.")] = False,
+) -> None:
+    """Ask a fleet in SQL, which DuckDB runs. Each dataset is a table.
+
+    Besides, ready has the complete dumps, and leaks their suspects.
+    Exit 5: the SQL is wrong.
+    """
+    from ingest.fleet.questions import Fleet, own_question, question
+    from ingest.reports.render import write_answer
+
+    if name == "-" or name.endswith(".sql"):
+        asked = own_question(name)
+    else:
+        asked = question(name)
+    if show:
+        typer.echo(asked.sql, nl=False)
+        return
+    answer = Fleet(folder, program).ask(asked, limit=limit, since=since)
+    write_answer(answer, OutputFormat.JSON if as_json else form)

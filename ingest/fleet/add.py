@@ -1,0 +1,144 @@
+"""Adding dumps to a fleet: find them, leave out what is there, read, publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.fleet.datasets import FAILED
+from ingest.fleet.engines import Engine
+from ingest.fleet.task import ADDED, SKIPPED, Job
+from ingest.fleet.workplace import FleetFolder
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from ingest.fleet.sources import FleetSource
+    from ingest.fleet.task import Outcome
+    from ingest.heap.read_options import ReadOptions
+    from ingest.progress import Progress
+
+_PUBLISHED_TOGETHER = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """What runs the work.
+
+    Attributes:
+        engine: Processes of this machine, or a Spark cluster.
+        processes: Of this machine, at most.
+        memory_bytes: For all of those.
+        timeout_s: For one dump; ``None`` for any time.
+        master: Of the Spark cluster; ``None`` under ``spark-submit``.
+    """
+
+    engine: Engine = Engine.LOCAL
+    processes: int = 1
+    memory_bytes: int = 4 << 30
+    timeout_s: float | None = None
+    master: str | None = None
+
+
+@dataclass(slots=True)
+class Added:
+    """What a run did.
+
+    Attributes:
+        added_count: Dumps that were read.
+        skipped_count: Files whose dump the fleet has already.
+        object_count: Objects of the dumps that were read.
+        failures: Address and error of each file that could not be added.
+    """
+
+    added_count: int = 0
+    skipped_count: int = 0
+    object_count: int = 0
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+def add(
+    sources: Sequence[FleetSource],
+    folder: Path,
+    options: ReadOptions,
+    workers: Workers,
+    *,
+    heavy: Sequence[str] = (),
+    retry_failed: bool = False,
+    progress: Progress = silent,
+) -> Added:
+    """Add dumps to the fleet in ``folder``.
+
+    What is there already is left out: a file of the same address and version without
+    being opened, the same dump in another file once its digest is known. So a run that
+    was interrupted is repeated with the same arguments.
+
+    Args:
+        sources: What to add.
+        folder: Of the fleet; made if it is not there.
+        options: How to read dumps.
+        workers: What runs the work.
+        heavy: Names of further datasets to write.
+        retry_failed: Try again what could not be read before.
+        progress: Receives the number of files.
+
+    Raises:
+        IngestError: the folder is not a fleet's or cannot be written, or what runs the
+            work is missing.
+    """
+    fleet = FleetFolder(folder)
+    fleet.prepare()
+    known = fleet.known()
+    result = Added()
+    new = []
+    for source in sources:
+        seen = (source.address, source.version) in known.sources
+        if seen and not (retry_failed and source.address in known.failed):
+            result.skipped_count += 1
+        else:
+            new.append(source)
+    job = Job(folder.absolute(), known.dump_ids, options, tuple(heavy))
+    finished, mended = result.skipped_count, list[str]()
+    progress("dumps", finished, len(sources))
+    try:
+        for outcome in _outcomes(new, job, workers):
+            finished += 1
+            progress("dumps", finished, len(sources))
+            if outcome.state == ADDED:
+                result.added_count += 1
+                result.object_count += outcome.object_count
+            elif outcome.state == SKIPPED:
+                result.skipped_count += 1
+                if outcome.address in known.failed:
+                    mended.append(outcome.address)
+            elif outcome.state == FAILED:
+                result.failures.append((outcome.address, outcome.error))
+            fleet.publish(_PUBLISHED_TOGETHER)
+    finally:
+        fleet.publish()
+        if mended:
+            fleet.forget_failures(mended)
+    result.failures.sort()
+    return result
+
+
+def _outcomes(
+    sources: Sequence[FleetSource], job: Job, workers: Workers
+) -> Iterator[Outcome]:
+    if not sources:
+        return iter(())
+    if workers.engine is Engine.SPARK:
+        from ingest.fleet.spark import add_on_spark
+
+        return add_on_spark(sources, job, master=workers.master)
+    from ingest.fleet.pool import add_here
+
+    return add_here(
+        sources,
+        job,
+        processes=workers.processes,
+        memory_bytes=workers.memory_bytes,
+        timeout_s=workers.timeout_s,
+    )

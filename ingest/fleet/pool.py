@@ -1,0 +1,105 @@
+"""Dumps added by processes of this machine, as many as fit its memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import IngestError
+from ingest.fleet.task import ATTEMPTS, refuse, try_dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Future
+
+    from ingest.fleet.sources import FleetSource
+    from ingest.fleet.task import Job, Outcome
+
+_BASE_BYTES = 250 << 20
+_EXPANSION = {"": 8, "gz": 30, "zst": 30, "xz": 40, "bz2": 40, "zip": 30}
+"""Memory for each byte of a file, by its compression: about three times what the
+frozen limits of the readers are for files of usual proportions."""
+
+
+def estimated_need_bytes(source: FleetSource) -> int:
+    """Memory that a worker is expected to need for a file."""
+    suffix = source.address.rpartition(".")[2].lower()
+    return _BASE_BYTES + source.size_bytes * _EXPANSION.get(suffix, _EXPANSION[""])
+
+
+def add_here(
+    sources: Sequence[FleetSource],
+    job: Job,
+    *,
+    processes: int,
+    memory_bytes: int,
+    timeout_s: float | None = None,
+) -> Iterator[Outcome]:
+    """Add dumps in processes of this machine; yields outcomes as they come.
+
+    A dump that kills its process, takes too long or fails for a reason outside of it is
+    tried again, `ATTEMPTS` times in all, and then set aside with its error.
+
+    Args:
+        sources: What to add.
+        job: How.
+        processes: How many at most.
+        memory_bytes: For all of them together. A dump that needs more by itself is read
+            alone.
+        timeout_s: For one dump.
+
+    Raises:
+        IngestError: what runs the processes is not installed.
+    """
+    try:
+        from pebble import ProcessExpired, ProcessPool
+    except ImportError as error:
+        raise IngestError(
+            "a fleet needs further packages: pip install 'heaproots[fleet]'"
+        ) from error
+    waiting = [(source, 1) for source in reversed(sources)]
+    running: dict[Future[Outcome], tuple[FleetSource, int, int]] = {}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPool(processes, context=context, initializer=_start_worker) as pool:
+        try:
+            while waiting or running:
+                free = memory_bytes - sum(need for _, _, need in running.values())
+                while waiting and len(running) < processes:
+                    need = estimated_need_bytes(waiting[-1][0])
+                    if running and need > free:
+                        break
+                    source, attempt = waiting.pop()
+                    future = pool.schedule(
+                        try_dump, args=(source, job), timeout=timeout_s
+                    )
+                    running[future] = (source, attempt, need)
+                    free -= need
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    source, attempt, _ = running.pop(future)
+                    try:
+                        yield future.result()
+                        continue
+                    except TimeoutError:
+                        why = f"not finished after {timeout_s:g} s"
+                    except ProcessExpired as error:
+                        why = f"its process ended with code {error.exitcode}"
+                    if attempt < ATTEMPTS:
+                        waiting.insert(0, (source, attempt + 1))
+                    else:
+                        yield refuse(source, job, f"{why} ({attempt} attempts)", 0.0)
+        except BaseException:
+            pool.stop()
+            raise
+
+
+def _start_worker() -> None:
+    """Let a worker use one processor, and be the first that the kernel ends."""
+    for name in ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"
+    with suppress(OSError):  # not Linux
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")

@@ -1,0 +1,247 @@
+"""Questions over a fleet: SQL that DuckDB runs on the datasets.
+
+The files in ``sql/`` are the library. They, and SQL of one's own, see a view for each
+dataset, and two more:
+
+- ``ready``: complete dumps, with ``version_key``, by which versions are in order;
+- ``leaks``: suspects of complete dumps with the columns of their dumps, ``bytes`` for
+  what they retain, ``leak`` for what accumulates where, and ``program_dumps``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import IngestError, QueryError, UnknownQuery
+from ingest.fleet.datasets import DATASETS
+from ingest.fleet.workplace import FleetFolder
+from ingest.queries.answer import Answer
+
+if TYPE_CHECKING:
+    from ingest.fleet.datasets import Dataset
+
+REPORT = (
+    "programs", "leaks", "new_since", "growing", "alike", "outliers", "types",
+    "failures",
+)  # fmt: skip
+"""The questions of the report, in its order."""
+
+_HEADER = re.compile(r"-- (title|note|next): (.*)")
+_MEMORY_LIMIT = "1GB"
+
+_READY = r"""
+CREATE VIEW ready AS
+SELECT *, nullif(list_transform(regexp_extract_all(version, '\d+'),
+  lambda digits: try_cast(digits AS BIGINT)), []) AS version_key
+FROM dumps WHERE state = 'ready' """
+
+_LEAKS = """
+CREATE VIEW leaks AS
+SELECT ready.*, rank, fingerprint, sentence, pattern, program_dumps,
+  suspects.retained_bytes AS bytes,
+  type_name || coalesce(' in ' || holder || coalesce('.' || reference, ''), '') AS leak
+FROM suspects JOIN ready USING (dump_id)
+JOIN (SELECT program, count(*) AS program_dumps FROM ready GROUP BY program) AS totals
+  ON totals.program = ready.program
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetQuestion:
+    """One question.
+
+    Attributes:
+        name: Of its file.
+        title: What the answer is.
+        note: How to read it.
+        sql: Its text.
+        has_example: Whether the column ``dump`` is a file to look at.
+    """
+
+    name: str
+    title: str
+    note: str
+    sql: str
+    has_example: bool = False
+
+
+def questions() -> dict[str, FleetQuestion]:
+    """The library, by name."""
+    folder = files("ingest.fleet") / "sql"
+    return {
+        name: _parse(name, (folder / f"{name}.sql").read_text(encoding="utf-8"))
+        for name in sorted(
+            entry.name.removesuffix(".sql")
+            for entry in folder.iterdir()
+            if entry.name.endswith(".sql")
+        )
+    }
+
+
+def question(name: str) -> FleetQuestion:
+    """The question of that name.
+
+    Raises:
+        UnknownQuery: there is none.
+    """
+    known = questions()
+    if name not in known:
+        raise UnknownQuery(
+            f"no question named {name!r}; there are {', '.join(sorted(known))}"
+        )
+    return known[name]
+
+
+def own_question(name: str) -> FleetQuestion:
+    """SQL of the user's own: a file, or ``-`` for standard input.
+
+    Raises:
+        QueryError: it cannot be read.
+    """
+    if name == "-":
+        return FleetQuestion("<stdin>", "", "", sys.stdin.read() if sys.stdin else "")
+    try:
+        return FleetQuestion(name, "", "", Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise QueryError(f"{name}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise QueryError(f"{name}: cannot be read (it is not UTF-8)") from error
+
+
+def _parse(name: str, text: str) -> FleetQuestion:
+    said: dict[str, list[str]] = {"title": [], "note": [], "next": []}
+    for key, value in _HEADER.findall(text):
+        said[key].append(value)
+    return FleetQuestion(
+        name, said["title"][0], " ".join(said["note"]), text, bool(said["next"])
+    )
+
+
+class Fleet:
+    """A fleet, opened to be asked. Nothing in its folder is changed.
+
+    Args:
+        folder: Of the fleet.
+        program: Restricts ``ready`` and ``leaks`` to this program.
+
+    Raises:
+        IngestError: there is no fleet, a newer version of heaproots has written it, or
+            DuckDB is not installed.
+    """
+
+    def __init__(self, folder: Path, program: str | None = None) -> None:
+        fleet = FleetFolder(folder)
+        if not fleet.exists():
+            raise IngestError(
+                f"{folder}: no fleet with dumps; make one with ingest fleet add"
+            )
+        fleet.check_version()
+        try:
+            import duckdb
+        except ImportError as error:
+            raise IngestError(
+                "a fleet needs further packages: pip install 'heaproots[fleet]'"
+            ) from error
+        self._errors = duckdb.Error
+        self._connection = duckdb.connect(
+            config={
+                "memory_limit": _MEMORY_LIMIT,
+                "autoinstall_known_extensions": False,
+            }
+        )
+        for dataset in DATASETS:
+            self._add_view(dataset, [str(path) for path in fleet.files(dataset)])
+        chosen = "" if program is None else f"AND program = {_quoted(program)}"
+        self._connection.execute(_READY + chosen)
+        self._connection.execute(_LEAKS)
+        self._connection.execute(
+            f"SET allowed_directories = [{_quoted(str(folder.absolute()))}]"
+        )
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def _add_view(self, dataset: Dataset, paths: list[str]) -> None:
+        """A view of a dataset; columns that its files do not have are null."""
+        import polars as pl
+
+        present: set[str] = set()
+        source = ""
+        if paths:
+            quoted = ", ".join(map(_quoted, paths))
+            source = (
+                f" FROM read_parquet([{quoted}], hive_partitioning = true, "
+                "union_by_name = true, hive_types = {'program': VARCHAR})"
+            )
+            rows = self._connection.execute(f"SELECT *{source} LIMIT 0")
+            present = {about[0] for about in rows.description}
+        columns = []
+        for name, dtype in (dataset.schema | {"program": pl.String()}).items():
+            value = f'"{name}"' if name in present else "NULL"
+            columns.append(f'CAST({value} AS {_sql_type(dtype)}) AS "{name}"')
+        empty = "" if paths else " WHERE false"
+        self._connection.execute(
+            f'CREATE VIEW "{dataset.name}" AS '
+            f"SELECT {', '.join(columns)}{source}{empty}"
+        )
+
+    def ask(
+        self,
+        asked: FleetQuestion,
+        *,
+        limit: int = 20,
+        since: str | None = None,
+    ) -> Answer:
+        """Answer a question.
+
+        Args:
+            asked: The question.
+            limit: Rows at most, where the question has ``$limit``.
+            since: A version, for questions that have ``$since_key``.
+
+        Raises:
+            QueryError: the SQL is wrong, or needs more memory than it may have.
+        """
+        since_key = [int(digits) for digits in re.findall(r"\d+", since or "")] or None
+        values = {"limit": limit, "since_key": since_key}
+        used = {
+            name: value for name, value in values.items() if f"${name}" in asked.sql
+        }
+        sql = asked.sql
+        try:
+            cursor = self._connection.execute(sql, used)
+            columns = tuple(about[0] for about in cursor.description or ())
+            rows = tuple(tuple(map(_plain, row)) for row in cursor.fetchall())
+        except self._errors as error:
+            line = str(error).strip().splitlines()[0]
+            raise QueryError(f"{asked.name}: {line}") from error
+        return Answer(columns, rows)
+
+
+def _quoted(text: str) -> str:
+    """A string literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sql_type(dtype: object) -> str:
+    import polars as pl
+
+    names: dict[Any, str] = {
+        pl.Int32: "INTEGER", pl.Int64: "BIGINT", pl.Float64: "DOUBLE",
+        pl.String: "VARCHAR", pl.Boolean: "BOOLEAN", pl.Datetime: "TIMESTAMP",
+        pl.List: "VARCHAR[]",
+    }  # fmt: skip
+    return next(name for kind, name in names.items() if dtype == kind)
+
+
+def _plain(value: object) -> object:
+    """A value that JSON has."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,230 @@
+"""Which dumps to add: files, folders, patterns, lists, and addresses of object stores.
+
+Addresses with ``://`` are opened by fsspec, which finds its credentials where the tools
+of each store look for them (for S3, ``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, …).
+"""
+
+from __future__ import annotations
+
+import csv
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import IngestError
+from ingest.fleet.labels import LabelPattern
+from ingest.readers import READERS
+from ingest.readers.source import COMPRESSION_SUFFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_REMOTE = "://"
+_COPY_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSource:
+    """A file that is to be added.
+
+    Attributes:
+        address: An absolute path, or an address with ``://``.
+        size_bytes: As it is stored, compressed or not.
+        version: Time of modification in nanoseconds, or the store's tag.
+        labels: By name; ``program``, ``version``, ``host``, ``time`` and ``uptime``
+            have columns of their own.
+    """
+
+    address: str
+    size_bytes: int
+    version: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def program(self) -> str | None:
+        """The program that was dumped; also labelled as ``service``."""
+        return self.labels.get("program") or self.labels.get("service") or None
+
+
+def find_sources(
+    given: Sequence[str],
+    pattern: LabelPattern | None = None,
+    manifest: Path | None = None,
+) -> list[FleetSource]:
+    """All files that ``given`` and ``manifest`` name, each once, sorted by address.
+
+    Args:
+        given: Files, folders (all dumps in them, by their suffixes, and in folders
+            below), patterns with ``*``, addresses of those, and ``@FILE``: a list of
+            them, one a line.
+        pattern: Finds labels in addresses.
+        manifest: A CSV file with a column ``source``, and one for each label. Its
+            labels prevail over those of the pattern.
+
+    Raises:
+        IngestError: a file or a folder is missing, a list cannot be read, or what is
+            needed for an address is not installed.
+    """
+    labels_of: dict[str, dict[str, str]] = {}
+    names = [name for entry in given for name in _listed(entry)]
+    if manifest is not None:
+        for row in _rows(manifest):
+            listed = row.pop("source")
+            labels_of[_normal(listed)] = {k: v for k, v in row.items() if v}
+            names.append(listed)
+    found: dict[str, FleetSource] = {}
+    for name in names:
+        for source in _expand(name):
+            found[source.address] = source
+    if not found:
+        raise IngestError(
+            "no dump found; name files, folders or patterns that have some"
+        )
+    return [
+        replace(
+            source,
+            labels=(pattern.match(address) if pattern else {})
+            | labels_of.get(address, {}),
+        )
+        for address, source in sorted(found.items())
+    ]
+
+
+@contextmanager
+def local_copy(source: FleetSource, folder: Path) -> Iterator[Path]:
+    """The file itself, or a copy of it in ``folder`` that lasts as long as the block.
+
+    Raises:
+        OSError: it cannot be read, or the disk is full.
+        IngestError: what is needed for its address is not installed.
+    """
+    if _REMOTE not in source.address:
+        yield Path(source.address)
+        return
+    files, path = _file_system(source.address)
+    copy = folder / (path.rpartition("/")[2] or "dump")
+    try:
+        with files.open(path, "rb") as remote, copy.open("wb") as local:
+            while piece := remote.read(_COPY_BYTES):
+                local.write(piece)
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _listed(entry: str) -> Iterable[str]:
+    if not entry.startswith("@"):
+        return [entry]
+    try:
+        lines = Path(entry[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise IngestError(f"{entry[1:]}: the list cannot be read ({why})") from error
+    return [line.strip() for line in lines if line.strip() and line[0] != "#"]
+
+
+def _rows(manifest: Path) -> list[dict[str, str]]:
+    try:
+        with manifest.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file, restkey="", restval=""))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise IngestError(f"{manifest}: the manifest cannot be read ({why})") from error
+    for number, row in enumerate(rows, start=2):
+        if not row.get("source"):
+            raise IngestError(
+                f"{manifest}: line {number}: no value in a column named source"
+            )
+        if "" in row:
+            raise IngestError(
+                f"{manifest}: line {number}: more values than there are columns"
+            )
+    return rows
+
+
+def _normal(name: str) -> str:
+    return name if _REMOTE in name else str(Path(name).absolute())
+
+
+def _is_dump_name(name: str) -> bool:
+    """Whether a file in a folder is a dump, by its suffixes."""
+    known = {suffix for reader in READERS for suffix in reader.SUFFIXES}
+    path = name.rpartition("/")[2].lower()
+    if path.startswith("."):
+        return False
+    for suffix in (*COMPRESSION_SUFFIXES, ".zip"):
+        path = path.removesuffix(suffix)
+    return any(path.endswith(suffix) for suffix in known)
+
+
+def _expand(name: str) -> Iterator[FleetSource]:
+    if _REMOTE in name:
+        yield from _expand_remote(name)
+        return
+    path = Path(name)
+    try:
+        if path.is_dir():
+            files: Iterable[Path] = (
+                inner
+                for inner in sorted(path.rglob("*"))
+                if inner.is_file() and _is_dump_name(inner.name)
+            )
+        elif path.is_file():
+            files = [path]
+        elif any(character in name for character in "*?["):
+            root = Path(path.anchor or ".")
+            relative = path.relative_to(path.anchor) if path.anchor else path
+            files = (p for p in sorted(root.glob(str(relative))) if p.is_file())
+        else:
+            raise IngestError(f"{name}: no such file or folder")
+        for file in files:
+            status = file.stat()
+            yield FleetSource(
+                str(file.absolute()), status.st_size, str(status.st_mtime_ns)
+            )
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise IngestError(f"{name}: cannot be read ({why})") from error
+
+
+def _expand_remote(name: str) -> Iterator[FleetSource]:
+    files, path = _file_system(name)
+    try:
+        if any(character in path for character in "*?["):
+            entries = files.glob(path, detail=True)
+        elif files.isdir(path):
+            found = files.find(path, detail=True)
+            entries = {p: about for p, about in found.items() if _is_dump_name(p)}
+        else:
+            entries = {path: files.info(path)}
+    except FileNotFoundError as error:
+        raise IngestError(f"{name}: no such file or folder") from error
+    except Exception as error:  # each store has errors of its own
+        raise IngestError(f"{name}: cannot be listed ({error})") from error
+    for inner, about in entries.items():
+        if about.get("type") == "file":
+            yield FleetSource(
+                files.unstrip_protocol(inner), int(about["size"] or 0), _tag(about)
+            )
+
+
+def _tag(about: Mapping[str, Any]) -> str:
+    for key in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified"):
+        if about.get(key):
+            return str(about[key]).strip('"')
+    return ""
+
+
+def _file_system(address: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise IngestError(
+            f"{address}: addresses need fsspec: pip install 'heaproots[fleet]'"
+        ) from error
+    try:
+        files, path = url_to_fs(address)
+    except (ImportError, ValueError) as error:
+        raise IngestError(f"{address}: cannot be opened ({error})") from error
+    return files, path

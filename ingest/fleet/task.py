@@ -1,0 +1,193 @@
+"""One dump into rows: the same function on this machine and on a cluster's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ingest.analysis.metrics import analyse
+from ingest.errors import DumpError, IngestError
+from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, LIGHT, READY
+from ingest.fleet.labels import seconds_of, time_of
+from ingest.fleet.sources import local_copy
+from ingest.fleet.workplace import FleetFolder, sink
+from ingest.heap.read_options import DEFAULTS, ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read, stem
+from ingest.readers.digests import digest_of
+from ingest.tables.heap_tables import HeapTables
+
+if TYPE_CHECKING:
+    from ingest.fleet.sources import FleetSource
+
+ADDED, SKIPPED = "added", "skipped"
+ATTEMPTS = 3
+"""How often a dump is tried that ends its process, takes too long, or cannot be got."""
+
+_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is the same for all dumps of a run.
+
+    Attributes:
+        folder: Of the fleet.
+        known: Ids of dumps that the fleet has already.
+        options: How to read dumps.
+        heavy: Names of further datasets to write.
+    """
+
+    folder: Path
+    known: frozenset[str] = frozenset()
+    options: ReadOptions = DEFAULTS
+    heavy: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file.
+
+    Attributes:
+        address: Of the file.
+        state: `ADDED`, `SKIPPED` where the fleet has the same dump, or ``failed``.
+        dump_id: As in the datasets; empty where it could not be read.
+        object_count: Objects in the dump.
+        seconds: How long it took.
+        error: Why it failed.
+    """
+
+    address: str
+    state: str
+    dump_id: str = ""
+    object_count: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+
+def try_dump(source: FleetSource, job: Job) -> Outcome:
+    """Add one file, and set it aside with its error if that fails too often.
+
+    Attempts are counted in files of the fleet's folder, so that a dump that ends
+    whatever process reads it is set aside too.
+    """
+    fleet = FleetFolder(job.folder)
+    begun = time.monotonic()
+    why = "each process that read it has ended"
+    for attempt in range(fleet.attempts(source.address) + 1, ATTEMPTS + 1):
+        fleet.count_attempt(source.address, attempt)
+        try:
+            outcome = add_dump(source, job)
+        except MemoryError:
+            why = "not enough memory"
+            break
+        except (OSError, IngestError) as error:
+            why = str(error)
+            time.sleep(_PAUSE_S * attempt)
+        else:
+            fleet.forget_attempts(source.address)
+            return outcome
+    fleet.forget_attempts(source.address)
+    return refuse(source, job, why, time.monotonic() - begun)
+
+
+def add_dump(source: FleetSource, job: Job) -> Outcome:
+    """Read and analyse one file, and leave its rows for publication.
+
+    A file that is no dump, or a damaged one, is a row in `DUMPS` with its error.
+
+    Raises:
+        OSError: the file or the fleet's folder cannot be read or written; another
+            attempt may succeed.
+        IngestError: likewise; no error of the dump itself.
+    """
+    begun = time.monotonic()
+    fleet = FleetFolder(job.folder)
+    with fleet.new_folder() as work:
+        try:
+            with local_copy(source, work) as path:
+                digest = digest_of(str(path))
+                dump_id = "" if digest is None else digest[:32]
+                if dump_id in job.known:
+                    seconds = time.monotonic() - begun
+                    return Outcome(source.address, SKIPPED, dump_id, 0, seconds)
+                with open_source(str(path)) as opened:
+                    graph = read(opened, job.options, silent)
+                    sha256 = opened.sha256
+        except DumpError as error:
+            # A copy's place says nothing; the row has the address.
+            return refuse(source, job, _reason(error, source), time.monotonic() - begun)
+        count = graph.object_count
+        tables = HeapTables(graph, analyse(graph, silent), job.options.own)
+        del graph
+        dump_id = sha256[:32]
+        about: dict[str, object] = {
+            "dump_id": dump_id,
+            "sha256": sha256,
+            "state": READY,
+        }
+        about |= tables.dump()
+        for dataset in LIGHT:
+            rows = tables.lazy(dataset.name).with_columns(dump_id=pl.lit(dump_id))
+            sink(dataset, rows, work / f"{dataset.name}.parquet")
+        for dataset in HEAVY:
+            if dataset.name in job.heavy and tables.rows(dataset.name):
+                rows = tables.lazy(dataset.name).with_columns(dump_id=pl.lit(dump_id))
+                sink(dataset, rows, work / f"{dataset.name}.parquet")
+        seconds = time.monotonic() - begun
+        _write_row(source, work, about, seconds)
+        is_new = fleet.stage(work, dump_id, source.address)
+    state = ADDED if is_new else SKIPPED
+    return Outcome(source.address, state, dump_id, count, seconds)
+
+
+def refuse(source: FleetSource, job: Job, error: str, seconds: float) -> Outcome:
+    """Record that a file could not be added."""
+    fleet = FleetFolder(job.folder)
+    digest = hashlib.sha256(source.address.encode()).hexdigest()[:16]
+    dump_id = f"{FAILED}-{digest}"
+    about: dict[str, object] = {"dump_id": dump_id, "state": FAILED, "error": error}
+    with fleet.new_folder() as work:
+        _write_row(source, work, about, seconds)
+        fleet.stage(work, dump_id, source.address)
+    return Outcome(source.address, FAILED, "", 0, seconds, error)
+
+
+def _write_row(
+    source: FleetSource, work: Path, about: dict[str, object], seconds: float
+) -> None:
+    from ingest import __version__
+
+    labels = source.labels
+    row = {
+        "name": stem(source.address),
+        "source": source.address,
+        "source_bytes": source.size_bytes,
+        "source_version": source.version,
+        "version": labels.get("version") or None,
+        "host": labels.get("host") or None,
+        "taken_at": time_of(labels.get("time")),
+        "uptime_s": seconds_of(labels.get("uptime")),
+        "labels": json.dumps(dict(sorted(labels.items()))),
+        "read_s": round(seconds, 3),
+        "tool_version": __version__,
+        **about,
+    }
+    frame = pl.DataFrame(
+        {name: [row.get(name)] for name in DUMPS.schema}, schema=DUMPS.schema
+    )
+    sink(DUMPS, frame.lazy(), work / f"{DUMPS.name}.parquet")
+
+
+def _reason(error: IngestError, source: FleetSource) -> str:
+    """The message of an error, without the path that stands before it."""
+    text = str(error)
+    name = source.address.rpartition("/")[2]
+    at = text.find(f"{name}: ")
+    return text[at + len(name) + 2 :] if at >= 0 else text

@@ -1,0 +1,370 @@
+"""The folder of a fleet: its datasets, and the work that is not finished.
+
+::
+
+    DIR/
+      dumps/program=shop/part-4f….parquet       the datasets: what others read
+      types/…  type_paths/…  suspects/…
+      README.md                                 describes their columns
+      _work/                                    no dataset: ignored by Spark and DuckDB
+        lock                                    held while results are published
+        staged/DUMP_ID/dumps.parquet …          complete results of one dump
+        tmp/…                                   incomplete ones
+        attempts/ADDRESS_DIGEST                 how often a dump was tried
+        publishing.json                         what is being published
+
+A worker writes a dump's results into ``tmp`` and renames the folder to ``staged``.
+Results are published many at a time, so that 10,000 dumps do not make 40,000 files:
+they are written to one file per dataset and program, whose names follow from the dumps
+in them, with `DUMPS` last. A process that is killed meanwhile has left
+``publishing.json``, and the next one does the same again, with the same names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+import polars as pl
+
+from ingest.errors import IngestError
+from ingest.files import replaced_file, temporary_folder
+from ingest.fleet.datasets import (
+    DATASETS,
+    DUMPS,
+    FAILED,
+    READY,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    datasets_markdown,
+    partition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from ingest.fleet.datasets import Dataset
+
+_ROW_GROUP_ROWS = 1 << 16
+_WORK, _STAGED, _TMP = "_work", "staged", "tmp"
+_LOCK, _JOURNAL, _ADDRESS = "lock", "publishing.json", "address"
+_FAILED_FILE = "failed.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a fleet has already.
+
+    Attributes:
+        dump_ids: Of all dumps that were read.
+        sources: Address and version of each file that was read or refused.
+        failed: Addresses of those that were refused.
+    """
+
+    dump_ids: frozenset[str]
+    sources: frozenset[tuple[str, str]]
+    failed: frozenset[str]
+
+
+class FleetFolder:
+    """The folder of a fleet.
+
+    Args:
+        folder: Made when something is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._work = folder / _WORK
+        self._staged = self._work / _STAGED
+
+    # ------------------------------------------------------------ what is there
+
+    def exists(self) -> bool:
+        """Whether there is a fleet, complete dumps or not."""
+        return any(self.files(DUMPS))
+
+    def files(self, dataset: Dataset) -> Iterator[Path]:
+        """The files of a dataset."""
+        return iter(sorted((self.folder / dataset.name).glob("program=*/*.parquet")))
+
+    def known(self) -> Known:
+        """What was added, published or not.
+
+        Raises:
+            IngestError: a newer version of heaproots has written to the folder.
+        """
+        ids, sources, failed = set(), set(), set()
+        columns = ["dump_id", "source", "source_version", "state"]
+        staged = sorted(self._staged.glob(f"*/{DUMPS.name}.parquet"))
+        for path in [*self.files(DUMPS), *staged]:
+            self._check(path)
+            for dump_id, source, version, state in (
+                pl.read_parquet(path, columns=columns).select(columns).iter_rows()
+            ):
+                sources.add((source, version))
+                if state == READY:
+                    ids.add(dump_id)
+                else:
+                    failed.add(source)
+        return Known(frozenset(ids), frozenset(sources), frozenset(failed))
+
+    def check_version(self) -> None:
+        """Make sure that no newer version of heaproots has written to the datasets.
+
+        Raises:
+            IngestError: one has.
+        """
+        for path in self.files(DUMPS):
+            self._check(path)
+
+    def staged(self) -> list[str]:
+        """Dumps whose results are complete and not published."""
+        return sorted(path.name for path in self._staged.glob("*"))
+
+    @staticmethod
+    def _check(path: Path) -> None:
+        version = int(pl.read_parquet_metadata(path).get(VERSION_KEY, "1"))
+        if version > SCHEMA_VERSION:
+            raise IngestError(
+                f"{path}: a newer version of heaproots has written it (schema "
+                f"{version}, this one knows {SCHEMA_VERSION}); update heaproots"
+            )
+
+    # ------------------------------------------------------------ what workers do
+
+    def prepare(self) -> None:
+        """Make the folder.
+
+        Raises:
+            IngestError: it has files of others, or cannot be written.
+        """
+        try:
+            names = {path.name for path in self.folder.glob("*")}
+            if names and _WORK not in names:
+                raise IngestError(
+                    f"{self.folder} has files in it and is no fleet; name another one"
+                )
+            self._staged.mkdir(parents=True, exist_ok=True)
+            (self._work / _TMP).mkdir(exist_ok=True)
+            readme = self.folder / "README.md"
+            if not readme.exists():
+                with replaced_file(readme, private=False) as file:
+                    file.write(_readme().encode())
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise IngestError(f"{self.folder} cannot be written ({why})") from error
+
+    def new_folder(self) -> AbstractContextManager[Path]:
+        """A folder for the results of one dump, removed unless `stage` takes it."""
+        return temporary_folder(self._work / _TMP / secrets.token_hex(8))
+
+    def attempts(self, address: str) -> int:
+        """How often a file was tried that was not finished."""
+        try:
+            return int(self._attempts(address).read_text("utf-8"))
+        except (OSError, ValueError):
+            return 0
+
+    def count_attempt(self, address: str, number: int) -> None:
+        """Record that a file is being tried."""
+        path = self._attempts(address)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(str(number), encoding="utf-8")
+
+    def forget_attempts(self, address: str) -> None:
+        """A file is finished, or set aside."""
+        self._attempts(address).unlink(missing_ok=True)
+
+    def _attempts(self, address: str) -> Path:
+        digest = hashlib.sha256(address.encode()).hexdigest()[:16]
+        return self._work / "attempts" / digest
+
+    def stage(self, folder: Path, dump_id: str, address: str) -> bool:
+        """Take the complete results of a dump.
+
+        Where another file had the same dump, the address that is first in the alphabet
+        stays, whichever came first.
+
+        Returns:
+            Whether no other file had the same dump.
+        """
+        (folder / _ADDRESS).write_text(address, encoding="utf-8")
+        final = self._staged / dump_id
+        with self.locked():
+            is_new = not final.exists()
+            if is_new or address < (final / _ADDRESS).read_text("utf-8"):
+                shutil.rmtree(final, ignore_errors=True)
+                folder.rename(final)
+        return is_new
+
+    def locked(self) -> filelock.BaseFileLock:
+        """The lock that who publishes holds."""
+        return filelock.FileLock(self._work / _LOCK)
+
+    # ------------------------------------------------------------ publishing
+
+    def publish(self, least: int = 1) -> int:
+        """Publish what is staged, if there are ``least`` dumps or more.
+
+        Returns:
+            How many dumps were published.
+
+        Raises:
+            IngestError: the folder cannot be written.
+        """
+        try:
+            with self.locked():
+                self._finish()
+                names = self.staged()
+                if len(names) < least or not names:
+                    return 0
+                with replaced_file(self._work / _JOURNAL, private=False) as file:
+                    file.write(json.dumps(names).encode())
+                self._finish()
+                return len(names)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise IngestError(f"{self.folder} cannot be written ({why})") from error
+
+    def forget_failures(self, addresses: Collection[str]) -> None:
+        """Take away that files could not be read, which another one stands for now."""
+        with self.locked():
+            self._write_failures({}, addresses)
+
+    def _finish(self) -> None:
+        """Do what the journal says, from the beginning or once more."""
+        journal = self._work / _JOURNAL
+        if not journal.exists():
+            return
+        names = [
+            name
+            for name in json.loads(journal.read_text("utf-8"))
+            if (self._staged / name / f"{DUMPS.name}.parquet").is_file()
+        ]
+        if names:
+            self._write(names)
+            for name in names:
+                shutil.rmtree(self._staged / name)
+        journal.unlink()
+
+    def _write(self, names: Sequence[str]) -> None:
+        published = self._published_ids()
+        programs: dict[str, list[str]] = {}
+        for name in names:
+            frame = pl.read_parquet(
+                self._staged / name / f"{DUMPS.name}.parquet", columns=["labels"]
+            )
+            labels = json.loads(frame["labels"][0])
+            program = labels.get("program") or labels.get("service")
+            programs.setdefault(partition(program), []).append(name)
+        for folder, of_program in sorted(programs.items()):
+            good = [name for name in of_program if not name.startswith(FAILED)]
+            new = [name for name in good if name not in published]
+            batch = hashlib.sha256(" ".join(sorted(good)).encode()).hexdigest()[:16]
+            for dataset in (*DATASETS[1:], DUMPS):
+                if dataset.is_heavy:
+                    self._move(dataset, folder, new)
+                elif good:
+                    target = (
+                        self.folder / dataset.name / folder / f"part-{batch}.parquet"
+                    )
+                    if not target.exists():
+                        self._merge(dataset, new, target)
+        self._write_failures(programs, ())
+
+    def _published_ids(self) -> frozenset[str]:
+        found: set[str] = set()
+        for path in self.files(DUMPS):
+            found |= set(pl.read_parquet(path, columns=["dump_id"])["dump_id"])
+        return frozenset(found)
+
+    def _move(self, dataset: Dataset, folder: str, names: Sequence[str]) -> None:
+        for name in names:
+            staged = self._staged / name / f"{dataset.name}.parquet"
+            if staged.is_file():
+                target = self.folder / dataset.name / folder / f"{name}.parquet"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                staged.rename(target)
+
+    def _merge(self, dataset: Dataset, names: Sequence[str], target: Path) -> None:
+        paths = [self._staged / name / f"{dataset.name}.parquet" for name in names]
+        frames = [pl.scan_parquet(path, glob=False) for path in paths if path.is_file()]
+        if frames:
+            merged = pl.concat(frames, how="diagonal")
+            columns = merged.collect_schema().names()
+            merged = merged.sort([name for name in dataset.order if name in columns])
+            self._sink(dataset, merged, target)
+
+    def _sink(self, dataset: Dataset, frame: pl.LazyFrame, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = self._work / _TMP / f"{target.name}-{secrets.token_hex(4)}"
+        try:
+            sink(dataset, frame, part)
+            part.rename(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _write_failures(
+        self, programs: Mapping[str, Sequence[str]], read_before: Collection[str]
+    ) -> None:
+        """Add what could not be read, and take away what was read at last."""
+        new: dict[str, list[pl.DataFrame]] = {}
+        read = set(read_before)
+        for folder, names in programs.items():
+            for name in names:
+                frame = pl.read_parquet(self._staged / name / f"{DUMPS.name}.parquet")
+                if name.startswith(FAILED):
+                    new.setdefault(folder, []).append(frame)
+                else:
+                    read |= set(frame["source"])
+        old = {
+            path.parent.name: path
+            for path in self.files(DUMPS)
+            if path.name == _FAILED_FILE
+        }
+        for folder in sorted({*new, *old}):
+            frames = list(new.get(folder, ()))
+            if folder in old:
+                frames.append(pl.read_parquet(old[folder]))
+            merged = pl.concat(frames, how="diagonal").unique("dump_id", keep="first")
+            merged = merged.filter(~pl.col("source").is_in(sorted(read)))
+            target = self.folder / DUMPS.name / folder / _FAILED_FILE
+            if merged.height:
+                self._sink(DUMPS, merged.sort("dump_id").lazy(), target)
+            else:
+                target.unlink(missing_ok=True)
+
+
+def sink(dataset: Dataset, frame: pl.LazyFrame, path: Path) -> None:
+    """Write a dataset's file, with the version of the schema in its metadata."""
+    frame.select(
+        pl.col(name) for name in dataset.schema if name in frame.collect_schema()
+    ).sink_parquet(
+        path,
+        compression="zstd",
+        row_group_size=_ROW_GROUP_ROWS,
+        statistics=True,
+        metadata={VERSION_KEY: str(SCHEMA_VERSION)},
+    )
+
+
+def _readme() -> str:
+    return f"""\
+# A fleet of heap dumps
+
+Each folder here is a dataset of Parquet files, partitioned by program. For DuckDB:
+
+    SELECT program, version, count(*) FROM read_parquet('dumps/*/*.parquet',
+      hive_partitioning = true, union_by_name = true) GROUP BY ALL
+
+A dump is complete when `dumps` has its row; join with it. Times are in UTC.
+
+{datasets_markdown()}"""

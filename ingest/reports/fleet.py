@@ -1,0 +1,101 @@
+"""The report over a fleet: text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, cast
+
+from ingest.queries.answer import Answer
+from ingest.reports.render import (
+    cell,
+    folded,
+    markdown_table,
+    markdown_text,
+    table_text,
+)
+from ingest.text import human_bytes, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.fleet.questions import FleetQuestion
+
+    Answers = Sequence[tuple[FleetQuestion, Answer]]
+
+_BELOW = ("example", "dump")
+"""Columns that are too wide for a table: a list below it has them."""
+_LEFT_OUT = ("fingerprint", *_BELOW)
+_MOST_EXAMPLES = 3
+_ONLY_IF_ANY = "failures"
+
+
+def fleet_text(folder: str, answers: Answers) -> str:
+    """The report for a terminal."""
+    text = _title(f"Fleet {printable(folder)}", "=")
+    for asked, answer in _told(answers):
+        text += f"\n{_title(asked.title, '-')}{folded(asked.note, '')}\n"
+        shown = _shown(answer)
+        text += table_text(shown.columns, shown.rows) if shown.rows else "  none\n"
+        for number, (sentence, command) in enumerate(_examples(asked, answer), 1):
+            text += "\n" + folded(f"{number}. {sentence}" if sentence else f"{number}.")
+            text += f"     {command}\n"
+    return text
+
+
+def fleet_markdown(folder: str, answers: Answers) -> str:
+    """The report as Markdown."""
+    text = f"# Fleet {markdown_text(folder)}\n"
+    for asked, answer in _told(answers):
+        text += f"\n## {asked.title}\n\n{asked.note}\n\n"
+        shown = _shown(answer)
+        text += markdown_table(shown) if shown.rows else "none\n"
+        for number, (sentence, command) in enumerate(_examples(asked, answer), 1):
+            text += f"\n{number}. {markdown_text(sentence)}\n\n       {command}\n"
+    return text
+
+
+def fleet_facts(folder: str, answers: Answers) -> dict[str, object]:
+    """The report for JSON."""
+    return {"fleet": folder} | {asked.name: a.dicts() for asked, a in answers}
+
+
+def _title(text: str, line: str) -> str:
+    return f"{text}\n{line * len(text)}\n"
+
+
+def _told(answers: Answers) -> Answers:
+    return [(q, a) for q, a in answers if a.rows or q.name != _ONLY_IF_ANY]
+
+
+def _shown(answer: Answer) -> Answer:
+    """Columns for people: sizes with units, lists in a line."""
+    left_out = {*_LEFT_OUT, *(["program"] if "leak" in answer.columns else [])}
+    columns = tuple(name for name in answer.columns if name not in left_out)
+    rows = tuple(tuple(_value(name, row) for name in columns) for row in answer.dicts())
+    return Answer(columns, rows).without_empty_columns()
+
+
+def _value(column: str, row: dict[str, object]) -> object:
+    value = row[column]
+    if column == "leak":
+        return f"{row['program']}: {value}"
+    if isinstance(value, int) and "bytes" in column:
+        sign, size = "-" * (value < 0), abs(value)
+        return sign + human_bytes(size)
+    if isinstance(value, list):
+        return ", ".join(cell(inner) for inner in value) or "none"
+    if isinstance(value, float) and column == "share":
+        return f"{value:.1%}"
+    return value
+
+
+def _examples(asked: FleetQuestion, answer: Answer) -> list[tuple[str, str]]:
+    """A sentence and a command for each of the first rows."""
+    if not asked.has_example:
+        return []
+    found = []
+    for row in answer.dicts()[:_MOST_EXAMPLES]:
+        sentence = printable(cast("str", row.get("example") or row.get("leak") or ""))
+        address = printable(cast("str", row["dump"]))
+        found.append((sentence, f"ingest load {shlex.quote(address)}"))
+    return found
