@@ -48,6 +48,10 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 	@echo
 	@echo "the report as a page for a web browser:"
 	@$(INGEST) report --dump example --html example-report.html --force
+	@echo
+	@echo "what grew since an earlier level of the game (no database needed):"
+	@$(INGEST) example --force --levels 12 $(VENV)/earlier.gclog
+	@$(INGEST) compare $(VENV)/earlier.gclog $(VENV)/example.gclog --by suspect --by dominator-path --top 3
 
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
 	@$(PYTEST) $(ARGS)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
+from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
 from ingest.tables.schema import label as label_of
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ ARROWS = {
     "HAS_COLLECTION": ArrowLook("#A23B72", 1),
     "FOLLOWED_BY": ArrowLook("#A23B72", 2),
     "SURVIVED_AS": ArrowLook("#3F6F2E", 3),
+    "NEXT": ArrowLook("#3F6F2E", 3),
     "HAS_ALLOCATION_SITE": ArrowLook("#5B7F95", 1),
     "ALLOCATED_AT": ArrowLook("#5B7F95", 2),
     "HAS_PATH": ArrowLook("#8E6BBF", 1),
@@ -110,7 +111,7 @@ def grass() -> str:
         look = replace(NODES["Object"], diameter=LARGER[percent])
         blocks.append(_node(name, look, _caption(label_of("Object"))))
     captions = {entry.name: entry.properties for entry in RELATIONSHIPS}
-    captions |= {link.name: () for link in LINKS}
+    captions |= {link.name: () for link in (*LINKS, NEXT)}
     for name, properties in captions.items():
         arrow = ARROWS[name]
         caption = f"{{{properties[0].name}}}" if properties else "<type>"

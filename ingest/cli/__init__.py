@@ -17,6 +17,7 @@ from ingest.cli import (
     browse,
     capture,
     check,
+    compare,
     dumps,
     example,
     export,
@@ -80,6 +81,7 @@ app.command("query", epilog=examples("query"))(ask.query)
 app.command("why", epilog=examples("why"))(why.why)
 app.command("check", epilog=examples("check"))(check.check)
 app.command("what-if", epilog=examples("what-if"))(what_if.what_if)
+app.command("compare", epilog=examples("compare"))(compare.compare)
 app.command("report", epilog=examples("report"))(report.report)
 app.command("browse", epilog=examples("browse"))(browse.browse)
 app.command("example", epilog=examples("example"))(example.example)

@@ -16,13 +16,19 @@ def example(
     path: Annotated[
         Path, typer.Argument(help="Output file; - for standard output.")
     ] = Path("example.gclog"),
+    levels: Annotated[
+        int,
+        typer.Option(
+            min=0, max=1000, help="How many levels were closed before the dump."
+        ),
+    ] = 24,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the example dump: a game that leaks its closed levels."""
     from ingest.readers.gclog.example import example_gclog
 
-    text = example_gclog()
+    text = example_gclog(levels)
     if str(path) == "-":
         typer.echo(text, nl=False)
         return

@@ -61,6 +61,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest report --dump before-fix -f markdown -o report.md",
         "ingest report --html report.html --force",
     ),
+    "compare": (
+        "ingest compare monday.hprof friday.hprof",
+        "ingest compare 1.gcdump 2.gcdump 3.gcdump --by type --by suspect",
+        "ingest compare before-fix after-fix -f markdown -o comment.md",
+        "ingest compare trace.nettrace --html growth.html",
+    ),
     "browse": (
         "ingest browse --guide --open",
         "ingest browse --query leak-suspects",

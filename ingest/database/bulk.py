@@ -34,7 +34,7 @@ from ingest.server.embedded import target_of
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
 from ingest.tables.mapping import Counts
 from ingest.tables.parquet import StoredDumps
-from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
+from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
 from ingest.tables.statements import (
     constraint_statements,
     index_statements,
@@ -109,7 +109,7 @@ def count(database: Database) -> Counts:
     """All that belongs to some dump in a database, from its own counters.
 
     Nodes without a label are counted under an empty one. What follows from the
-    rest, `SIZES` and `LINKS`, is not counted.
+    rest, `SIZES`, `LINKS` and `NEXT`, is not counted.
     """
     _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
     data = cast("dict[str, list[dict[str, object]]]", rows[0][1])
@@ -125,7 +125,7 @@ def count(database: Database) -> Counts:
         for entry in data["relationships"]
         if "relationshipType" in entry and not entry.keys() & {"startLabel", "endLabel"}
     }
-    for link in LINKS:
+    for link in (*LINKS, NEXT):
         related.pop(link.name, None)
     return Counts() + Counts(nodes, related)
 

@@ -76,6 +76,10 @@ NEEDS: dict[str, Need] = {
         "this dump does not record how long its objects have lived",
     ),
     "trace": Need("(d) WHERE d.trace IS NOT NULL", "this dump is not from a trace"),
+    "earlier": Need(
+        "(:Dump {state: 'ready'})-[:NEXT]->(d)",
+        "no earlier dump of this program is loaded; name another one with earlier",
+    ),
     "siblings": Need(
         "(e:Dump {trace: d.trace, state: 'ready'}) WHERE e.number <> d.number",
         "no other dump of this trace is loaded; ingest load FILE --all-dumps loads "

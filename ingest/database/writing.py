@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest import __version__, interrupts
-from ingest.database import bolt, bulk, cleaner, dumps
+from ingest.database import bolt, bulk, cleaner, dumps, next_dumps
 from ingest.database import trace_links as links
 from ingest.database.via import Via
 from ingest.errors import StoreError
@@ -125,6 +125,8 @@ def write(
                 late = links.siblings(database, number) - linked
                 links.link(database, number, late, progress)
                 cleaner.remove(database, server, replaces, progress)
+        with interrupts.leaving(f"{name} is loaded"):
+            next_dumps.link(database)
     return Written(name, number, counts)
 
 
@@ -195,4 +197,5 @@ def drop(
         dumps.unpublish(database, found.number)
         with interrupts.leaving(gone):
             cleaner.remove(database, server, [found.number], progress)
+            next_dumps.link(database)
     return found

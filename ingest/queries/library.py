@@ -54,6 +54,7 @@ GROUPS = (
     ".NET",
     "Dart",
     "Traces",
+    "Comparison",
 )
 """Headings under which queries are listed, in their order."""
 

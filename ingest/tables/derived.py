@@ -15,7 +15,7 @@ import polars as pl
 
 from ingest.analysis import fingerprints
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.merged import NOT_A_TYPE, merged_tree
+from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.values import ValueKind
@@ -48,16 +48,23 @@ class HeapColumns:
         regions: Columns of what objects lie in.
         origins: Columns about where objects come from.
         own: Globs of types that are the program's own, for the leak suspects.
+        path_limit: The most groups of each merged tree.
     """
 
     def __init__(
-        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str] = ()
+        self,
+        graph: HeapGraph,
+        metrics: HeapMetrics,
+        own: Sequence[str] = (),
+        *,
+        path_limit: int = MAX_GROUPS,
     ) -> None:
         self.graph = graph
         self.metrics = metrics
         self.regions = Regions(graph, metrics)
         self.origins = OriginColumns(graph, metrics)
         self.own = own
+        self.path_limit = path_limit
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -319,10 +326,12 @@ class HeapColumns:
     @cached_property
     def merged(self) -> dict[str, MergedTree]:
         """Merged trees by the name that they have in the graph."""
-        graph, metrics = self.graph, self.metrics
+        graph, metrics, limit = self.graph, self.metrics, self.path_limit
         return {
-            "dominators": merged_tree(graph, metrics.dominator),
-            "root_paths": merged_tree(graph, metrics.path_parent, by_root=True),
+            "dominators": merged_tree(graph, metrics.dominator, limit=limit),
+            "root_paths": merged_tree(
+                graph, metrics.path_parent, by_root=True, limit=limit
+            ),
         }
 
     @cached_property

@@ -156,6 +156,9 @@ LINKS: tuple[Link, ...] = (
 """They follow from the nodes, and belong to no dump: whatever writes or removes dumps
 makes or removes them too."""
 
+NEXT = Link("NEXT", "Dump", "the next loaded dump of the same program", ())
+"""Made by `ingest.database.next_dumps` whenever a dump is loaded or dropped."""
+
 SIZES: tuple[tuple[str, int], ...] = (("Retains1Percent", 1), ("Retains10Percent", 10))
 """Further labels of an Object by its share of the reachable bytes, in percent: Neo4j
 Browser can draw a label larger, but not a property. At most `MAX_OF_A_SIZE` each."""
@@ -190,7 +193,7 @@ def markdown() -> str:
             f"| `(:{relation.start})-[:{relation.name}{inner}]->(:{relation.end})` "
             f"| {relation.meaning} |"
         )
-    for link in LINKS:
+    for link in (*LINKS, NEXT):
         ends = f"(:{link.label})-[:{link.name}]->(:{link.label})"
         lines.append(f"| `{ends}` | {link.meaning} |")
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS
+from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS
 
 WRITES = {"CREATE", "DELETE", "DETACH", "DROP", "FOREACH", "INSERT", "LOAD"} | {
     "MERGE",
@@ -73,7 +73,7 @@ class Text:
         """What is wrong with it, one line each."""
         known = {label.name: {p.name for p in label.properties} for label in LABELS}
         types = {relation.name for relation in RELATIONSHIPS}
-        types |= {link.name for link in LINKS}
+        types |= {link.name for link in (*LINKS, NEXT)}
         anything = set().union(*known.values())
         anything |= {p.name for r in RELATIONSHIPS for p in r.properties}
         anything |= self._own_keys()

@@ -30,7 +30,7 @@ FLOORS = {
     **dict.fromkeys(FORMATS, 5),
     "readers": 6,
     "capture": 7, "tables": 7,
-    "database": 8, "fleet": 8, "gate": 8,
+    "compare": 8, "database": 8, "fleet": 8, "gate": 8,
     "reports": 9,
     "browser": 10,
     "pipeline": 11,
@@ -43,7 +43,7 @@ TOOLS = {"typer", "rich", "neo4j", "tqdm"}
 FORBIDDEN = {
     "heap": TOOLS, "queries": TOOLS, "readers": TOOLS, "analysis": TOOLS,
     "capture": TOOLS, "tables": TOOLS, "files": TOOLS, "compiled": TOOLS,
-    "browser": TOOLS, "kernel_cache": TOOLS,
+    "browser": TOOLS, "compare": TOOLS, "kernel_cache": TOOLS,
     "server": {"typer", "rich", "tqdm"},
     "database": {"typer", "rich", "tqdm"},
     "fleet": TOOLS,

@@ -51,20 +51,26 @@ class _LineWriter:
         self.lines.append(f"r {number:x} {kind:x} {flags:x}{container}")
 
 
-def example_gclog() -> str:
-    """The dump's text, the same every time, with bare line feeds."""
-    chance = random.Random(2007)
+def example_gclog(closed_levels: int = CLOSED_LEVELS) -> str:
+    """The dump's text, the same every time, with bare line feeds.
+
+    Args:
+        closed_levels: How long the game has been played.
+    """
+    chance, later = random.Random(2007), random.Random(2007)
+    for _ in range(CLOSED_LEVELS + 1):
+        _level(_LineWriter(), later, 0, 0)  # the rest is the same at all times
     out = _LineWriter()
     out.lines.append("a 2 StarMiner.exe 763f9d2")
     game = out.reserve()
     font = out.object("Microsoft.Xna.Framework.Graphics.SpriteFont", 0x2C, 0)
-    subscribers = [_level(out, chance, game, font) for _ in range(CLOSED_LEVELS)]
+    subscribers = [_level(out, chance, game, font) for _ in range(closed_levels)]
     current = _level(out, chance, game, font)
     subscribers.append(current)
     _event(out, subscribers)
-    _sound_cache(out, chance)
+    _sound_cache(out, later, 30 + 5 * closed_levels // 2)
     _game(out, game, current, font)
-    _loose_ends(out, chance, subscribers)
+    _loose_ends(out, later, subscribers)
     out.lines.append("c StarMiner.exe 763fbef")
     _script_domain(out)
     return "\n".join(out.lines) + "\n"
@@ -103,10 +109,10 @@ def _event(out: _LineWriter, screens: list[int]) -> None:
     out.root(event, _STATIC, 0, "StarMiner.GameEvents")
 
 
-def _sound_cache(out: _LineWriter, chance: random.Random) -> None:
+def _sound_cache(out: _LineWriter, chance: random.Random, sounds: int) -> None:
     """A dictionary that is never emptied."""
     entries = []
-    for _ in range(90):
+    for _ in range(sounds):
         wave = out.object("System.Byte[]", chance.randrange(1, 5) * 1024)
         sound = out.object("Microsoft.Xna.Framework.Audio.SoundEffect", 0x28, wave)
         key = out.object("System.String", chance.randrange(0x18, 0x40, 4))

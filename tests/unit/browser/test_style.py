@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.browser.style import ARROWS, NODES, grass
-from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, SIZES
+from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
 
 Rules = dict[str, dict[str, str]]
 
@@ -43,7 +43,9 @@ RULES = rules_of(grass())
 def test_every_label_and_relationship_has_a_style_and_nothing_else_has() -> None:
     styled = {f"node.{label.name}" for label in LABELS}
     styled |= {f"node.{name}" for name, _ in SIZES}
-    arrows = {entry.name for entry in RELATIONSHIPS} | {link.name for link in LINKS}
+    arrows = {entry.name for entry in RELATIONSHIPS} | {
+        link.name for link in (*LINKS, NEXT)
+    }
     styled |= {f"relationship.{name}" for name in arrows}
 
     assert set(RULES) - {"node", "relationship"} == styled

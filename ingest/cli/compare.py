@@ -1,0 +1,120 @@
+"""``compare``: what changed between dumps, and what grew."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.compared import ComparedNames, is_file, read_dumps
+from ingest.cli.options import (
+    AsJson,
+    DatabaseName,
+    FoldObjects,
+    Own,
+    Password,
+    Strict,
+    Uri,
+    Username,
+    open_database,
+    own_types,
+)
+from ingest.cli.pages import Force, HtmlFile, write_file
+from ingest.compare.dimensions import Dimension
+from ingest.files import check_writable
+from ingest.heap.read_options import Fold, ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.compare.changes import Comparison
+
+
+class ComparisonFormat(StrEnum):
+    """How a comparison is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def compare(
+    dumps: ComparedNames,
+    by: Annotated[
+        list[Dimension] | None,
+        typer.Option("--by", help="What to compare. May be repeated. Default: all."),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, max=10000, help="Most entries of each part.")
+    ] = 10,
+    form: Annotated[
+        ComparisonFormat,
+        typer.Option("--format", "-f", help="JSON and JSONL have all that changed."),
+    ] = ComparisonFormat.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file.")
+    ] = None,
+    html: HtmlFile = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    strict: Strict = False,
+    fold: FoldObjects = Fold.AUTO,
+    own: Own = None,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """Compare dumps of a program: what is new, gone or grown.
+
+    Types, namespaces, dominator paths, root paths and suspects are matched by names and
+    fingerprints, so that addresses do not matter. With three dumps or more: what grew
+    in every one. Files and exports need no server.
+    """
+    if html is not None and (output is not None or as_json):
+        raise typer.BadParameter(
+            "cannot be used with --output or --json", param_hint="--html"
+        )
+    file = output if html is None else html
+    if file is not None:
+        check_writable(file, force=force)
+    options = ReadOptions(strict, fold, None, own_types(own))
+    with ExitStack() as stack:
+        progress = stack.enter_context(Bars())
+        opened = None
+        if not all(map(is_file, dumps)):
+            opened = stack.enter_context(
+                open_database(uri, username, password, database, progress)
+            )
+        found = read_dumps(dumps, options, opened, progress)
+    from ingest.compare.changes import compare as compute
+
+    chosen = list(dict.fromkeys(by or Dimension))
+    text = _text(
+        compute(found), chosen, top, ComparisonFormat.JSON if as_json else form
+    )
+    if file is None:
+        typer.echo(text, nl=False)
+    else:
+        write_file(file, text)
+
+
+def _text(
+    comparison: Comparison, by: Sequence[Dimension], top: int, form: ComparisonFormat
+) -> str:
+    from ingest.reports import comparison as written
+
+    if form is ComparisonFormat.JSON:
+        return json.dumps(written.as_json(comparison, by), indent=2) + "\n"
+    if form is ComparisonFormat.JSONL:
+        rows = written.as_rows(comparison, by)
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    if form is ComparisonFormat.MARKDOWN:
+        return written.as_markdown(comparison, by, top)
+    return written.as_text(comparison, by, top)

@@ -1,0 +1,142 @@
+"""The dumps that commands compare: files, exports and loaded dumps by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ingest.errors import DumpError, UnknownDump
+from ingest.heap.identity import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.compare.dumps import ComparedDump
+    from ingest.database.connection import Database
+    from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
+    from ingest.progress import Progress
+
+MOST_PATHS = 20_000
+"""Paths of each tree of a file. Exports and loaded dumps have fewer."""
+
+ComparedNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DUMP...",
+        help="In the order of time: heap dumps, folders that ingest export wrote, or "
+        "names of loaded dumps. Of a single file with several dumps, these.",
+    ),
+]
+
+
+def is_file(name: str) -> bool:
+    """Whether a dump is given as a file or a folder, not by its name."""
+    return name == "-" or "::" in name or Path(name).exists()
+
+
+def read_dumps(
+    names: Sequence[str],
+    options: ReadOptions,
+    database: Database | None,
+    progress: Progress,
+) -> list[ComparedDump]:
+    """Read the dumps, one after the other, so that one heap at a time is in memory.
+
+    Args:
+        names: As in `ComparedNames`.
+        options: How to read files.
+        database: Where loaded dumps are; ``None`` if all are files.
+        progress: Receives all stages.
+
+    Raises:
+        DumpError: one cannot be read.
+        UnknownDump: one is neither a file nor loaded.
+    """
+    if len(names) == 1 and names[0] != "-" and Path(names[0]).is_file():
+        return list(_all_of(names[0], options, progress))
+    found: list[ComparedDump] = []
+    for name in names:
+        if not is_file(name):
+            if database is None:
+                raise UnknownDump(f"{name} is neither a file nor a loaded dump")
+            found.append(_loaded(name, database))
+        elif Path(name).is_dir():
+            from ingest.compare.dumps import of_folder
+
+            found.append(of_folder(Path(name)))
+        else:
+            found.append(_of_file(name, options, progress))
+    return found
+
+
+def _of_file(name: str, options: ReadOptions, progress: Progress) -> ComparedDump:
+    from ingest.pipeline import free_name, measure
+
+    graph, metrics, sha256 = measure(name, options, progress, origins=False)
+    identity = Identity.of(sha256, graph.part)
+    return _of_heap(free_name(name), graph, metrics, identity, options)
+
+
+def _of_heap(
+    name: str,
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    identity: Identity,
+    options: ReadOptions,
+) -> ComparedDump:
+    from ingest.compare.dumps import of_tables
+    from ingest.tables.heap_tables import HeapTables
+
+    tables = HeapTables(graph, metrics, options.own, path_limit=MOST_PATHS)
+    return of_tables(name, tables, format_name=graph.format_name, identity=identity)
+
+
+def _all_of(
+    name: str, options: ReadOptions, progress: Progress
+) -> Iterator[ComparedDump]:
+    """The dumps of one file.
+
+    Raises:
+        DumpError: it has one dump only, or cannot be read.
+    """
+    from ingest.analysis.metrics import analyse
+    from ingest.pipeline import free_name
+    from ingest.readers import open_source, read_all
+
+    stem, count = free_name(name), 0
+    with open_source(name) as source:
+        for pending in read_all(source, options, progress):
+            count += 1
+            part = "" if pending.part is None else f"-part{pending.part.number}"
+            graph = pending.graph()
+            metrics = analyse(graph, progress, origins=False)
+            identity = Identity.of(source.sha256, pending.part)
+            yield _of_heap(f"{stem}{part}", graph, metrics, identity, options)
+    if count < 2:
+        raise DumpError(
+            "one dump alone has nothing to be compared with; name a second one",
+            path=name,
+        )
+
+
+def _loaded(name: str, database: Database) -> ComparedDump:
+    from ingest.compare.dumps import of_frames
+    from ingest.database.compared import frames_of
+    from ingest.database.dumps import find_dump
+
+    try:
+        dump = find_dump(database, name)
+    except UnknownDump as error:
+        raise UnknownDump(f"{error}; and there is no such file") from None
+    frames = frames_of(database, dump.number)
+    find_dump(database, name)  # dropped meanwhile?
+    return of_frames(
+        name,
+        *frames,
+        format_name=dump.format,
+        identity=dump.identity,
+    )

@@ -1,0 +1,1 @@
+"""What changed between dumps, computed from their tables, wherever these come from."""

@@ -1,0 +1,398 @@
+"""What changed between dumps: by type, namespace, path and suspect; and what grew.
+
+`compare` takes dumps in the order of time and returns a `Comparison`, which has no
+text of its own: `ingest.reports` prints it, and a gate reads it. For a gate::
+
+    found = compare([first, second, third])
+    for suspect in found.of(Dimension.SUSPECT):
+        if suspect.change is Change.NEW: ...          # suspect.fingerprint, .name
+    for row in found.growing():                       # with three dumps or more
+        row.growth.objects_per_dump, row.growth.fit   # topmost paths, and types
+
+All figures are those of strongly reachable objects, so that garbage that a collection
+has not freed yet is no growth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ingest.analysis.fingerprints import normalised_type
+from ingest.compare.dimensions import Change, Dimension
+from ingest.compare.growth import Growth, growth_of
+from ingest.compare.paths import PathTree, moved, path_tree
+from ingest.errors import IngestError
+from ingest.text import namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.compare.dumps import ComparedDump
+
+    Counts = NDArray[np.int64]
+
+
+TREES = {Dimension.DOMINATOR_PATH: "dominators", Dimension.ROOT_PATH: "root_paths"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A type, a namespace, a path or a suspect in D dumps.
+
+    Attributes:
+        by: What it is.
+        key: Equal in all dumps: the fingerprint of a path or a suspect, else the name.
+        name: Full name of a type, or of the type at the end of a path; of a suspect its
+            sentence in the last dump that has it.
+        change: From the first dump to the last one.
+        object_count: Objects in each dump; of a path those at its end.
+        shallow_bytes: Their bytes; empty for suspects.
+        retained_bytes: What they retain together: all instances of a type, all below a
+            path; empty for namespaces.
+        share: Retained bytes (of a namespace shallow bytes) as a share of the reachable
+            bytes of the last dump, or of the first one if it is gone; 0 to 1.
+        steps: The path from the top, as full names; of a suspect its path as text.
+        parent: Key of the path that it continues; ``None`` for all else.
+        is_topmost: Of paths: whether objects accumulate here, and not above.
+        moved_to: Of a path that moved: the steps of the path that came.
+        growth: How it grew from dump to dump; ``None`` if it did not in each one, or
+            with less than three dumps.
+        cut: Of a suspect: the reference to remove.
+    """
+
+    by: Dimension
+    key: str
+    name: str
+    change: Change
+    object_count: tuple[int, ...]
+    shallow_bytes: tuple[int, ...]
+    retained_bytes: tuple[int, ...]
+    share: float
+    steps: tuple[str, ...] = ()
+    parent: str | None = None
+    is_topmost: bool = False
+    moved_to: tuple[str, ...] = ()
+    growth: Growth | None = None
+    cut: str | None = None
+
+    @property
+    def more_objects(self) -> int:
+        """Objects more in the last dump than in the first."""
+        return self.object_count[-1] - self.object_count[0]
+
+    @property
+    def more_shallow_bytes(self) -> int:
+        """Shallow bytes more; 0 for suspects."""
+        found = self.shallow_bytes
+        return found[-1] - found[0] if found else 0
+
+    @property
+    def more_bytes(self) -> int:
+        """Retained bytes more; of a namespace shallow bytes."""
+        found = self.retained_bytes or self.shallow_bytes
+        return found[-1] - found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One of the dumps.
+
+    Attributes:
+        name: Its name.
+        format_name: Its format; ``None`` if that is not known.
+        reachable_count, reachable_bytes: Its strongly reachable objects.
+    """
+
+    name: str
+    format_name: str | None
+    reachable_count: int
+    reachable_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """What changed between D dumps, D >= 2.
+
+    Attributes:
+        dumps: The dumps in their order.
+        notes: Sentences about the dumps, such as that they are of different formats.
+        differences: All that changed, by dimension, the largest growth first; suspects
+            also if they did not change.
+        trees: All paths, changed or not.
+    """
+
+    dumps: tuple[Totals, ...]
+    notes: tuple[str, ...]
+    differences: Mapping[Dimension, tuple[Difference, ...]]
+    trees: Mapping[Dimension, PathTree] = field(repr=False)
+
+    def of(self, by: Dimension) -> tuple[Difference, ...]:
+        """What changed in one dimension."""
+        return self.differences[by]
+
+    def topmost(self, by: Dimension) -> Iterator[Difference]:
+        """Paths on which objects accumulate first, the largest growth first."""
+        return (found for found in self.of(by) if found.is_topmost)
+
+    def growing(self, by: Dimension | None = None) -> list[Difference]:
+        """What grew in every dump, by dimension, the steepest first.
+
+        Paths only where none that they continue grew in every dump too. Empty with
+        fewer than three dumps.
+        """
+        chosen = [by] if by else list(Dimension)
+        return [
+            one
+            for entry in chosen
+            for one in sorted(
+                (one for one in self.of(entry) if one.growth), key=_steepness
+            )
+        ]
+
+
+def _steepness(found: Difference) -> tuple[float, str]:
+    assert found.growth is not None
+    return -found.growth.bytes_per_dump, found.key
+
+
+def compare(dumps: Sequence[ComparedDump]) -> Comparison:
+    """Compare dumps, which come in the order of time.
+
+    Time and memory: proportional to the types, paths and suspects of all dumps; their
+    objects are not looked at.
+
+    Raises:
+        IngestError: there are fewer than two.
+    """
+    if len(dumps) < 2:
+        raise IngestError("there is nothing to compare one dump with")
+    totals = tuple(
+        Totals(dump.name, dump.format_name, dump.reachable_count, dump.reachable_bytes)
+        for dump in dumps
+    )
+    trees = {by: path_tree(dumps, name) for by, name in TREES.items()}
+    types, namespaces = _types(dumps, totals)
+    differences = {
+        Dimension.SUSPECT: _suspects(dumps, totals),
+        **{by: _paths(by, tree, totals) for by, tree in trees.items()},
+        Dimension.TYPE: types,
+        Dimension.NAMESPACE: namespaces,
+    }
+    return Comparison(totals, tuple(_notes(dumps)), differences, trees)
+
+
+def _notes(dumps: Sequence[ComparedDump]) -> Iterator[str]:
+    formats = list(dict.fromkeys(d.format_name for d in dumps if d.format_name))
+    if len(formats) > 1:
+        yield (
+            f"These are dumps of different formats ({', '.join(formats)}): objects of "
+            "the runtime, sizes and roots differ for that reason too."
+        )
+    for at, dump in enumerate(dumps):
+        for other in dumps[:at]:
+            if dump.identity is not None and dump.identity == other.identity:
+                yield f"{other.name} and {dump.name} are the same dump."
+    for dump in dumps:
+        if not dump.reachable_count:
+            yield f"{dump.name} has no reachable objects."
+    first, last = (_names(dump) for dump in (dumps[0], dumps[-1]))
+    if first and last and len(first & last) < 0.2 * min(len(first), len(last)):
+        yield (
+            f"{dumps[0].name} and {dumps[-1].name} have {len(first & last):,} of "
+            f"{min(len(first), len(last)):,} types in common: they seem to be of "
+            "different programs, of which only what they share is compared."
+        )
+
+
+def _names(dump: ComparedDump) -> set[str]:
+    """Types that have objects."""
+    some = dump.types.filter(pl.col("reachable_count") > 0)
+    return {normalised_type(name) for name in some["name"].to_list()}
+
+
+def _change(*measures: tuple[int, int], present: tuple[bool, bool]) -> Change:
+    """The change of the first measure that differs."""
+    before, after = present
+    if before != after:
+        return Change.NEW if after else Change.GONE
+    for first, last in measures:
+        if first != last:
+            return Change.GROWN if last > first else Change.SHRUNK
+    return Change.SAME
+
+
+def _share(values: Sequence[int], totals: Sequence[Totals], change: Change) -> float:
+    at = 0 if change is Change.GONE else -1
+    return values[at] / max(totals[at].reachable_bytes, 1)
+
+
+def _ordered(found: list[Difference]) -> tuple[Difference, ...]:
+    found.sort(key=lambda one: (-one.more_bytes, -one.more_objects, one.key))
+    return tuple(found)
+
+
+def _types(
+    dumps: Sequence[ComparedDump], totals: Sequence[Totals]
+) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
+    """Types and namespaces that changed."""
+    names: dict[str, str] = {}
+    of_type: dict[str, list[tuple[int, int, int]]] = {}
+    of_space: dict[str, list[tuple[int, int]]] = {}
+    none, no_space = [(0, 0, 0)] * len(dumps), [(0, 0)] * len(dumps)
+    for at, dump in enumerate(dumps):
+        for _, name, count, size, retained in dump.types.iter_rows():
+            if not count:
+                continue
+            key = normalised_type(name)
+            names[key] = name
+            row = of_type.setdefault(key, list(none))
+            row[at] = (row[at][0] + count, row[at][1] + size, row[at][2] + retained)
+            space = of_space.setdefault(namespace_of(key), list(no_space))
+            space[at] = (space[at][0] + count, space[at][1] + size)
+    types = []
+    for key, row in of_type.items():
+        count, size, retained = (tuple(column) for column in zip(*row, strict=True))
+        change = _change(
+            (retained[0], retained[-1]),
+            (count[0], count[-1]),
+            present=(count[0] > 0, count[-1] > 0),
+        )
+        growth = growth_of(count, size, retained)
+        if change is not Change.SAME or growth is not None:
+            types.append(
+                Difference(
+                    Dimension.TYPE,
+                    key,
+                    names[key],
+                    change,
+                    count,
+                    size,
+                    retained,
+                    _share(retained, totals, change),
+                    growth=growth,
+                )
+            )
+    spaces = []
+    for key, pairs in of_space.items():
+        count, size = (tuple(column) for column in zip(*pairs, strict=True))
+        change = _change(
+            (size[0], size[-1]),
+            (count[0], count[-1]),
+            present=(count[0] > 0, count[-1] > 0),
+        )
+        if change is not Change.SAME:
+            share = _share(size, totals, change)
+            spaces.append(
+                Difference(
+                    Dimension.NAMESPACE, key, key, change, count, size, (), share
+                )
+            )
+    return _ordered(types), _ordered(spaces)
+
+
+def _paths(
+    by: Dimension, tree: PathTree, totals: Sequence[Totals]
+) -> tuple[Difference, ...]:
+    """Paths that changed."""
+    count, size, total = tree.object_count, tree.shallow_bytes, tree.total_bytes
+    is_compared = tree.is_compared
+    topmost = tree.topmost(
+        is_compared & (count[:, -1] > count[:, 0]),
+        is_compared & (size[:, -1] > size[:, 0]),
+    )
+    larger = (count[:, -1] > count[:, 0]) | (size[:, -1] > size[:, 0])
+    growths = {
+        row: found
+        for row in np.flatnonzero(is_compared & larger).tolist()
+        if (found := growth_of(*(c[row].tolist() for c in (count, size, total))))
+    }
+    growing = np.zeros(len(topmost), np.bool_)
+    growing[list(growths)] = True
+    growing = tree.topmost(growing & (count[:, -1] > count[:, 0]), growing)
+    pairs = moved(tree, 0, -1)
+    is_moved = np.zeros(len(topmost), np.bool_)
+    is_moved[list(pairs)] = is_moved[list(pairs.values())] = True
+    is_moved_below = tree.is_above(is_moved)
+    changed = (count[:, 0] != count[:, -1]) | (size[:, 0] != size[:, -1])
+    changed |= total[:, 0] != total[:, -1]
+    differences = []
+    for row in np.flatnonzero((changed | growing) & is_compared).tolist():
+        if not row:
+            continue
+        counts, sizes, totals_of = (
+            tuple(column[row].tolist()) for column in (count, size, total)
+        )
+        change = _change(
+            *((values[0], values[-1]) for values in (counts, sizes, totals_of)),
+            present=(totals_of[0] > 0, totals_of[-1] > 0),
+        )
+        if is_moved[row] or is_moved_below[row]:
+            change = Change.MOVED
+        differences.append(
+            Difference(
+                by,
+                tree.fingerprint[row],
+                tree.name[row],
+                change,
+                counts,
+                sizes,
+                totals_of,
+                _share(totals_of, totals, Change.GONE if not totals_of[-1] else change),
+                tree.steps(row),
+                tree.fingerprint[int(tree.parent[row])],
+                bool(topmost[row]) and change is not Change.MOVED,
+                tree.steps(pairs[row]) if row in pairs else (),
+                growths[row] if growing[row] else None,
+            )
+        )
+    return _ordered(differences)
+
+
+def _suspects(
+    dumps: Sequence[ComparedDump], totals: Sequence[Totals]
+) -> tuple[Difference, ...]:
+    """All suspects of any of the dumps."""
+    rows: dict[str, list[dict[str, object]]] = {}
+    values: dict[str, list[tuple[int, int]]] = {}
+    for at, dump in enumerate(dumps):
+        for row in dump.suspects.iter_rows(named=True):
+            key = row["fingerprint"]
+            rows.setdefault(key, []).append(row)
+            found = values.setdefault(key, [(0, 0)] * len(dumps))
+            found[at] = (
+                found[at][0] + row["object_count"],
+                found[at][1] + row["retained_bytes"],
+            )
+    result = []
+    for key, pairs in values.items():
+        last = rows[key][-1]
+        count, retained = (tuple(column) for column in zip(*pairs, strict=True))
+        change = _change(
+            (count[0], count[-1]),
+            (retained[0], retained[-1]),
+            present=(count[0] > 0, count[-1] > 0),
+        )
+        steps = last["path"]
+        assert isinstance(steps, list)
+        result.append(
+            Difference(
+                Dimension.SUSPECT,
+                key,
+                str(last["sentence"]),
+                change,
+                count,
+                (),
+                retained,
+                _share(retained, totals, change),
+                tuple(steps),
+                growth=growth_of(count, retained),
+                cut=str(last["cut"]),
+            )
+        )
+    return _ordered(result)

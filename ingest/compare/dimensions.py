@@ -1,0 +1,26 @@
+"""What is compared, and how it can have changed; imports nothing heavy."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Dimension(StrEnum):
+    """What is compared."""
+
+    SUSPECT = "suspect"
+    DOMINATOR_PATH = "dominator-path"
+    ROOT_PATH = "root-path"
+    TYPE = "type"
+    NAMESPACE = "namespace"
+
+
+class Change(StrEnum):
+    """How the last dump differs from the first."""
+
+    NEW = "new"
+    GONE = "gone"
+    GROWN = "grown"
+    SHRUNK = "shrunk"
+    MOVED = "moved"
+    SAME = "same"
