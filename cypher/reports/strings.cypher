@@ -9,24 +9,25 @@
 // column: value           STRING   the text, cut at 128 characters
 // column: length          INTEGER  full length, UTF-16 code units
 // column: string_count    INTEGER  reachable strings with this text
-// column: shallow_bytes   INTEGER  their shallow size, bytes
-// column: wasted_bytes    INTEGER  shallow size of all but the largest of them, bytes
+// column: retained_bytes  INTEGER  their retained size, bytes: with the array that has the text
+// column: wasted_bytes    INTEGER  retained size of all but the largest of them, bytes
 // column: sample_address  STRING   address of the first of them in the dump
 // column: holder_type     STRING   type of the first referrer of that one, nearest to the roots
 //
-// Equal strings stored many times: intern them, or share one copy. Strings longer
-// than 128 characters are compared by their start and their length, so strings that
-// differ only after that count as equal.
+// Equal strings stored many times: intern them, or share one copy. Java strings that
+// share one array do not retain it. Strings longer than 128 characters are compared by
+// their start and their length, so strings that differ only after that count as
+// equal.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.value_kind = 'string'
 MATCH (o:Object)-[:INSTANCE_OF]->(t)
 WHERE o.root_distance IS NOT NULL
 WITH o.value AS value, o.length AS length, count(o) AS string_count,
-  sum(o.shallow_bytes) AS shallow_bytes, max(o.shallow_bytes) AS largest,
+  sum(o.retained_bytes) AS retained_bytes, max(o.retained_bytes) AS largest,
   min(o.key) AS key
 WHERE string_count >= $min_count
-WITH value, length, string_count, shallow_bytes, shallow_bytes - largest AS wasted_bytes,
-  key
+WITH value, length, string_count, retained_bytes,
+  retained_bytes - largest AS wasted_bytes, key
 ORDER BY wasted_bytes DESC, string_count DESC, key
 LIMIT $limit
 MATCH (sample:Object {key: key})
@@ -41,7 +42,7 @@ RETURN
   value,
   length,
   string_count,
-  shallow_bytes,
+  retained_bytes,
   wasted_bytes,
   sample.address AS sample_address,
   holder_type

@@ -36,12 +36,19 @@ NEEDS: dict[str, Need] = {
     "dotnet": Need(
         _type("t.namespace = 'System'"), "this dump is not of a .NET program"
     ),
+    "jvm": Need(
+        _type("t.name = 'java.lang.Class'"), "this dump is not of a Java program"
+    ),
     "dart": Need(
         _type("t.namespace = 'dart:core'"), "this dump is not of a Dart program"
     ),
     "fields": Need(_type("t.fields IS NOT NULL"), "this dump has no field names"),
     "texts": Need(
         _type("t.value_kind = 'string'"), "this dump has no contents of strings"
+    ),
+    "numbers": Need(
+        _type("t.value_kind IN ['integer', 'double', 'boolean']"),
+        "this dump has no numbers that are objects",
     ),
     "external": Need(
         "(d) WHERE d.external_bytes > 0", "this dump records no memory outside the heap"

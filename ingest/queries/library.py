@@ -51,6 +51,7 @@ GROUPS = (
     "Types",
     "Objects and references",
     "Segments and generations",
+    "JVM",
     ".NET",
     "Dart",
     "Traces",
@@ -305,7 +306,7 @@ def parse(text: str, place: str) -> Query:
         columns.append(AnswerColumn(match["name"], match["type"], match["text"]))
     cypher = "\n".join(lines[body:]).strip() + "\n"
     declared = {parameter.name for parameter in parameters}
-    if declared != (used := set(_USED.findall(cypher))):
+    if declared != (used := set(_USED.findall(QUOTED.sub("", cypher)))):
         different = ", ".join(sorted(declared ^ used))
         raise QueryError(f"{place}: declared and used parameters differ: {different}")
     return Query(

@@ -15,8 +15,8 @@ from tests.cypher.heap import ACTION, DICTIONARY, NAMES
 
 Given = dict[str, str]
 
-HEAPS = ("main", "domains", "dart", "dotnet", "trace")
-ALL = " ".join(HEAPS)
+HEAPS = ("main", "domains", "dart", "dotnet", "trace", "jvm")
+ALL = "main domains dart dotnet trace"
 
 
 class Case(NamedTuple):
@@ -253,6 +253,16 @@ CASES: dict[str, Asked] = {
     + rows("main domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW})
     + nothing("dart", OF_SESSION),
+    "boxed-numbers": rows("jvm", {}, TWO) + nothing("main trace", {}),
+    "collections": rows("jvm", {}, TWO, {"nodes": "", "pattern": ".*List|.*Map"})
+    + nothing("main trace", {}),
+    "colliding-keys": rows("jvm", {}, {"min_chain": "1"}, FIRST)
+    + nothing("jvm", {"min_chain": "6"})
+    + nothing("main", {}),
+    "java-finalizers": rows("jvm", {}) + nothing("main dart", {}),
+    "sparse-arrays": rows("jvm", {}, {"max_fill": "0.6", "min_length": "8"}, TWO)
+    + nothing("trace", {}),
+    "thread-locals": rows("jvm", {}, TWO) + nothing("main dart", {}),
     "roots-by-kind": rows(ALL, {}) + rows("main", TWO),
     "segments": rows("main dotnet", {}) + rows("main", FIRST) + nothing("dart", {}),
     "shared-by": rows("main", {})
@@ -279,7 +289,8 @@ CASES: dict[str, Asked] = {
     + nothing("main", {"min_count": "3"})
     + nothing("dotnet", {"type": "App.UI.Extra"})
     + nothing("dart", {}),
-    "strings": rows("dart", {}, {"min_count": "1", "limit": "100"}, {"min_count": "3"})
+    "strings": rows("jvm dart", {})
+    + rows("dart", {"min_count": "1", "limit": "100"}, {"min_count": "3"})
     + nothing("main", {}),
     "survivors-of-dump": rows("trace", {}, TWO)
     + nothing("trace", NOBODY)

@@ -16,6 +16,7 @@ from ingest.tables.heap_tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, reasons, two_domains
+from tests.cypher.jvm_heap import jvm_heap
 from tests.cypher.twin import Heap, Trace
 from tests.dumps.trace import Heap as TracedHeap
 from tests.dumps.trace import graphs, live
@@ -87,6 +88,7 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
         "dart": load_heap(database, dart_heap(), "dart"),
         "trace": traced,
         "dotnet": load_heap(database, dotnet_heap(), "dotnet"),
+        "jvm": load_heap(database, jvm_heap(), "jvm"),
         "reasons": load_heap(database, reasons(), "reasons"),
         "copy": load_heap(database, main_heap(), "copy"),
     }

@@ -118,7 +118,7 @@ def strings(heap: Heap, min_count: int, limit: int) -> Rows:
             groups[(o.value, o.length)].append(o)
     rows = []
     for (value, length), alike in groups.items():
-        sizes = [o.shallow for o in alike]
+        sizes = [heap.retained_bytes(o.index) for o in alike]
         if len(alike) < min_count:
             continue
         holders = [p for p in heap.objects if alike[0].index in p.strong]

@@ -13,6 +13,7 @@ from tests.cypher import (
     answers,
     dart_answers,
     dotnet_answers,
+    jvm_answers,
     more_answers,
     place_answers,
     trace_answers,
@@ -62,6 +63,7 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
         dart_answers,
         place_answers,
         dotnet_answers,
+        jvm_answers,
         trace_answers,
     )
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))

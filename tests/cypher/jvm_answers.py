@@ -1,0 +1,239 @@
+"""What queries about Java heaps must answer, from the twin."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from re import fullmatch
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.heap.values import ValueKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.cypher.answers import Rows
+    from tests.cypher.twin import Heap, Obj
+
+_NUMBERS = {"boolean", "byte", "char", "double", "float", "int", "long", "short"}
+_NO_OBJECTS = {f"{name}[]" for name in _NUMBERS}
+
+
+def _name(heap: Heap, o: Obj) -> str:
+    return "" if o.type is None else heap.type_name(o.type)
+
+
+def _live(heap: Heap, pattern: str) -> list[Obj]:
+    """Reachable instances of types whose names match."""
+    return [
+        o
+        for o in heap.objects
+        if o.index in heap.live and fullmatch(pattern, _name(heap, o))
+    ]
+
+
+def _through(o: Obj, *fields: str, weak: bool = False) -> list[int]:
+    """What an object refers to through these fields."""
+    pairs = list(zip(o.strong, o.strong_fields, strict=True))
+    if weak:
+        pairs += zip(o.weak, o.weak_fields, strict=True)
+    return [target for target, field in pairs if field in fields]
+
+
+def _largest(heap: Heap, objects: Iterable[int]) -> str:
+    first = min(objects, key=lambda i: (-heap.retained_bytes(i), i))
+    return heap.objects[first].address
+
+
+def sparse_arrays(
+    heap: Heap, min_length: int, max_fill: float, pattern: str, limit: int
+) -> Rows:
+    groups: dict[tuple[str | None, str], list[tuple[int, int, Obj]]] = defaultdict(list)
+    for a in _live(heap, pattern):
+        used = len(a.strong) + len(a.weak)
+        if a.length is None or a.length < min_length or used > max_fill * a.length:
+            continue
+        owner = heap.dominator(a.index)
+        of = None if owner is None else heap.name_of(owner)
+        wasted = a.shallow // a.length * (a.length - used)
+        groups[(of, _name(heap, a))].append((wasted, used, a))
+    rows = []
+    for (of, name), found in groups.items():
+        first = min(found, key=lambda one: (-one[0], one[2].index))
+        rows.append(
+            (
+                of,
+                name,
+                len(found),
+                sum(used == 0 for _, used, _ in found),
+                sum(a.length or 0 for _, _, a in found),
+                sum(used for _, used, _ in found),
+                sum(wasted for wasted, _, _ in found),
+                first[2].address,
+            )
+        )
+    return sorted(rows, key=lambda r: (-r[6], -r[2], r[0] is None, r[0] or "", r[1]))[
+        :limit
+    ]
+
+
+def collections(heap: Heap, pattern: str, nodes: str, limit: int) -> Rows:
+    groups: dict[int, list[tuple[int, int, int, bool, Obj]]] = defaultdict(list)
+    for c in _live(heap, pattern):
+        slots = used = unused = 0
+        for i in set(c.strong):
+            a, name = heap.objects[i], heap.name_of(i)
+            is_array = name.endswith("[]") and name not in _NO_OBJECTS
+            if a.length and (is_array or name == "dart:core::_List"):
+                here = len(a.strong) + len(a.weak)
+                slots, used = slots + a.length, used + here
+                unused += a.shallow // a.length * (a.length - here)
+        empty = used == 0 and not _through(c, *nodes.split())
+        wasted = heap.retained_bytes(c.index) if empty else unused
+        assert c.type is not None
+        groups[c.type].append((wasted, slots, used, empty, c))
+    rows = []
+    for kind, found in groups.items():
+        slots, used = sum(one[1] for one in found), sum(one[2] for one in found)
+        first = min(found, key=lambda one: (-one[0], one[4].index))
+        row = (
+            heap.type_name(kind),
+            len(found),
+            sum(one[3] for one in found),
+            sum(wasted for wasted, _, _, empty, _ in found if empty),
+            slots,
+            used,
+            100 * used // slots if slots else None,
+            sum(one[0] for one in found),
+            first[4].address,
+        )
+        rows.append((-row[7], -row[1], kind, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def boxed_numbers(heap: Heap, limit: int) -> Rows:
+    rows = []
+    kinds = {t for t in range(len(heap.graph.type_names)) if _is_number(heap, t)}
+    for kind in kinds:
+        found = [o for o in heap.instances([kind]) if o.index in heap.live]
+        counts = Counter(o.value for o in found if o.value is not None)
+        if not counts:
+            continue
+        value, most = min(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        size = max(o.shallow for o in found)
+        assert all(o.shallow == size for o in found)
+        row = (
+            heap.type_name(kind),
+            counts.total(),
+            counts.total() * size,
+            len(counts),
+            (counts.total() - len(counts)) * size,
+            value,
+            most,
+        )
+        rows.append((-row[4], -row[1], kind, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def _is_number(heap: Heap, kind: int) -> bool:
+    """Whether the first instance of a type that has a value has a number."""
+    g = heap.graph
+    if g.values is None:
+        return False
+    at = np.flatnonzero(g.type_index[g.values.object_index] == kind)
+    numbers = (ValueKind.INTEGER, ValueKind.DOUBLE, ValueKind.BOOLEAN)
+    return len(at) > 0 and g.values.kind[at[0]] in numbers
+
+
+def colliding_keys(heap: Heap, min_chain: int, pattern: str, limit: int) -> Rows:
+    rows = []
+    for table in _live(heap, pattern):
+        chains = []
+        for i in table.strong:
+            chain, at = [], [i]
+            while at:
+                o = heap.objects[at[0]]
+                if not _through(o, "first"):
+                    chain.append(o)
+                at = _through(o, "next", "first")
+            chains.append((-len(chain), i, chain[0]))
+        if not chains or -min(chains)[0] < min_chain:
+            continue
+        longest, _, first = min(chains)
+        keys = _through(first, "key", "referent", weak=True)
+        maps = [m for m in heap.objects if table.index in _through(m, "table")]
+        count = -sum(one[0] for one in chains)
+        row = (
+            _name(heap, maps[0]),
+            maps[0].address,
+            count,
+            table.length,
+            len(chains),
+            -longest,
+            heap.name_of(keys[0]) if keys else None,
+            heap.retained_bytes(maps[0].index),
+        )
+        rows.append((longest, -count, table.index, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def thread_locals(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for entry in _live(heap, r"java\.lang\.ThreadLocal\$ThreadLocalMap\$Entry"):
+        for value in _through(entry, "value"):
+            (table,) = heap.holders(entry.index)
+            (map_,) = heap.holders(table)
+            (thread,) = heap.holders(map_)
+            local = _through(entry, "referent", weak=True)
+            names = [
+                f"static root in {heap.graph.captions.of(_declaring(heap, r.type))}"
+                f".{r.field}"
+                for r in heap.roots
+                if local and r.object == local[0] and r.kind == "static"
+            ]
+            held = local and (
+                any(local[0] in o.strong for o in heap.objects)
+                or any(r.object == local[0] for r in heap.roots)
+            )
+            row = (
+                heap.objects[thread].value,
+                names[0] if names else None,
+                heap.name_of(local[0]) if local else None,
+                heap.name_of(value),
+                heap.objects[value].address,
+                heap.retained_bytes(value),
+                not held,
+            )
+            rows.append((-row[5], value, thread, entry.index, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def _declaring(heap: Heap, kind: int | None) -> str:
+    return "" if kind is None else heap.graph.type_names[kind]
+
+
+def java_finalizers(heap: Heap, limit: int) -> Rows:
+    groups: dict[str, list[tuple[int, bool, bool]]] = defaultdict(list)
+    for f in heap.objects:
+        if _name(heap, f) == "java.lang.ref.Finalizer":
+            waiting = any(
+                heap.name_of(q).startswith("java.lang.ref.ReferenceQueue$")
+                for q in _through(f, "queue")
+            )
+            for o in _through(f, "referent", weak=True):
+                others = {h.index for h in heap.objects if o in h.strong}
+                only = not others - {f.index, o} and not heap.roots_of(o)
+                groups[heap.name_of(o)].append((o, waiting, only))
+    rows = [
+        (
+            name,
+            len(found),
+            sum(waiting for _, waiting, _ in found),
+            sum(only for *_, only in found),
+            sum(heap.retained_bytes(o) for o, *_ in found),
+            _largest(heap, [o for o, *_ in found]),
+        )
+        for name, found in groups.items()
+    ]
+    return sorted(rows, key=lambda r: (-r[4], -r[1], r[0]))[:limit]
