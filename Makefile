@@ -15,7 +15,7 @@ ARGS   ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate up down load leak-report \
+.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate bench-peers up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme clean
 
@@ -81,6 +81,9 @@ bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false 
 test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 450 MB)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
 	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py $(ARGS)
+
+bench-peers: $(VENV)/.tools ## Java dumps against other tools; ARGS="--objects 20000000"
+	@$(BIN)/python -m tests.bench.java_peers $(ARGS)
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)

