@@ -1,0 +1,91 @@
+"""Memory of this process, and what the machine or its container has left."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ROOT, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_CACHED = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
+
+
+def used_bytes() -> int:
+    """What this process occupies."""
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def available_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
+    """What this process may occupy before the system ends one: used, and still free."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    for limit, usage in _groups(root, membership):
+        free = min(free, max(0, limit - usage))
+    return free + used_bytes()
+
+
+def trim() -> None:
+    """Give freed memory back to the system.
+
+    The C library retains what threads have freed in small arrays: half as much again
+    as the columns that were made of them.
+    """
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        if hasattr(library, "malloc_trim"):  # not in musl
+            library.malloc_trim(0)
+
+
+def cgroup_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
+    """The smallest memory limit on this process in bytes; ``None`` if none."""
+    return min((limit for limit, _ in _groups(root, membership)), default=None)
+
+
+def _groups(root: Path, membership: Path) -> Iterator[tuple[int, int]]:
+    """Limit and usage of each control group that limits this process, in bytes.
+
+    Cached files do not count as used where the kernel would drop them first.
+
+    Source: Linux kernel, Documentation/admin-guide/cgroup-v2.rst (``memory.max``)
+    and cgroup-v1/memory.rst (``memory.limit_in_bytes``).
+    """
+    try:
+        lines = membership.read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        hierarchy, controllers, path = line.split(":", 2)
+        if hierarchy == "0" and not controllers:
+            base, name, current = root, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            base, name = root / "memory", "memory.limit_in_bytes"
+            current = "memory.usage_in_bytes"
+        else:
+            continue
+        # Inside a container the path may be the host's, which is not visible here;
+        # then only the root, which is the container's own, can be read.
+        inner = PurePosixPath(path.lstrip("/"))
+        for folder in (inner, *inner.parents):
+            if ".." in folder.parts:
+                continue
+            text = _text(base / folder / name)
+            if text.isdecimal():  # v2 has "max" if there is no limit
+                used = _text(base / folder / current)
+                cached = _CACHED.search(_text(base / folder / "memory.stat"))
+                usage = int(used) if used.isdecimal() else 0
+                yield int(text), max(0, usage - (int(cached[1]) if cached else 0))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,227 @@
+"""Files made to cost a reader much more than their size: none of them is a real dump.
+
+Each function writes about ``size`` bytes. `HOSTILE` has them by name, and `BOMBS` those
+that are small only because they are compressed.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from tests.dumps.clrprofiler import Log
+from tests.dumps.dartheap import DartHeap, text, uleb
+from tests.dumps.gcdump import GcDump, i32, i64, number
+from tests.dumps.gcdump import text as string
+from tests.dumps.nettrace import NetTrace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOG = b"f 0 NATIVE FUNCTION ( UNKNOWN ARGUMENTS ) 0 0\n" + b"t 1 0 A\n" * 2000
+_XML = '<gcheap><types><type id="1" name="A"/></types>'
+_ELEMENT = '<object address="0x10" typeid="1" size="8"/>'
+
+
+def type_lines(size: int) -> bytes:
+    """A gclog of one type, declared again and again."""
+    return b"a 2 x\n" + b"t 1 X\n" * (size // 6)
+
+
+def conflicting_types(size: int) -> bytes:
+    """A gclog of one type under many names."""
+    lines = (b"t 1 %x\n" % name for name in range(size // 10))
+    return b"a 2 x\n" + b"".join(lines)
+
+
+def gclog_roots(size: int) -> bytes:
+    """A gclog of the shortest roots."""
+    return b"a 2 x\no 1 1 1\n" + b"r 1 1 0\n" * (size // 8) + b"c x\n"
+
+
+def domains(size: int) -> bytes:
+    """A gclog of domains without content."""
+    return b"a 2\nc x\n" * (size // 8) + b"o 1 1 1\n"
+
+
+def log_roots(size: int) -> bytes:
+    """A CLR Profiler log of the shortest roots."""
+    return _LOG + b"e 1 1 1\n" * (size // 8) + b"o 1 1 1\n"
+
+
+def log_collections(size: int) -> bytes:
+    """A CLR Profiler log of collections, and one object."""
+    return _LOG + b"b 1 0 0\nb 0 0 0\n" * (size // 16) + b"o 1 1 1\n"
+
+
+def log_dumps(size: int) -> bytes:
+    """A CLR Profiler log of dumps with one object each."""
+    return _LOG + b"g 1\no 1 1 1\n" * (size // 12)
+
+
+def log_functions(size: int) -> bytes:
+    """A CLR Profiler log of functions that nothing uses."""
+    lines = (b"f %d a b\n" % ident for ident in range(size // 12))
+    return _LOG + b"".join(lines) + b"o 1 1 1\n"
+
+
+def xml_nested(size: int) -> bytes:
+    """SOS's XML with elements inside of one another."""
+    return (_XML + "<objects>" + _ELEMENT + "<a>" * (size // 3)).encode()
+
+
+def xml_names(size: int) -> bytes:
+    """SOS's XML with elements that all have names of their own."""
+    names = (f"<a{at:x}/>" for at in range(size // 9))
+    return (_XML + "<objects>" + _ELEMENT + "".join(names)).encode()
+
+
+def xml_attributes(size: int) -> bytes:
+    """SOS's XML with an element of many attributes."""
+    names = (f"a{at:x}='' " for at in range(min(size, 900_000) // 11))
+    return (_XML + "<objects>" + _ELEMENT + f"<a {''.join(names)}/>").encode()
+
+
+def xml_roots(size: int) -> bytes:
+    """SOS's XML with roots."""
+    root = '<root kind="stack" address="0x10"/>'
+    roots = f"<roots>{root * (size // len(root))}</roots>"
+    return f"{_XML}{roots}<objects>{_ELEMENT}</objects></gcheap>".encode()
+
+
+def gcdump_nodes(size: int) -> bytes:
+    """A ``.gcdump`` of nodes that are all zeros, and share one record."""
+    count = size // 12
+
+    def graph() -> bytes:
+        types = i32(1) + string("A") + i32(0) + string("")
+        return (
+            i64(0) + i32(0) + types + i32(count) + bytes(4 * count) + i32(2) + b"\0\0"
+        )
+
+    dump = GcDump()
+    dump.addresses = [0] * count
+    return dump.file(graph)
+
+
+def gcdump_types(size: int) -> bytes:
+    """A ``.gcdump`` of types that are all zeros."""
+    count = size // 12
+    dump = GcDump()
+    return dump.file(
+        lambda: i64(0) + i32(-1) + i32(count) + bytes(12 * count) + i32(0) + i32(0)
+    )
+
+
+def gcdump_children(size: int) -> bytes:
+    """A ``.gcdump`` of one node that refers to itself, in one byte each time."""
+    return _one_record("A", size, b"\0")
+
+
+def gcdump_roots(size: int) -> bytes:
+    """A ``.gcdump`` of one pseudo node, all of whose references are roots."""
+    return _one_record("[static vars]", size, b"\1")
+
+
+def _one_record(name: str, size: int, child: bytes) -> bytes:
+    record = number(2) + number(size) + child * size
+    other = number(4) + number(0)
+
+    def graph() -> bytes:
+        types = i32(3)
+        for each in ("UNDEFINED", name, "B"):
+            types += string(each) + i32(0) + string("")
+        return b"".join(
+            [
+                i64(0), i32(0), types, i32(2), i32(0), i32(len(record)),
+                i32(len(record) + len(other)), record, other,
+            ]
+        )  # fmt: skip
+
+    dump = GcDump()
+    dump.addresses = [0, 0x10]
+    return dump.file(graph)
+
+
+def dart_slots(size: int) -> bytes:
+    """A Dart snapshot of classes whose one field has a place far behind."""
+    place = uleb(1) + uleb(1) + uleb(1 << 20) + text("f") + text("")
+    heap = DartHeap()
+    heap.cls("Root")
+    heap.classes += [uleb(0) + 4 * text("") + place] * min(size // 12, 15)
+    heap.obj(1, 0)
+    return heap.bytes()
+
+
+def dart_objects(size: int) -> bytes:
+    """A Dart snapshot of the smallest objects that are not folded."""
+    heap = DartHeap()
+    heap.cls("Root")
+    heap.obj(1, 0)
+    count = size // 4
+    tail = uleb(0) + uleb(count + 1) + heap.objects[0] + b"\1\1\0\0" * count + uleb(0)
+    return heap.head() + tail
+
+
+def dart_external(size: int) -> bytes:
+    """A Dart snapshot whose external memory all belongs to few objects."""
+    heap = DartHeap()
+    heap.cls("Root")
+    for _ in range(100):
+        heap.obj(1, 1)
+    for at in range(size // 10):
+        heap.outside(at % 100 + 1, 1, f"{at:x}")
+    return heap.bytes()
+
+
+def trace_collections(size: int) -> bytes:
+    """A ``.nettrace`` of collections, and one object."""
+    trace = NetTrace()
+    count = size // 55
+    for at in range(1, count + 1):
+        trace.start(at, 0, 0)
+        trace.end(at)
+        if at % 1000 == 0:
+            trace.flush()
+    trace.types({1: "A"})
+    trace.start(count + 1)
+    trace.nodes([(0x10, 8, 1, 0)])
+    trace.edges([])
+    trace.end(count + 1)
+    return trace.file()
+
+
+def trace_roots(size: int) -> bytes:
+    """A ``.nettrace`` of roots."""
+    trace = NetTrace()
+    trace.types({1: "A"})
+    trace.start(1)
+    rows = (struct.pack("<QBIQ", 0x10, 0, 0, 0),) * 40_000
+    for at in range(max(1, size // (21 * len(rows)))):
+        trace.bulk(16, at, rows)
+        trace.flush()
+    trace.nodes([(0x10, 8, 1, 0)])
+    trace.edges([])
+    trace.end(1)
+    return trace.file()
+
+
+def log_ranges(size: int) -> bytes:
+    """A CLR Profiler log of ranges that survive a collection."""
+    log = Log().type(1, "T").begin(0)
+    lines = b"".join(b"v %d 8\n" % (16 * at) for at in range(size // 13))
+    end = Log().end(0).plain_roots(16).bytes("\n")
+    return _LOG + log.bytes("\n") + lines + end + b"o 16 1 8\n"
+
+
+HOSTILE: dict[str, Callable[[int], bytes]] = {
+    f"{made.__name__.replace('_', '-')}": made
+    for made in (
+        type_lines, conflicting_types, gclog_roots, domains, log_roots,
+        log_collections, log_dumps, log_functions, log_ranges, xml_nested, xml_names,
+        xml_attributes, xml_roots, gcdump_nodes, gcdump_types, gcdump_children,
+        gcdump_roots, dart_slots, dart_objects, dart_external, trace_collections,
+        trace_roots,
+    )
+}  # fmt: skip
+"""By name: each makes a file of about so many bytes."""

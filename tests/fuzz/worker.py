@@ -1,0 +1,90 @@
+"""Reads inputs one after another, and reports each on standard output.
+
+It is a process of its own, so that one that hangs in compiled code can be ended. Each
+line is one input: its number, the class of what came of it, milliseconds, MiB, and
+where an unexpected error was raised.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import resource
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from ingest.errors import DumpError
+from ingest.heap.read_options import Fold, ReadOptions
+from ingest.progress import silent
+from ingest.readers.source import Source
+from tests.fuzz.changes import changed
+from tests.fuzz.seeds import seeds_of
+
+VIRTUAL_BYTES = 2 << 30
+"""Memory that an input may ask for beyond what is there; most is never used."""
+
+
+def input_of(package: str, seeds: list[bytes], seed: int, number: int) -> bytes:
+    """An input; the same arguments give the same one."""
+    return changed(seeds, package, Random(f"{seed} {number}"))
+
+
+def outcome(package: str, data: bytes, number: int) -> tuple[str, str]:
+    """What came of an input: ``ok`` or the class of an error, and where it was raised.
+
+    Every eighth is read with ``--strict``, another eighth without folding.
+    """
+    reader = importlib.import_module(f"ingest.readers.{package}")
+    fold = Fold.NONE if number % 8 == 1 else Fold.AUTO
+    options = ReadOptions(strict=number % 8 == 0, fold=fold)
+    try:
+        source = Source("input", io.BytesIO(data), len(data))
+        if not reader.sniff(source.head):
+            return "UnknownFormat", ""
+        reader.read(source, options, silent)
+    except DumpError as error:
+        return type(error).__name__, ""
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"!{type(error).__name__}", f"{Path(last.filename).name}:{last.lineno}"
+    return "ok", ""
+
+
+def _status_kib(name: str) -> int:
+    for line in Path("/proc/self/status").read_text("ascii").splitlines():
+        if line.startswith(name):
+            return int(line.split()[1])
+    return 0
+
+
+def _forget_peak() -> None:
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def main(package: str, seed: int, begin: int, end: int) -> None:
+    """Read the inputs from ``begin`` to ``end``."""
+    seeds = seeds_of(package)
+    for number, data in enumerate(seeds):
+        outcome(package, data, number)  # compiles the kernels
+    now = _status_kib("VmSize:") << 10
+    resource.setrlimit(resource.RLIMIT_AS, (now + VIRTUAL_BYTES,) * 2)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for number in range(begin, end):
+        data = input_of(package, seeds, seed, number)
+        _forget_peak()
+        before, began = _status_kib("VmHWM:"), time.perf_counter()
+        found, place = outcome(package, data, number)
+        spent_ms = (time.perf_counter() - began) * 1000
+        mib = max(0, _status_kib("VmHWM:") - before) / 1024
+        sys.stdout.write(f"{number} {found} {spent_ms:.1f} {mib:.1f} {place}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:5]))

@@ -1,0 +1,92 @@
+"""Files made to be costly take little memory, and end."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tracemalloc
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+
+from ingest.errors import DumpError
+from ingest.heap.read_options import ReadOptions
+from ingest.pipeline import measure
+from tests.dumps.hostile import HOSTILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Ran
+
+MIB = 1 << 20
+SMALL_BYTES = 128 << 10
+LARGE_BYTES = 32 * MIB
+MOST_SECONDS, MOST_MIB = 30, 1024
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_take_little_memory(name: str, tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    dump.write_bytes(HOSTILE[name](SMALL_BYTES))
+    with suppress(DumpError):
+        measure(str(dump))  # what is loaded and compiled once is not counted
+    tracemalloc.start()
+    try:
+        with suppress(DumpError):
+            measure(str(dump))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak <= 64 * MIB + 10 * dump.stat().st_size
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", HOSTILE)
+def test_large_hostile_files_cost_little(name: str, tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    dump.write_bytes(HOSTILE[name](LARGE_BYTES))
+    code = (
+        "import resource, sys\n"
+        "from ingest.cli import main\n"
+        "try:\n"
+        "    main(['info', '--json', sys.argv[1]])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code in (None, 0, 3), end.code\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(dump)],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    assert done.returncode == 0, done.stderr[-300:]
+    assert int(done.stdout.split()[-1]) <= MOST_MIB
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent <= MOST_SECONDS
+
+
+def test_content_that_expands_too_much_is_read_only_with_force(
+    ingest: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.readers.source.EXPANSION_FREE_BYTES", 1 * MIB)
+    dump = tmp_path / "dump.gclog.zst"
+    text = b"a 2 x\no 1 1 1\nc x\n" + b"\n" * (3 * MIB)
+    dump.write_bytes(zstandard.ZstdCompressor().compress(text))
+
+    code, _, err = ingest("info", str(dump))
+
+    assert code == 3
+    assert "200 times as large" in err
+    assert "--force" in err
+    assert ingest("info", str(dump), "--force")[0] == 0
+    assert measure(str(dump), ReadOptions(force=True))[0].object_count == 1
