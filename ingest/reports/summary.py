@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
@@ -52,7 +51,11 @@ def facts(
         estimated: Estimates for the heap if the dump is a sample, by name.
         estimated_types: Estimates for each type, by name.
     """
-    kinds = Counter(RootKind(kind).label for kind in graph.root_kind.tolist())
+    kinds = {
+        RootKind(kind).label: count
+        for kind, count in enumerate(np.bincount(graph.root_kind).tolist())
+        if count
+    }
     findings = find_suspects(graph, metrics, own)
     weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
     return {

@@ -66,11 +66,10 @@ STATES = 9
     BOUND_ROWS,
     TEXTS,
     DUMP_ROWS,
-    NULLS,
-) = range(13)
-"""Rows of the counts of used rows; the last one counts null references."""
+) = range(12)
+"""Rows of the counts of used rows."""
 
-COUNTERS = 13
+COUNTERS = 12
 
 BOUNDS, COUNTS = 0, 1
 """Kinds of events: a ``b`` record, a ``g`` record."""
@@ -85,7 +84,7 @@ class LogBuffers(NamedTuple):
     Attributes:
         object_id, object_type_id: uint64.
         object_size_bytes: int64.
-        object_ref_count: int32.
+        object_ref_count, object_null_count: int32.
         object_line: uint32. 1-based, modulo 2^32, like all lines here.
         reference_id: uint64.
         root_id: uint64. The object it holds.
@@ -105,15 +104,16 @@ class LogBuffers(NamedTuple):
             number of bounds.
         bound: uint64 (rows, 4): start, used and reserved bytes, generation.
         text: int64 (rows, 5): kind, start, end, line, dumps begun.
-        dump: int64 (rows, 10): line, byte, epoch; rows of objects, references, roots,
-            plain roots, allocations and nulls before it; epoch of the last record of
-            the dump before.
+        dump: int64 (rows, 9): line, byte, epoch; rows of objects, references, roots,
+            plain roots and allocations before it; epoch of the last record of the dump
+            before.
     """
 
     object_id: Ids
     object_type_id: Ids
     object_size_bytes: Longs
     object_ref_count: Ints
+    object_null_count: Ints
     object_line: NDArray[np.uint32]
     reference_id: Ids
     root_id: Ids
@@ -145,6 +145,7 @@ def buffers_for(size_bytes: int) -> LogBuffers:
         object_type_id=np.empty(eighths, np.uint64),
         object_size_bytes=np.empty(eighths, np.int64),
         object_ref_count=np.empty(eighths, np.int32),
+        object_null_count=np.empty(eighths, np.int32),
         object_line=np.empty(eighths, np.uint32),
         reference_id=np.empty(halves, np.uint64),
         root_id=np.empty(eighths, np.uint64),  # "e 1 1 1"
@@ -164,5 +165,5 @@ def buffers_for(size_bytes: int) -> LogBuffers:
         event=np.empty((quarters, 8), np.int64),  # "g 1"
         bound=np.empty((eighths, 4), np.uint64),
         text=np.empty((quarters, 5), np.int64),  # "t 1"
-        dump=np.empty((sixths, 10), np.int64),  # "g 1" and "r"
+        dump=np.empty((sixths, 9), np.int64),  # "g 1" and "r"
     )

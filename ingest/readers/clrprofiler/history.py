@@ -48,6 +48,7 @@ _MOST_STACKS = 1000
 """The longest chain of stacks that share frames, followed for one site."""
 
 _MOST_BYTES = 2.0**62
+_NO_IDS = np.empty(0, np.uint64)
 
 
 @dataclass(slots=True, eq=False)
@@ -255,16 +256,20 @@ class Collections:
         return np.searchsorted(recorded, epochs, "left").astype(np.int32)
 
     def _survival(self, c: _Collection) -> Survival:
-        ranges = self._rows(c) if c.rows else np.empty((0, 3), np.uint64)
-        ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
-        if (ranges[1:, 0] < ranges[:-1, 0] + ranges[:-1, 2]).any():
-            ranges = self._apart(ranges)
+        columns = [_NO_IDS] * 3  # one array for all: there may be many collections
+        if c.rows:
+            ranges = self._rows(c)
+            ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
+            if (ranges[1:, 0] < ranges[:-1, 0] + ranges[:-1, 2]).any():
+                ranges = self._apart(ranges)
+            columns = [ranges[:, column].copy() for column in range(3)]
+        old, new, length = columns
         return Survival(
             number=c.number,
             generation=min(c.generation, OLDEST),
-            old_start=ranges[:, 0].copy(),
-            new_start=ranges[:, 1].copy(),
-            length=ranges[:, 2].copy(),
+            old_start=old,
+            new_start=new,
+            length=length,
             before=self._made(c.before),
             after=self._made(c.after),
             has_ranges=bool(c.rows),

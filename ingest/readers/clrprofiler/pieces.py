@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ingest.errors import MalformedDump
 from ingest.readers.base import Selection
 from ingest.readers.clrprofiler.buffers import (
     ALLOCATIONS,
@@ -28,7 +29,6 @@ from ingest.readers.clrprofiler.buffers import (
     LAST_EPOCH,
     LINE,
     LOCAL,
-    NULLS,
     OBJECTS,
     OFFSET,
     PLAIN_ROOTS,
@@ -49,7 +49,7 @@ from ingest.readers.clrprofiler.names import (
     static_of,
 )
 from ingest.readers.clrprofiler.scan import scan
-from ingest.readers.shared.columns import ObjectColumns
+from ingest.readers.shared.columns import ObjectColumns, compact_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,8 +60,9 @@ if TYPE_CHECKING:
 _SMALL_BYTES, _STEP_BYTES = 1 << 14, 1 << 18
 _MOST_LISTED = 10
 
-MOST_EVENTS = 1 << 20
-"""The most begins and ends of collections stored: an hour at 100 a second."""
+MOST_EVENTS = 1 << 18
+"""The most begins and ends of collections stored: an hour at 36 a second."""
+_MOST_DUMPS = 1 << 16
 
 _ROOT = (
     "root_id",
@@ -84,7 +85,6 @@ class LoggedDump:
         allocation_count: How many allocations are before it.
         last_epoch: As ``epoch``, of its last record.
         object_count: Objects, whether they are stored or not.
-        null_count: Null references.
         pieces: Its objects; ``None`` if they are not stored.
         roots: Its roots, columns in pieces by name.
     """
@@ -96,7 +96,6 @@ class LoggedDump:
     allocation_count: int
     last_epoch: int
     object_count: int = 0
-    null_count: int = 0
     pieces: list[ObjectColumns] | None = None
     roots: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
@@ -117,7 +116,6 @@ class RowCounts(NamedTuple):
     references: int = 0
     roots: int = 0
     plain: int = 0
-    nulls: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -125,6 +123,7 @@ class LogScanner:
     """Scans a log piece by piece and stores its columns.
 
     Attributes:
+        path: Of the log, for messages.
         wanted: Index of the dump to choose; ``None`` for the last complete one.
         selection: Which dumps' columns to store.
         dumps: All dumps of the log.
@@ -134,6 +133,7 @@ class LogScanner:
         book: int64 (kinds, 3): count, first line and byte of each of `KINDS`.
     """
 
+    path: str
     wanted: int | None
     selection: Selection = Selection.ONE
     dumps: list[LoggedDump] = field(default_factory=list)
@@ -204,9 +204,7 @@ class LogScanner:
         used = np.zeros(COUNTERS, np.int64)
         scan(np.frombuffer(text, np.uint8), self._state, buffers, self.book, used)
         rows = used.tolist()
-        end = RowCounts(
-            rows[OBJECTS], rows[REFERENCES], rows[ROOTS], rows[PLAIN_ROOTS], rows[NULLS]
-        )
+        end = RowCounts(rows[OBJECTS], rows[REFERENCES], rows[ROOTS], rows[PLAIN_ROOTS])
         self._split(buffers, buffers.dump[: rows[DUMP_ROWS]].tolist(), end)
         events, bounds = rows[EVENTS], rows[BOUND_ROWS]
         buffers.event[:events, 6] += self._bound_count
@@ -277,8 +275,8 @@ class LogScanner:
     ) -> None:
         """Assign the rows of a piece to their dumps."""
         before = RowCounts()
-        for line, offset, epoch, n, e, r, q, a, nulls, last_epoch in begun:
-            here = RowCounts(n, e, r, q, nulls)
+        for line, offset, epoch, n, e, r, q, a, last_epoch in begun:
+            here = RowCounts(n, e, r, q)
             self._put(buffers, before, here)
             if self.dumps:
                 self.dumps[-1].last_epoch = last_epoch
@@ -299,6 +297,12 @@ class LogScanner:
                     self._best.discard()
                 self._best = before
         index = len(self.dumps)
+        if index >= _MOST_DUMPS:
+            raise MalformedDump(
+                "more heap dumps than any log has; get the file again",
+                path=self.path,
+                line=line,
+            )
         begun = LoggedDump(index, line, offset, epoch, allocations, epoch)
         if self.selection is not Selection.NONE and self.wanted in (None, index):
             begun.pieces = []
@@ -310,7 +314,6 @@ class LogScanner:
             return
         dump = self.dumps[-1]
         dump.object_count += end.objects - begin.objects
-        dump.null_count += end.nulls - begin.nulls
         if dump.pieces is None:
             return
         if end.objects > begin.objects or not dump.pieces:
@@ -379,5 +382,6 @@ def _objects(buffers: LogBuffers, begin: RowCounts, end: RowCounts) -> ObjectCol
         size_bytes=buffers.object_size_bytes[rows].copy(),
         ref_count=buffers.object_ref_count[rows].copy(),
         ref_id=[buffers.reference_id[references].copy()],
+        null_count=compact_counts(buffers.object_null_count[rows]),
         line=buffers.object_line[rows].copy(),
     )

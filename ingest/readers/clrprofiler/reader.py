@@ -115,7 +115,7 @@ class _Log:
             MalformedDump: a line is longer than any record.
         """
         counter = IrregularityCounter(strict=options.strict, name=source.name)
-        log = LogScanner(options.part, selection)
+        log = LogScanner(source.name, options.part, selection)
         rest = _take(log, source, counter, progress)
         # Writers end every line; the last number of an incomplete one may be cut.
         if rest:
@@ -205,7 +205,6 @@ def _assembled(
         producer="CLR Profiler" if log.has_functions else "SOS",
         field_names=fields,
         owners=owners,
-        null_reference_count=dump.null_count,
         collections=collections.timeline(dump),
         history=collections.history(dump, allocations_of(log, dump, collections)),
         part=part,

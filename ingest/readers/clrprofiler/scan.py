@@ -26,7 +26,6 @@ from ingest.readers.clrprofiler.buffers import (
     LOCAL,
     MALFORMED_RECORD,
     MALFORMED_REFERENCE,
-    NULLS,
     OBJECTS,
     OBJECTS_WITHOUT_ROOTS,
     OFFSET,
@@ -116,8 +115,7 @@ def _begin_dump(
     dump[row, 2] = state[EPOCH]
     dump[row, 3:7] = used[OBJECTS : PLAIN_ROOTS + 1]
     dump[row, 7] = used[ALLOCATIONS]
-    dump[row, 8] = used[NULLS]
-    dump[row, 9] = state[LAST_EPOCH]
+    dump[row, 8] = state[LAST_EPOCH]
     used[DUMP_ROWS] = row + 1
     state[DUMPS] += 1
     state[IS_OVER] = 0
@@ -154,7 +152,7 @@ def _heap_lines(
     """Parse lines of heap dumps; returns where the first other line begins."""
     end = len(data)
     line, base = state[LINE], state[OFFSET]
-    objects, references, nulls = used[OBJECTS], used[REFERENCES], used[NULLS]
+    objects, references = used[OBJECTS], used[REFERENCES]
     while position < end:
         start = base + position
         position, letter = _letter(data, position, end)
@@ -169,7 +167,6 @@ def _heap_lines(
                 or (letter != _O and state[HAS_OBJECT])
             ):
                 used[OBJECTS], used[REFERENCES] = objects, references
-                used[NULLS] = nulls
                 _begin_dump(letter == _O, line, start, state, buffers.dump, book, used)
             state[LAST_EPOCH] = state[EPOCH]
         if letter == _O:
@@ -187,7 +184,7 @@ def _heap_lines(
                     ident, size, outcome, line, start, book
                 )
                 buffers.object_line[objects] = line
-                first = references
+                first, nulls = references, 0
                 while True:
                     target, outcome, position = number(data, position, end)
                     if outcome in (ENDED, NEGATIVE):
@@ -200,6 +197,7 @@ def _heap_lines(
                         buffers.reference_id[references] = target
                         references += 1
                 buffers.object_ref_count[objects] = references - first
+                buffers.object_null_count[objects] = nulls
                 objects += 1
         elif letter == _E:
             position = root_record(
@@ -214,7 +212,7 @@ def _heap_lines(
             )  # fmt: skip
         position = skip_line(data, position, end)
     state[LINE] = line
-    used[OBJECTS], used[REFERENCES], used[NULLS] = objects, references, nulls
+    used[OBJECTS], used[REFERENCES] = objects, references
     return position
 
 

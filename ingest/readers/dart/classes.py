@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -41,17 +42,20 @@ class SnapshotClasses:
     names: list[str] = field(default_factory=list)
     libraries: list[str] = field(default_factory=list)
     first_slot: list[int] = field(default_factory=lambda: [0])
-    slot_field: list[int] = field(default_factory=list)
+    slot_field: array[int] = field(default_factory=lambda: array("i"))
     field_names: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, library: str, slots: dict[int, str]) -> None:
         """Add the next class, its fields by their places."""
         self.names.append(name)
         self.libraries.append(library)
-        for slot in range(max(slots, default=-1) + 1):
-            text = slots.get(slot, "")
-            row = self.field_names.setdefault(text, len(self.field_names))
-            self.slot_field.append(row if text else NO_FIELD)
+        first = len(self.slot_field)
+        places = max(slots, default=-1) + 1
+        self.slot_field.extend(array("i", [NO_FIELD]) * places)
+        for slot, text in slots.items():
+            if text:
+                row = self.field_names.setdefault(text, len(self.field_names))
+                self.slot_field[first + slot] = row
         self.first_slot.append(len(self.slot_field))
 
     def of_runtime(self, name: str) -> list[int]:

@@ -41,7 +41,8 @@ _MOST_OBJECTS = (1 << 31) - 2
 _MOST_CLASSES = 1 << 21
 """A class id of the VM has 20 bits."""
 _MOST_FIELDS = 1 << 20
-_MOST_PLACES = 1 << 24
+_FREE_PLACES = 1 << 16
+"""Places that no field declares may be as many, and one more for each byte read."""
 _LONGEST_NAME_BYTES = 1 << 16
 _SMALLEST_WINDOW_BYTES = 1 << 16
 
@@ -98,9 +99,10 @@ def _classes(feed: Feed) -> SnapshotClasses:
                 raise feed.malformed(f"a field claims place {slot:,}")
             slots[slot] = feed.text(_LONGEST_NAME_BYTES)
             feed.text(_LONGEST_NAME_BYTES)  # reserved
-        classes.add(name, uri or library, slots)
-        if len(classes.slot_field) > _MOST_PLACES:
+        places = len(classes.slot_field) + max(slots, default=-1) + 1
+        if places > _FREE_PLACES + feed.offset:
             raise feed.malformed("the classes claim too many fields")
+        classes.add(name, uri or library, slots)
     return classes
 
 
@@ -244,10 +246,11 @@ def _external(feed: Feed, objects: int) -> ExternalMemory | None:
     names: dict[str, int] = {}
     for _ in range(feed.uleb()):
         owner, size = feed.uleb(), feed.uleb()
-        name = names.setdefault(feed.text(_LONGEST_NAME_BYTES), len(names))
+        name = feed.text(_LONGEST_NAME_BYTES)
         if not 1 <= owner <= objects:
             raise feed.malformed("external memory belongs to no object")
-        entry = found.setdefault(owner - 1, [0, name])
+        if (entry := found.get(owner - 1)) is None:
+            entry = found[owner - 1] = [0, names.setdefault(name, len(names))]
         entry[0] += size
         if entry[0] > MAX_SIZE_BYTES:
             raise feed.malformed("external memory is larger than any memory")

@@ -86,7 +86,7 @@ def assemble(
     """
     _clear_negative_sizes(nodes, counter)
     counter.add("no_root", int(nodes.root < 0), 0, None)
-    pseudo = find_pseudo_nodes(nodes) if fold is Fold.AUTO else None
+    pseudo = find_pseudo_nodes(nodes, counter.name) if fold is Fold.AUTO else None
     unfolded = np.ones(nodes.count, np.bool_)
     if pseudo is not None:
         unfolded[pseudo.row] = False

@@ -39,6 +39,8 @@ _CUT, _LONG, _TYPE, _COUNT, _CHILD, _OVERLAP = range(1, len(FAULTS))
 UNDEFINED = "UNDEFINED"
 
 _LONGEST_NUMBER_BYTES = 5
+_MOST_TYPES = 1 << 20
+"""Many more than any program has; Visual Studio has 100,000."""
 _WIDE_CHECKED = 64
 
 
@@ -219,7 +221,10 @@ def read_nodes(archive: Archive, kind: StoredType) -> Nodes:
 def _read_types(archive: Archive) -> tuple[list[str], list[str], list[int]]:
     feed = archive.feed
     names, modules, sizes = [], [], []
-    for _ in range(feed.count("types")):
+    count = feed.count("types")
+    if count > _MOST_TYPES:
+        raise feed.malformed(f"the file claims {count:,} types")
+    for _ in range(count):
         names.append(archive.text() or "")
         sizes.append(feed.number(I32))
         modules.append(archive.text() or "")

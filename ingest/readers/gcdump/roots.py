@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.errors import MalformedDump
 from ingest.heap.graph import RootFlag, RootKind
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _KINDS: tuple[tuple[str, RootKind, int], ...] = (
     (r"\[(?:other|unknown)", RootKind.OTHER, 0),
 )
 """Prefixes of names, root kinds and flags; the first is for other names."""
+
+_ROOTS_PER_NODE, _FREE_ROOTS = 4, 1 << 20
 
 _PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern, _, _ in _KINDS]
 _STATIC = re.compile(r"\[(?:thread )?static var (.+)\]", re.IGNORECASE | re.DOTALL)
@@ -59,8 +62,14 @@ class PseudoNodes:
     flags: NDArray[np.uint8]
 
 
-def find_pseudo_nodes(nodes: Nodes) -> PseudoNodes:
-    """Search breadth-first from the root, through pseudo nodes only."""
+def find_pseudo_nodes(nodes: Nodes, name: str) -> PseudoNodes:
+    """Search breadth-first from the root, through pseudo nodes only.
+
+    Raises:
+        MalformedDump: the dump called ``name`` has many more roots than objects. They
+            take a byte each in the file, and much more here.
+    """
+    most = _ROOTS_PER_NODE * nodes.count + _FREE_ROOTS
     type_kind = np.array([_kind_of(name) for name in nodes.type_names], np.int16)
     is_pseudo = (type_kind[nodes.type_index] >= 0) & (nodes.size_bytes == 0)
     is_pseudo &= nodes.address == 0
@@ -76,6 +85,11 @@ def find_pseudo_nodes(nodes: Nodes) -> PseudoNodes:
     starts = nodes.ref_start()
     while len(level):
         levels.append(level)
+        most -= int((starts[level + 1] - starts[level]).sum())
+        if most < 0:
+            raise MalformedDump(
+                "it has many more roots than objects; collect it again", path=name
+            )
         at, source = _edges_of(starts, level)
         child = nodes.ref_target[at]
         is_object = ~is_pseudo[child]

@@ -48,53 +48,33 @@ def assemble(
             anything irregular.
     """
     scoped = len(domains) > 1
-    types = _types(scanner.types, scoped=scoped, counter=counter)
-    root, root_line = taken(pieces, "root"), taken(pieces, "root_line")
+    types = TypeTable(counter, unnamed="<type {:#x}>", scoped=scoped)
+    for (section, type_id), name in scanner.types.items():
+        types.declare(type_id, decode(name) or f"<unnamed {type_id:#x}>", section)
+    roots = RootColumns(
+        id=taken(pieces, "root_id"),
+        kind=_ROOT_KIND[taken(pieces, "root_kind")],
+        flags=taken(pieces, "root_flags"),
+        scope=taken(pieces, "root_section"),
+        line=taken(pieces, "root_line"),
+        counts_missing=False,
+    )
+    contained = np.flatnonzero(taken(pieces, "root_has_type"))
+    type_id = taken(pieces, "root_type_id")[contained]
     objects = [piece.objects for piece in pieces]
     pieces.clear()
     heap = HeapResolver(
         objects, types, counter, scoped=scoped, allow_identical_repeats=True
     )
-    root_scope = root[:, 5].astype(np.int32)
-    contained = np.flatnonzero(root[:, 3])
-    root_type = np.full(len(root), NO_TYPE, np.int32)
-    root_type[contained] = types.rows(
-        root[contained, 4].astype(np.uint64),
-        root_scope[contained],
-        root_line[contained],
-    )
-    roots = RootColumns(
-        id=root[:, 0].astype(np.uint64),
-        kind=_ROOT_KIND[root[:, 1]],
-        flags=root[:, 2].astype(np.uint8),
-        type=root_type,
-        scope=root_scope,
-        line=root_line,
-        counts_missing=False,
+    assert roots.scope is not None
+    assert roots.line is not None
+    roots.type = np.full(len(roots.id), NO_TYPE, np.int32)
+    roots.type[contained] = types.rows(
+        type_id, roots.scope[contained], roots.line[contained]
     )
     return heap.graph(
         roots,
         format_name=NAME,
         producer=PRODUCER,
         domains=domains,
-        null_reference_count=scanner.null_reference_count,
     )
-
-
-def _types(
-    records: list[tuple[int, int, bytes, int]],
-    *,
-    scoped: bool,
-    counter: IrregularityCounter,
-) -> TypeTable:
-    """The types that the ``t`` records declare; of one id the first counts."""
-    types = TypeTable(counter, unnamed="<type {:#x}>", scoped=scoped)
-    seen: dict[tuple[int, int], bytes] = {}
-    for type_id, section, name, line in records:
-        key = (section if scoped else 0, type_id)
-        if key not in seen:
-            seen[key] = name
-            types.declare(type_id, decode(name) or f"<unnamed {type_id:#x}>", section)
-        elif seen[key] != name:
-            counter.add("conflicting_type", 1, line, None)
-    return types

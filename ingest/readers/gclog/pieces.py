@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.errors import MalformedDump
 from ingest.readers.gclog.scan import (
     INSIDE,
     KINDS,
     LINE,
-    NULLS,
     OFFSET,
     SECTION,
     STATE,
@@ -27,7 +27,7 @@ from ingest.readers.gclog.scan import (
     buffers_for,
     scan,
 )
-from ingest.readers.shared.columns import ObjectColumns
+from ingest.readers.shared.columns import ObjectColumns, compact_counts
 from ingest.readers.shared.threads import thread_count
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Longs
 
-_ANY_SECTION = -2
 _REUSED_BUFFER_BYTES = 4 << 20
+_ROWS = 1 << 12
+_MOST_TYPES = 1 << 20
+_MOST_DOMAINS = 1 << 16
+"""Of types and domains any real dump has a small part of these."""
 
 
 @dataclass(slots=True)
@@ -48,14 +51,22 @@ class GclogPiece:
 
     Attributes:
         objects: Null references left out; lines are 1-based, modulo 2^32.
-        root: int64 (R, 6): object id, kind, flags, has a container, container's
-            type id, section. Ids are the bits of a uint64.
-        root_line: int64 (R,).
+        root_id: uint64 (R,). Of the objects.
+        root_kind, root_flags: uint8 (R,). As in the file.
+        root_has_type: bool (R,). Whether a type contains the static field.
+        root_type_id: uint64 (R,). That type.
+        root_section: int32 (R,).
+        root_line: uint32 (R,). 1-based, modulo 2^32.
     """
 
     objects: ObjectColumns
-    root: NDArray[np.int64]
-    root_line: NDArray[np.int64]
+    root_id: NDArray[np.uint64]
+    root_kind: NDArray[np.uint8]
+    root_flags: NDArray[np.uint8]
+    root_has_type: NDArray[np.bool_]
+    root_type_id: NDArray[np.uint64]
+    root_section: NDArray[np.int32]
+    root_line: NDArray[np.uint32]
 
 
 @dataclass(slots=True)
@@ -64,14 +75,17 @@ class _Scan:
 
     Attributes:
         piece: Its columns.
-        types, events: As in `GclogScanner`.
+        types: Count and first line of the ``t`` records by section, id and name.
+        type_count: How many those are.
+        events: As in `GclogScanner`.
         before: (section, state) assumed at its begin.
-        state: int64 (5,): lines, section, state, null references, offset, after it.
+        state: int64 (4,): lines, section, state, offset, after it.
         book: As in `GclogScanner`.
     """
 
     piece: GclogPiece
-    types: list[tuple[int, int, bytes, int]]
+    types: dict[tuple[int, int, bytes], list[int]]
+    type_count: int
     events: list[tuple[int, int, bytes, int]]
     before: tuple[int, int]
     state: Longs
@@ -82,21 +96,24 @@ class GclogScanner:
     """Scans a gclog piece by piece, and collects its types and events.
 
     Attributes:
-        types: (id, section, name as bytes, line) of each ``t`` record, repetitions of
-            the first one left out.
+        types: Name, as bytes, of the first ``t`` record of each section and id.
+        conflict_count: How many ``t`` records name a type otherwise than the first.
+        conflict_line: Line of the first of those.
         events: (kind, section, rest of the line as bytes, line) of each ``a`` and
             ``c`` record, and of the first record of each run outside any domain.
         book: int64 (kinds, 3): count, first line and first byte offset of each of
             `KINDS`; the offset counts decompressed bytes, without a byte order mark.
     """
 
-    def __init__(self) -> None:
-        self._state = np.zeros(5, np.int64)
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._state = np.zeros(4, np.int64)
         self._state[SECTION] = -1
         self._own = local()
         self.book = np.zeros((len(KINDS), 3), np.int64)
-        self.types: list[tuple[int, int, bytes, int]] = []
-        self._first_names: dict[tuple[int, int], bytes] = {}
+        self.types: dict[tuple[int, int], bytes] = {}
+        self.conflict_count = self.conflict_line = 0
+        self._type_count = 0
         self.events: list[tuple[int, int, bytes, int]] = []
 
     @property
@@ -110,11 +127,6 @@ class GclogScanner:
         return int(self._state[OFFSET])
 
     @property
-    def null_reference_count(self) -> int:
-        """References to id 0 so far."""
-        return int(self._state[NULLS])
-
-    @property
     def is_open(self) -> bool:
         """Whether a domain is open, so that the file ended without closing it."""
         return bool(self._state[STATE] == INSIDE)
@@ -123,6 +135,9 @@ class GclogScanner:
         """Scan ``texts``, each ending at a line end or at the end of the file.
 
         At most one more than there are cores are in memory at a time.
+
+        Raises:
+            MalformedDump: more records of types or domains than any dump has.
         """
         workers = thread_count()
         running: deque[tuple[bytes, int, Future[_Scan]]] = deque()
@@ -146,11 +161,20 @@ class GclogScanner:
     def _scan(self, text: bytes, offset: int, before: tuple[int, int]) -> _Scan:
         """Scan one piece, on a worker thread."""
         buffers = self._buffers(len(text))
-        state = np.array([0, *before, 0, offset], np.int64)
+        state = np.array([0, *before, offset], np.int64)
         book = np.zeros((len(KINDS), 3), np.int64)
         used = np.zeros(5, np.int64)
         scan(np.frombuffer(text, np.uint8), state, buffers, book, used)
         objects, references, types, roots, events = used.tolist()
+        if events > 2 * _MOST_DOMAINS:
+            raise self._refused("domains")
+        found: dict[tuple[int, int, bytes], list[int]] = {}
+        for begin in range(0, types, _ROWS):
+            rows = buffers.type[begin : min(types, begin + _ROWS)].tolist()
+            for id_bits, section, start, end, line in rows:
+                key = (section, id_bits % 2**64, text[start:end])
+                found.setdefault(key, [0, line])[0] += 1
+        root = buffers.root[:roots]
         return _Scan(
             GclogPiece(
                 ObjectColumns(
@@ -159,16 +183,20 @@ class GclogScanner:
                     size_bytes=buffers.object_size_bytes[:objects].copy(),
                     ref_count=buffers.object_ref_count[:objects].copy(),
                     ref_id=[buffers.reference_id[:references].copy()],
+                    null_count=compact_counts(buffers.object_null_count[:objects]),
                     scope=buffers.object_section[:objects].copy(),
                     line=buffers.object_line[:objects].copy(),
                 ),
-                buffers.root[:roots].copy(),
-                buffers.root_line[:roots].copy(),
+                root_id=root[:, 0].astype(np.uint64),
+                root_kind=root[:, 1].astype(np.uint8),
+                root_flags=root[:, 2].astype(np.uint8),
+                root_has_type=root[:, 3].astype(np.bool_),
+                root_type_id=root[:, 4].astype(np.uint64),
+                root_section=root[:, 5].astype(np.int32),
+                root_line=buffers.root_line[:roots].astype(np.uint32),
             ),
-            [
-                (id_bits % 2**64, section, text[start:end], line)
-                for id_bits, section, start, end, line in buffers.type[:types].tolist()
-            ],
+            found,
+            types,
             [
                 (kind, section, text[start:end], line)
                 for kind, start, end, line, section in buffers.event[:events].tolist()
@@ -193,29 +221,28 @@ class GclogScanner:
         if found.before != self._before():
             found = self._scan(text, offset, self._before())
         lines = self.line
-        for type_id, section, name, line in found.types:
-            self._add_type(type_id, section, name, line + lines)
+        self._type_count += found.type_count
+        if self._type_count > _MOST_TYPES:
+            raise self._refused("records of types")
+        if found.state[SECTION] > _MOST_DOMAINS:
+            raise self._refused("domains")
+        for (section, type_id, name), (count, line) in found.types.items():
+            if self.types.setdefault((section, type_id), name) != name:
+                self.conflict_line = self.conflict_line or line + lines
+                self.conflict_count += count
         self.events += [(k, s, rest, line + lines) for k, s, rest, line in found.events]
         fresh = (self.book[:, 0] == 0) & (found.book[:, 0] > 0)
         self.book[fresh, 1] = found.book[fresh, 1] + lines
         self.book[fresh, 2] = found.book[fresh, 2]
         self.book[:, 0] += found.book[:, 0]
-        found.state[[LINE, NULLS]] += self._state[[LINE, NULLS]]
+        found.state[LINE] += self._state[LINE]
         self._state = found.state
         assert found.piece.objects.line is not None
         found.piece.objects.line += np.uint32(lines % 2**32)
-        found.piece.root_line += lines
+        found.piece.root_line += np.uint32(lines % 2**32)
         return found.piece
 
-    def _add_type(self, type_id: int, section: int, name: bytes, line: int) -> None:
-        """Keep a declaration unless it repeats the first in its section and the file.
-
-        A file of nothing else would take a hundred times its size.
-        """
-        anywhere = self._first_names.setdefault((type_id, _ANY_SECTION), name)
-        here = self._first_names.get((type_id, section))
-        if name == here == anywhere:
-            return
-        if here is None:
-            self._first_names[type_id, section] = name
-        self.types.append((type_id, section, name, line))
+    def _refused(self, what: str) -> MalformedDump:
+        return MalformedDump(
+            f"more {what} than any dump has; get the file again", path=self._path
+        )

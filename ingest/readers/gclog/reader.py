@@ -31,7 +31,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
     Memory while reading: at most 50 bytes an object and 13 a reference.
     """
-    scanner = GclogScanner()
+    scanner = GclogScanner(source.name)
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     rest = b""
 
@@ -51,6 +51,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         pieces += scanner.scan([rest])
     for kind, (count, line, offset) in zip(KINDS, scanner.book.tolist(), strict=True):
         counter.add(kind, count, line, offset)
+    counter.add("conflicting_type", scanner.conflict_count, scanner.conflict_line, None)
     if scanner.is_open:
         counter.add("unclosed_domain", 1, scanner.line, None)
     if source.truncated:

@@ -61,7 +61,7 @@ ALL_FLAGS = 7
 _ENDED, _GOOD, _BAD = 0, 1, 2
 """Outcomes of reading a token: the line has no more, a number, no number."""
 
-LINE, SECTION, STATE, NULLS, OFFSET = range(5)
+LINE, SECTION, STATE, OFFSET = range(4)
 """Rows of the scanner's state."""
 
 OUTSIDE, INSIDE, IMPLICIT = 0, 1, 2
@@ -82,6 +82,7 @@ class GclogBuffers(NamedTuple):
         object_size_bytes: int64 (rows,).
         object_section: int32 (rows,).
         object_ref_count: int32 (rows,).
+        object_null_count: int32 (rows,).
         object_line: uint32 (rows,). 1-based from the piece's first line.
         reference_id: uint64 (rows,).
         type: int64 (rows, 5): id (bits), section, name's start and end, line.
@@ -95,6 +96,7 @@ class GclogBuffers(NamedTuple):
     object_size_bytes: Longs
     object_section: Ints
     object_ref_count: Ints
+    object_null_count: Ints
     object_line: NDArray[np.uint32]
     reference_id: Ids
     type: Longs
@@ -114,6 +116,7 @@ def buffers_for(size_bytes: int) -> GclogBuffers:
         object_size_bytes=np.empty(objects, np.int64),
         object_section=np.empty(objects, np.int32),
         object_ref_count=np.empty(objects, np.int32),
+        object_null_count=np.empty(objects, np.int32),
         object_line=np.empty(objects, np.uint32),
         reference_id=np.empty(size_bytes // 2 + 1, np.uint64),
         type=np.empty((types, 5), np.int64),
@@ -186,16 +189,17 @@ def _references(
     reference_id: Ids,
     stored: int,
     book: Longs,
-) -> tuple[int, int]:
-    """Parse the references of an ``o`` record: (how many are stored, its end)."""
+) -> tuple[int, int, int]:
+    """Parse the references of an ``o`` record: (how many are stored, nulls, end)."""
+    nulls = 0
     while True:
         target, outcome, position = _hex(data, position, end)
         if outcome == _ENDED:
-            return stored, position
+            return stored, nulls, position
         if outcome == _BAD:
             note(book, MALFORMED_REFERENCE, line, state[OFFSET] + position)
         elif target == 0:
-            state[NULLS] += 1
+            nulls += 1
         else:
             reference_id[stored] = target
             stored += 1
@@ -343,7 +347,7 @@ def scan(
 
     Args:
         data: uint8 (B,), ends at a line end or at the end of the file.
-        state: int64 (5,): line, section, state, null references, offset.
+        state: int64 (4,): line, section, state, offset.
         buffers: Filled.
         book: int64 (kinds, 3): count, first line, first byte offset.
         used: int64 (5,), 0. Filled with the rows used: objects, references, types,
@@ -391,11 +395,12 @@ def scan(
                     buffers.object_section[objects] = state[SECTION]
                     buffers.object_line[objects] = line
                     first = references
-                    references, position = _references(
+                    references, nulls, position = _references(
                         data, after, end, line, state, buffers.reference_id,
                         references, book,
                     )  # fmt: skip
                     buffers.object_ref_count[objects] = references - first
+                    buffers.object_null_count[objects] = nulls
                     objects += 1
             elif letter == _T:
                 position = _type(

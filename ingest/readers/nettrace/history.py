@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ingest.readers.nettrace.snapshot import Collection
 
 
+_NO_IDS = np.empty(0, np.uint64)
+
+
 def history(
     collections: Iterable[Collection], chosen: Collection, gaps: Gaps
 ) -> History | None:
@@ -41,8 +44,9 @@ def history(
     of_process = [c for c in collections if c.process == chosen.process]
     of_process.sort(key=_recorded_at)
     until = [c for c in of_process if _recorded_at(c) <= _recorded_at(chosen)]
-    survivals = tuple(_survival(c, gaps) for c in until)
-    return History(survivals) if any(one.has_ranges for one in survivals) else None
+    if not any(_has_ranges(c, gaps) for c in until):
+        return None
+    return History(tuple(_survival(c, gaps) for c in until))
 
 
 def _recorded_at(collection: Collection) -> float:
@@ -52,15 +56,24 @@ def _recorded_at(collection: Collection) -> float:
     return float("inf") if collection.end_ticks is None else collection.end_ticks
 
 
+def _has_ranges(collection: Collection, gaps: Gaps) -> bool:
+    """Whether all of its surviving ranges are recorded."""
+    found = collection.survival
+    if collection.start.generation < 0 or not (found.moves or found.generations):
+        return False
+    return not gaps.lost_by(found.threads, collection.begin_ticks, collection.end_ticks)
+
+
 def _survival(collection: Collection, gaps: Gaps) -> Survival:
     found, start = collection.survival, collection.start
-    none = np.empty(0, np.uint64)
-    old, new, length = (
-        np.concatenate([none, *(entry[at] for entry in found.moves)]) for at in range(3)
-    )
+    columns = [_NO_IDS] * 3  # one array for all: there may be many collections
+    if found.moves:
+        columns = [
+            np.concatenate([_NO_IDS, *(entry[at] for entry in found.moves)])
+            for at in range(3)
+        ]
+    old, new, length = columns
     is_background = start.mode == Mode.BACKGROUND
-    is_recorded = bool(found.moves or found.generations) and start.generation >= 0
-    lost = gaps.lost_by(found.threads, collection.begin_ticks, collection.end_ticks)
     return Survival(
         number=start.number,
         generation=start.generation,
@@ -70,5 +83,5 @@ def _survival(collection: Collection, gaps: Gaps) -> Survival:
         length=length,
         before=None if is_background else found.before(),
         after=bounds(found.after()),
-        has_ranges=is_recorded and not lost,
+        has_ranges=_has_ranges(collection, gaps),
     )

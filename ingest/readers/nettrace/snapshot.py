@@ -16,7 +16,7 @@ from ingest.heap.graph import GarbageCollection, Part
 from ingest.heap.history import collected_generation
 from ingest.readers.base import Selection
 from ingest.readers.dotnet.gc_events import MODES, REASONS, Chunk, Gc, Mode, Reason
-from ingest.readers.nettrace.survival_events import SurvivalEvents
+from ingest.readers.nettrace.survival_events import NO_EVENTS, SurvivalEvents
 
 if TYPE_CHECKING:
     from ingest.readers.dotnet.event_blocks import TraceHeader
@@ -79,8 +79,14 @@ class Collection:
     node_count: int = 0
     offset: int = 0
     heap_events: HeapEvents | None = None
-    survival: SurvivalEvents = field(default_factory=SurvivalEvents)
+    survival: SurvivalEvents = NO_EVENTS
     stats: HeapStats | None = None
+
+    def events_of_survival(self) -> SurvivalEvents:
+        """``survival``, to be added to; most collections of large traces have none."""
+        if self.survival is NO_EVENTS:
+            self.survival = SurvivalEvents()
+        return self.survival
 
     @property
     def is_requested(self) -> bool:
@@ -206,10 +212,10 @@ class Snapshots:
         collection = next(reversed(running.values()))
         if kind in (Gc.MOVED, Gc.SURVIVING):
             rows = self._payloads.rows(event).rows
-            collection.survival.add_moves(kind, event, rows)
+            collection.events_of_survival().add_moves(kind, event, rows)
         elif kind is Gc.GENERATION:
             found = self._payloads.generation_range(event)
-            collection.survival.add_generation(event, found)
+            collection.events_of_survival().add_generation(event, found)
         elif kind in _CHUNKS or kind in (Gc.STATICS, Gc.COM_CALLABLE):
             self._add_heap_event(collection, kind, event)
 
@@ -220,7 +226,7 @@ class Snapshots:
         if kind is Gc.NODES and isinstance(chunk, Chunk) and chunk.row_count:
             collection.offset = collection.offset or event.offset
             collection.node_count += chunk.row_count
-            collection.survival.end_before()
+            collection.events_of_survival().end_before()
             self._choose(collection)
         if not self._is_stored(collection):
             return

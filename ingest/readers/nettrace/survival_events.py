@@ -105,6 +105,10 @@ class SurvivalEvents:
         return max(range(low, high + 1), key=lambda at: pauses[at - 1])
 
 
+NO_EVENTS = SurvivalEvents()
+"""Of collections without any; not to be changed."""
+
+
 def bounds(ranges: Iterable[GenerationRange]) -> Bounds | None:
     """Ranges of generations as columns; ``None`` if all are empty."""
     used = [entry for entry in ranges if entry.used_bytes]

@@ -45,6 +45,8 @@ class ObjectColumns:
         size_bytes: int64 (N,).
         ref_count: int32 (N,).
         ref_id: Arrays with E ids in all, in the order of the objects.
+        null_count: unsigned integer (N,). Null references, which are not in E;
+            ``None`` for none.
         ref_field: int32 (E,), as in the graph; ``None`` where none is recorded.
         ref_kind: uint8 (E,), as in the graph; ``None`` where all are strong.
         scope: int32 (N,). The section of the file that the ids are unique in;
@@ -59,6 +61,7 @@ class ObjectColumns:
     size_bytes: Longs
     ref_count: Ints
     ref_id: list[NDArray[Any]]
+    null_count: NDArray[Any] | None = None
     ref_field: Ints | None = None
     ref_kind: Bytes | None = None
     scope: Ints | None = None
@@ -75,7 +78,12 @@ class ObjectColumns:
         if len(pieces) == 1:
             return pieces.pop()
         further = pieces[0].further
+        if any(piece.null_count is not None for piece in pieces):
+            for piece in pieces:
+                if piece.null_count is None:
+                    piece.null_count = np.zeros(len(piece.size_bytes), np.uint8)
         found = cls(
+            null_count=taken(pieces, "null_count"),
             id=taken(pieces, "id"),
             type_id=taken(pieces, "type_id"),
             size_bytes=taken(pieces, "size_bytes"),
@@ -103,7 +111,9 @@ class ObjectColumns:
         for name in ("ref_field", "ref_kind"):
             if (column := getattr(self, name)) is not None:
                 setattr(self, name, column[references])
-        for name in ("id", "type_id", "size_bytes", "ref_count", "scope", "line"):
+        for name in (
+            "id", "type_id", "size_bytes", "ref_count", "null_count", "scope", "line",
+        ):  # fmt: skip
             if (column := getattr(self, name)) is not None:
                 setattr(self, name, column[kept])
         for name, (column, value) in self.further.items():
@@ -183,6 +193,12 @@ def taken(pieces: Sequence[object], name: str) -> Any:  # noqa: ANN401
     if arrays[0] is None:
         return None
     return np.concatenate(arrays)
+
+
+def compact_counts(counts: Ints) -> NDArray[Any] | None:
+    """A copy in the smallest unsigned type that has room; ``None`` if all are 0."""
+    most = int(counts.max(initial=0))
+    return counts.astype(np.min_scalar_type(most)) if most else None
 
 
 def check_sum(size_bytes: NDArray[Any], path: str) -> None:

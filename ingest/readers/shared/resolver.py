@@ -204,6 +204,9 @@ class HeapResolver:
             lost = recorded_count - len(links.target) - null_count
             lost -= len(root_object) if folding.makes_roots else 0
             facts["folded"] = self._folded(stays, lost)
+        if columns.null_count is not None:
+            null_count += int(columns.null_count.sum(dtype=np.int64))
+            columns.null_count = None
         facts["null_reference_count"] = null_count + facts.get(
             "null_reference_count", 0
         )

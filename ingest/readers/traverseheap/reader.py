@@ -16,6 +16,7 @@ from ingest.readers.shared.columns import (
     InteriorRoots,
     ObjectColumns,
     RootColumns,
+    compact_counts,
 )
 from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.shared.lines import decode, to_utf8
@@ -38,6 +39,10 @@ PRODUCER = "SOS"
 LONGEST_TAG_BYTES = 1 << 20
 _STEP_BYTES = 1 << 18
 _PIECE_ROWS = 1 << 14
+_DEEPEST = 16
+"""Elements within elements; SOS writes four levels."""
+_MOST_NAMES = 10_000
+"""Different names of elements and attributes; SOS writes 20."""
 _LARGEST_ID = (1 << 64) - 1
 
 _CONTROL = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
@@ -58,7 +63,8 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     Memory while reading: at most 50 bytes an object and 13 a reference.
 
     Raises:
-        MalformedDump: it is not XML, or declares a document type.
+        MalformedDump: it is not XML, declares a document type, or has elements that
+            SOS does not write.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     elements = _Elements(counter)
@@ -136,6 +142,7 @@ class _Single:
         self.address, self.type_id = array("Q"), array("Q")
         self.size, self.line = array("q"), array("q")
         self.first, self.target = array("q"), array("Q")
+        self.nulls = array("i")
 
     def columns(self) -> ObjectColumns:
         """All of them."""
@@ -146,6 +153,7 @@ class _Single:
             size_bytes=np.array(self.size, np.int64),
             ref_count=counts.astype(np.int32),
             ref_id=[np.array(self.target, np.uint64)],
+            null_count=compact_counts(np.array(self.nulls, np.int32)),
             line=np.array(self.line, np.uint32),
         )
 
@@ -159,11 +167,13 @@ class _Elements:
     """
 
     def __init__(self, counter: IrregularityCounter) -> None:
-        self._parser = expat.ParserCreate("utf-8")
+        self._parser = expat.ParserCreate("utf-8", intern=None)
         self._parser.StartElementHandler = self._begin
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._refuse
         self._is_plain = True
+        self._depth = 0
+        self._names: set[str] = set()
         self._line_ends = 0
         self._removed_bytes = 0
         self._buffers, self._buffer_bytes = buffers_for(0), 0
@@ -174,7 +184,6 @@ class _Elements:
         self._dependent = array("q")
         self._target_count = 0
         self._single = _Single()
-        self._null_count = 0
         self._is_object = False
         self._others = {
             "object": self._object,
@@ -214,24 +223,22 @@ class _Elements:
             self._buffer_bytes = len(piece)
             self._buffers = buffers_for(len(piece))
         buffers = self._buffers
-        used = np.zeros(6, np.int64)
+        used = np.zeros(5, np.int64)
         at = 0
         while at < len(piece):
             skim(data, at, buffers, used)
-            begin, end, objects, references, nulls, line_ends = used.tolist()
+            begin, end, objects, references, line_ends = used.tolist()
             self._parser.Parse(piece[at:begin], False)
             self._line_ends += piece.count(b"\n", at, begin)
             at = begin
             if objects:
-                self._put(buffers, objects, references, nulls)
+                self._put(buffers, objects, references)
                 self._parser.Parse(b"\n" * line_ends, False)
                 self._line_ends += line_ends
                 self._removed_bytes += end - begin - line_ends
                 at = end
 
-    def _put(
-        self, buffers: ElementBuffers, objects: int, references: int, nulls: int
-    ) -> None:
+    def _put(self, buffers: ElementBuffers, objects: int, references: int) -> None:
         self._flush()
         line = (buffers.line[:objects] + self._line_ends + 1) % 2**32
         self._pieces.append(
@@ -243,11 +250,11 @@ class _Elements:
                     np.int32
                 ),
                 ref_id=[buffers.target[:references].copy()],
+                null_count=compact_counts(buffers.null_count[:objects]),
                 line=line.astype(np.uint32),
             )
         )
         self._target_count += references
-        self._null_count += nulls
         self._is_object = False
 
     def _flush(self) -> None:
@@ -276,6 +283,16 @@ class _Elements:
         )
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        self._names.add(name)
+        self._names.update(attributes)
+        if self._depth > _DEEPEST or len(self._names) > _MOST_NAMES:
+            raise MalformedDump(
+                "its elements are not those that SOS writes; write it again",
+                path=self._counter.name,
+                line=self.line,
+                offset=self.offset,
+            )
         if name == "member":
             self._member(attributes)
         elif handle := self._others.get(name):
@@ -287,6 +304,7 @@ class _Elements:
             self._count("unknown_element")
 
     def _end(self, name: str) -> None:
+        self._depth -= 1
         if name == "object":
             self._is_object = False
 
@@ -300,7 +318,7 @@ class _Elements:
                 self._single.target.append(target)
                 self._target_count += 1
             else:
-                self._null_count += 1
+                self._single.nulls[-1] += 1
                 return
         except (KeyError, ValueError, OverflowError):
             self._count("malformed_reference")
@@ -328,6 +346,7 @@ class _Elements:
         single.size.append(size)
         single.line.append(self.line % 2**32)
         single.first.append(len(single.target))
+        single.nulls.append(0)
         self._is_object = True
 
     def _type(self, attributes: dict[str, str]) -> None:
@@ -369,7 +388,6 @@ class _Elements:
             format_name=NAME,
             producer=PRODUCER,
             field_names=names,
-            null_reference_count=self._null_count,
         )
 
     def _describe_dependents(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.text_scan import BLANK, CLASS, END
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ids, Longs, Number
+    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
 
 
 def _text(text: bytes) -> Bytes:
@@ -38,6 +38,7 @@ class ElementBuffers(NamedTuple):
         size_bytes: int64 (rows,).
         first: int64 (rows,). Row of the first reference.
         line: int64 (rows,). Line ends before it.
+        null_count: int32 (rows,). Null references.
         target: uint64.
     """
 
@@ -46,6 +47,7 @@ class ElementBuffers(NamedTuple):
     size_bytes: Longs
     first: Longs
     line: Longs
+    null_count: Ints
     target: Ids
 
 
@@ -58,6 +60,7 @@ def buffers_for(size_bytes: int) -> ElementBuffers:
         np.empty(rows, np.int64),
         np.empty(rows, np.int64),
         np.empty(rows, np.int64),
+        np.empty(rows, np.int32),
         np.empty(size_bytes // _SHORTEST_MEMBER_BYTES + 1, np.uint64),
     )
 
@@ -119,10 +122,10 @@ def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
         data: uint8 (B,). Well-formed XML that may end early.
         start: Where to begin to look for objects.
         buffers: Filled.
-        used: int64 (6,). Filled with where the run begins and ends, and its objects,
-            references, null references and line ends.
+        used: int64 (5,). Filled with where the run begins and ends, and its objects,
+            references and line ends.
     """
-    objects = references = nulls = lines = 0
+    objects = references = lines = 0
     begin = start
     while objects == 0:
         while begin < len(data) and _after(data, begin, _OBJECT) < 0:
@@ -143,7 +146,7 @@ def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
             position = _space(data, position)
             if position < 0 or address == 0 or size > np.uint64(MAX_SIZE_BYTES):
                 break
-            first, nulls_before = references, nulls
+            first, nulls = references, 0
             empty = _after(data, position, _CLOSE_EMPTY)
             position = empty if empty >= 0 else _after(data, position, _CLOSE)
             while position >= 0 and empty < 0:
@@ -160,7 +163,7 @@ def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
                 elif position >= 0:
                     nulls += 1
             if position < 0:
-                references, nulls = first, nulls_before
+                references = first
                 break
             for i in range(end, at):
                 lines += data[i] == 0x0A
@@ -169,6 +172,7 @@ def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
             buffers.size_bytes[objects] = np.int64(size)
             buffers.first[objects] = first
             buffers.line[objects] = lines
+            buffers.null_count[objects] = nulls
             objects += 1
             for i in range(at, position):
                 lines += data[i] == 0x0A
@@ -180,5 +184,4 @@ def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
     used[0] = begin
     used[2] = objects
     used[3] = references
-    used[4] = nulls
-    used[5] = lines
+    used[4] = lines

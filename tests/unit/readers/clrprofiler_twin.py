@@ -125,10 +125,10 @@ def read_object(heaps: Heaps, tokens: list[str]) -> None:
         size = signed + 2**32 if -(2**31) <= signed < 0 else 0
     heaps.odd["zero_object_id"] += address == 0
     targets = listed(heaps, tokens[3:])
-    dump.nulls += targets.count(0)
     dump.object_count += 1
-    told = (kind, size, [target for target in targets if target])
-    dump.objects.setdefault(address, told)
+    if address not in dump.objects:
+        dump.nulls += targets.count(0)
+        dump.objects[address] = (kind, size, [target for target in targets if target])
 
 
 def read_root(heaps: Heaps, tokens: list[str]) -> None:

@@ -91,13 +91,13 @@ def read_object(heap: Heap, section: int, values: list[int | None]) -> None:
         heap.odd["size_out_of_range"] += 1
         size = 0
     targets = [value for value in values[3:] if value]
-    heap.nulls += values[3:].count(0)
     heap.odd["malformed_reference"] += values[3:].count(None)
     key = (section, number_)
     if key in heap.objects:
         heap.odd["conflicting_object"] += heap.objects[key] != (kind, size, targets)
     else:
         heap.objects[key] = (kind, size, targets)
+        heap.nulls += values[3:].count(0)
 
 
 def read_root(heap: Heap, section: int, values: list[int | None]) -> None:

@@ -110,6 +110,12 @@ def test_a_collection_without_end_has_generations_of_its_begin(
     assert warnings(graph) == {"truncated_heap_dump": 1}
 
 
+def test_nulls_of_a_repeated_record_are_dropped_with_it(reading: Reading) -> None:
+    log = "t 1 0 T\nr 0x10\no 0x10 1 8 0x0\no 0x10 1 8 0x0\no 0x20 1 8 0x0 0x0\n"
+
+    assert reading(log).null_reference_count == 3
+
+
 def test_what_sos_writes(reading: Reading) -> None:
     graph = reading(sos_heap().sos_log())
 

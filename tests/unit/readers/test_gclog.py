@@ -71,12 +71,11 @@ def test_the_excerpt_of_the_papers(reading: Callable[..., HeapGraph]) -> None:
 
 
 def test_repeated_declarations_take_no_memory() -> None:
-    scanner = GclogScanner()
+    scanner = GclogScanner("dump")
     lines = b"t 1 T\nt 1 U\n" + 1000 * b"t 1 T\n"
     list(scanner.scan([b"a 2 x\n" + lines, lines, b"c x\na 2 x\n" + lines]))
-    first, other = (1, 0, b"T", 2), (1, 0, b"U", 3)
-    assert scanner.types[:2] == [first, other]
-    assert [name for _, _, name, _ in scanner.types] == [b"T", b"U", b"U", b"T", b"U"]
+    assert scanner.types == {(0, 1): b"T", (1, 1): b"T"}
+    assert (scanner.conflict_count, scanner.conflict_line) == (3, 3)
 
 
 def test_the_excerpt_without_clocks(reading: Callable[..., HeapGraph]) -> None:
@@ -261,6 +260,14 @@ def test_double_references_stay_and_nulls_are_counted(
     graph = reading("a 2 x\nt 1 T\no 5 1 10 5 0 5 0 0 5\nc x\n")
 
     assert graph.ref_target.tolist() == [0, 0, 0]
+    assert graph.null_reference_count == 3
+
+
+def test_nulls_of_a_repeated_record_are_dropped_with_it(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    graph = reading("a 2 x\nt 1 T\no 5 1 10 0\no 5 1 10 0\no 6 1 10 0 0\nc x\n")
+
     assert graph.null_reference_count == 3
 
 

@@ -239,6 +239,17 @@ _OBJECTS = st.builds(
 )
 
 
+@pytest.mark.parametrize("comment", ["", "<!-- for the parser -->"])
+def test_nulls_of_a_repeated_object_are_dropped_with_it(comment: str) -> None:
+    null = '<member address="0x0"/>'
+    one = f'<object address="0x30" typeid="1" size="8">{null}</object>'
+    two = f'<object address="0x20" typeid="1" size="8">{null}{null}</object>'
+
+    graph = parsed(small(objects=comment + one + one + two), 10_000)
+
+    assert graph.null_reference_count == 3
+
+
 @THOROUGH
 @given(st.lists(_OBJECTS, max_size=12), st.sampled_from([5, 40, 10_000]))
 def test_what_is_skimmed_is_what_a_parser_reads(objects: list[str], size: int) -> None:
