@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
+from ingest.cli.heaps import is_loaded, loaded_heap
 from ingest.cli.options import (
     FoldObjects,
     HashTypes,
@@ -61,7 +62,8 @@ def check(
         typer.Argument(
             metavar="DUMP...",
             help="Dumps of one program, in the order in which they were taken: files, "
-            "or folders of 'ingest export'. The last one is judged. A single file "
+            "folders of 'ingest export', or names of dumps that the embedded server "
+            "has. The last one is judged. A single file "
             "with several dumps, such as a trace, is judged by all of them.",
         ),
     ],
@@ -116,11 +118,11 @@ def check(
     redact: Redact = False,
     hash_types: HashTypes = None,
 ) -> None:
-    """Fail if a program leaks: a gate for CI. No database.
+    """Fail if a program leaks: a gate for CI. No database for files.
 
     Finds paths whose objects became more in every dump, leak suspects that are new in
     the last one, and what rules forbid. One dump alone: its suspects.
-    Exit 20: there are findings. Exit 3: not a readable dump.
+    Exit 20: there are findings. Exit 3: not a readable dump. Exit 9: no such dump.
     """
     from ingest.gate.baseline import (
         DEFAULT_NAME,
@@ -237,6 +239,10 @@ def _heaps(
             if options.redaction is not None:
                 raise IngestError(f"{dump}: export the dump with --redact instead")
             yield name, stored_heap(StoredTables(Path(dump))), dump
+            continue
+        if is_loaded(dump):
+            redacted = options.redaction is not None
+            yield name, *loaded_heap(dump, progress, redacted=redacted)
             continue
         with open_source(dump) as source:
             if len(dumps) > 1 or options.part is not None:

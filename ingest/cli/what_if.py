@@ -9,25 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import (
-    AsJson,
-    DatabaseName,
-    FoldObjects,
-    Own,
-    Part,
-    Password,
-    Uri,
-    Username,
-    open_store,
-    own_types,
-)
+from ingest.cli.heaps import is_loaded, loaded_heap
+from ingest.cli.options import AsJson, FoldObjects, Own, Part, own_types
 from ingest.heap.read_options import Fold, ReadOptions
 
 if TYPE_CHECKING:
-    from ingest.database.connection import Database
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
-    from ingest.server.embedded import EmbeddedServer
 
 _PERCENT = 100
 
@@ -80,10 +68,6 @@ def what_if(
     part: Part = None,
     own: Own = None,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
 ) -> None:
     """Show what would be freed if references or objects went.
 
@@ -99,11 +83,10 @@ def what_if(
     options = ReadOptions(fold=fold, part=part, own=own_types(own))
     most = best if best is not None else 0 if cut else 3
     with Bars() as progress:
-        if Path(dump).exists() or "::" in dump or dump == "-":
-            graph = _of_files(dump, options, progress)
+        if is_loaded(dump):
+            graph, _ = loaded_heap(dump, progress)
         else:
-            with open_store(uri, username, password, database, progress) as opened:
-                graph = _of_loaded(dump, *opened)
+            graph = _of_files(dump, options, progress)
         progress("search", 0, None)
         parser = CutParser(graph)
         given = [(text, parser.cut(text)) for text in cut or ()]
@@ -137,22 +120,3 @@ def _of_files(dump: str, options: ReadOptions, progress: Progress) -> HeapGraph:
         return stored_heap(StoredTables(Path(dump)))
     with open_source(dump) as source:
         return read(source, options, progress)
-
-
-def _of_loaded(
-    name: str, database: Database, server: EmbeddedServer | None
-) -> HeapGraph:
-    """The heap of a loaded dump, from the tables beside the store."""
-    from ingest.database.bulk import stored_dumps
-    from ingest.database.dumps import find_dump
-    from ingest.errors import StoreError
-    from ingest.tables.stored_heap import stored_heap
-
-    found = find_dump(database, name)
-    tables = server and stored_dumps(server).find(found.number, found.sha256)
-    if not tables:
-        raise StoreError(
-            f"the tables of {name!r} are not stored: only the embedded server keeps "
-            "them; name the dump's file instead"
-        )
-    return stored_heap(tables, found.format)

@@ -1,4 +1,4 @@
-"""``what-if`` of a loaded dump: over the tables that the embedded server keeps."""
+"""``what-if`` and ``check`` of loaded dumps: over tables that the server keeps."""
 
 from __future__ import annotations
 
@@ -33,5 +33,11 @@ def test_a_loaded_dump_is_as_its_file(
 
     assert of_loaded | {"dump": ""} == of_file | {"dump": ""}
     assert len(of_loaded["cuts"]) == 3
+    of_file = json.loads(ingest("check", str(dump), "-f", "json")[1])
+    code, out, _ = ingest("check", "monday", "-f", "json")
+    assert code == 20
+    assert json.loads(out)["findings"] == of_file["findings"] != []
+    code, _, err = ingest("check", "monday", "--redact")
+    assert (code, "monday was loaded with its values" in err) == (6, True)
     code, _, err = ingest("what-if", "tuesday")
     assert (code, "tuesday" in err) == (9, True)

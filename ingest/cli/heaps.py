@@ -1,0 +1,52 @@
+"""Heaps of loaded dumps, from the tables that the embedded server keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+    from ingest.progress import Progress
+
+
+def is_loaded(dump: str) -> bool:
+    """Whether a word is the name of a loaded dump: neither a file, nor like one."""
+    from ingest.readers import stem
+    from ingest.readers.source import STDIN
+
+    looks_like_file = dump == STDIN or "::" in dump or stem(dump) != dump
+    return not looks_like_file and not Path(dump).exists()
+
+
+def loaded_heap(
+    name: str, progress: Progress, *, redacted: bool = False
+) -> tuple[HeapGraph, str]:
+    """The heap of a loaded dump, and its digest.
+
+    Args:
+        name: The dump's name.
+        progress: Receives the start of the server.
+        redacted: Whether only a redacted dump will do.
+
+    Raises:
+        UnknownDump: There is none of that name.
+        StoreError: Its tables are not kept, or it has its values.
+    """
+    from ingest.cli.options import open_store
+    from ingest.database.bulk import stored_dumps
+    from ingest.database.dumps import find_dump
+    from ingest.errors import StoreError
+    from ingest.tables.stored_heap import stored_heap
+
+    with open_store(None, None, None, None, progress) as (database, server):
+        found = find_dump(database, name)
+    if redacted and not found.redacted:
+        raise StoreError(f"{name} was loaded with its values; name its file instead")
+    tables = server and stored_dumps(server).find(found.number, found.sha256)
+    if not tables:
+        raise StoreError(
+            f"the tables of {name!r} are not stored: only the embedded server keeps "
+            "them; name the dump's file instead"
+        )
+    return stored_heap(tables, found.format), found.sha256
