@@ -1,7 +1,7 @@
 """What the gate found as SARIF 2.1.0, for code scanning.
 
-A leak has no line of source. Its place is the rules file of the project, which is there
-in every run, and its path through the heap is a logical location. Services match
+A leak has no line of source. Its place is the baseline, where it can be accepted: the
+same file in every run. Its path through the heap is a logical location. Services match
 results of two runs by ``partialFingerprints``.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
@@ -10,9 +10,12 @@ Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from ingest import __version__
+from ingest.gate.baseline import DEFAULT_NAME
 from ingest.gate.findings import Rule
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from ingest.reports.findings import Verdict
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_PLACE = "pyproject.toml"
 _KEY = "heapPath/v1"
 
 
@@ -36,11 +38,12 @@ def as_sarif(verdict: Verdict) -> str:
         }
         for rule in Rule
     ]
-    results = [_result(finding) for finding in verdict.compared.new]
+    place = quote(PurePath(verdict.baseline or DEFAULT_NAME).name)
+    results = [_result(finding, place) for finding in verdict.compared.new]
     for finding in verdict.compared.known:
         why = finding.note or "in the baseline"
         suppression = {"kind": "external", "justification": why}
-        results.append(_result(finding) | {"suppressions": [suppression]})
+        results.append(_result(finding, place) | {"suppressions": [suppression]})
     run = {
         "tool": {
             "driver": {
@@ -57,7 +60,7 @@ def as_sarif(verdict: Verdict) -> str:
     return json.dumps(log, indent=2) + "\n"
 
 
-def _result(finding: Finding) -> dict[str, object]:
+def _result(finding: Finding, place: str) -> dict[str, object]:
     text = f"{finding.message} {finding.place}"
     if finding.note:
         text += f" ({finding.note})"
@@ -69,7 +72,7 @@ def _result(finding: Finding) -> dict[str, object]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _PLACE},
+                    "artifactLocation": {"uri": place},
                     "region": {"startLine": 1},
                 },
                 "logicalLocations": [

@@ -97,6 +97,8 @@ def test_sarif_is_as_the_schema_says(name: str) -> None:
             check("physicalLocation", place["physicalLocation"])
             for member in ("artifactLocation", "region"):
                 check(member, place["physicalLocation"][member])
+            uri = place["physicalLocation"]["artifactLocation"]["uri"]
+            assert uri == "base.toml"
             for logical in place["logicalLocations"]:
                 check("logicalLocation", logical)
 
