@@ -23,7 +23,7 @@ app = typer.Typer(
     name="fleet",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Add many dumps to a folder of Parquet datasets, and ask over all of them.",
+    help="Collect many dumps as Parquet, and ask over all of them.",
 )
 
 FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]

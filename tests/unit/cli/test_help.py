@@ -58,7 +58,7 @@ def test_an_example_has_options_and_arguments_that_exist(line: str) -> None:
     for part in re.split(r"\| ", line):
         program, *words = shlex.split(part.split(" > ")[0])
         assert program == "ingest"
-        name = " ".join(words[: 2 if words[0] in ("capture", "server") else 1])
+        name = " ".join(words[: 2 if words[0] in ("capture", "fleet", "server") else 1])
         with ALL[name].make_context(name, words[len(name.split()) :]):
             pass  # which fails with a usage error otherwise
 
