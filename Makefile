@@ -15,7 +15,7 @@ ARGS   ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate bench-peers up down load leak-report \
+.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate fuzz bench-peers up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme clean
 
@@ -84,6 +84,9 @@ test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 
 
 bench-peers: $(VENV)/.tools ## Java dumps against other tools; ARGS="--objects 20000000"
 	@$(BIN)/python -m tests.bench.java_peers $(ARGS)
+
+fuzz: $(VENV)/.tools ## read changed dumps; ARGS="--format gcdump --inputs 200000" for more
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)

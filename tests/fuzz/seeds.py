@@ -71,11 +71,10 @@ def _dart() -> list[bytes]:
 
 
 def _hprof() -> list[bytes]:
-    made = [
-        hprof.program(version, size).bytes()
-        for version, size in (("1.0.2", 8), ("1.0.2", 4), ("1.0.1", 4))
-    ]
-    return [*made, hprof.large_dump(100, 120)]
+    made = [hprof.program("1.0.2", 8), hprof.program("1.0.2", 4)]
+    made.append(hprof.program("1.0.1", 4))
+    made[2].in_one()  # what that version has
+    return [*(dump.bytes() for dump in made), hprof.large_dump(100, 120)]
 
 
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
