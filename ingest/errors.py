@@ -19,7 +19,8 @@
     │   ├── UnknownDump        exit 9   no ready dump of that name
     │   └── NotFound           exit 10  no such object or type in the dump
     ├── EmbeddedError          exit 8   the embedded Neo4j cannot be started
-    └── CaptureError           exit 11  a running program cannot be captured
+    ├── CaptureError           exit 11  a running program cannot be captured
+    └── NotEnoughMemory        exit 12  the dump needs more than there is
 
     exit 0    done                      exit 2    wrong usage
     exit 20   `ingest check` has findings
@@ -155,3 +156,9 @@ class CaptureError(IngestError):
     """A running program cannot be reached, or sends no complete dump."""
 
     exit_code = 11
+
+
+class NotEnoughMemory(IngestError):
+    """A dump needs more memory than there is, or than it may take."""
+
+    exit_code = 12

@@ -8,14 +8,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ingest.database.via import Via
-from ingest.errors import AlreadyLoaded, DumpError, StoreError
+from ingest.errors import AlreadyLoaded, DumpError, NotEnoughMemory, StoreError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
+from ingest.memory import used_bytes
 from ingest.progress import silent
 from ingest.readers import open_source, parts, read, read_all
 from ingest.readers import stem as stem_of
 from ingest.readers.digests import digest_of, is_rereadable
 from ingest.readers.source import STDIN
+from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -91,8 +93,30 @@ def measure(
 
     with open_source(dump) as source:
         graph = read(source, options, progress)
+    check_memory(graph, dump, options)
     sha256 = options.digest(source.sha256)
     return graph, analyse(graph, progress, origins=origins), sha256
+
+
+def check_memory(graph: HeapGraph, dump: str, options: ReadOptions) -> None:
+    """Stop before the system ends the process.
+
+    Raises:
+        NotEnoughMemory: the analysis needs more than may be used.
+    """
+    from ingest.analysis.metrics import BYTES_PER_OBJECT, BYTES_PER_REFERENCE
+
+    if options.max_memory_bytes is None:
+        return
+    needed = used_bytes() + BYTES_PER_OBJECT * len(graph.object_id)
+    needed += BYTES_PER_REFERENCE * len(graph.ref_target)
+    if needed > options.max_memory_bytes:
+        raise NotEnoughMemory(
+            f"{dump}: its {graph.object_count:,} objects and {len(graph.ref_target):,} "
+            f"references need {human_bytes(needed)} of memory, more than the "
+            f"{human_bytes(options.max_memory_bytes)} that may be used: free some, or "
+            "allow more with --max-memory"
+        )
 
 
 def load(
@@ -293,6 +317,8 @@ class Loader:
             if all(entry.sha256 != digest for entry in present):
                 return (), ""
         with open_source(dump) as source:
+            if self.options.force:
+                source.allow_any_expansion()
             listed = parts(source, self.progress)
         redacted = [self.options.redacted_part(p, source.sha256) for p in listed]
         return redacted or (None,), self.options.digest(source.sha256)
@@ -350,6 +376,7 @@ class Loader:
             raise _name_taken(name)
         replaced = {entry.number: entry for entry in [*same, *named]}
         taken = {entry.name for entry in present if entry.number not in replaced}
+        check_memory(graph, dump, self.options)
         tables = HeapTables(graph, analyse(graph, self.progress), self.options.own)
         self.analysed(dump, tables)
         object_count, reference_count = graph.object_count, graph.reference_count

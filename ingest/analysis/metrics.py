@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 
+BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 98, 8
+"""Memory of the analysis at its peak, besides the graph."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class HeapMetrics:
     """Measures of a `HeapGraph` of N objects, M placeholders and T types.

@@ -33,7 +33,7 @@ from ingest.cli import (
 from ingest.cli.bars import CompilationNotice
 from ingest.cli.examples import examples
 from ingest.compiled import compilations_reported
-from ingest.errors import IngestError
+from ingest.errors import IngestError, NotEnoughMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(error.exit_code) from None
     except MemoryError:
         _say("not enough memory for this dump on this machine")
-        raise SystemExit(1) from None
+        raise SystemExit(NotEnoughMemory.exit_code) from None
     finally:
         sys.stderr.flush()
 

@@ -17,6 +17,7 @@ from ingest.cli.options import (
     Own,
     Part,
     Redact,
+    memory_limit,
     own_types,
     redaction_of,
 )
@@ -155,6 +156,7 @@ def check(
         part=part,
         own=(*own_types(own), *rules.own),
         redaction=redaction,
+        max_memory_bytes=memory_limit(None),
     )
     with Bars() as progress:
         reference = _profiles(against or (), options, progress)[0]

@@ -20,8 +20,10 @@ from ingest.cli.options import (
     DatabaseName,
     DumpFiles,
     FoldObjects,
+    Force,
     HashTypes,
     LoadedDump,
+    MaxMemory,
     Own,
     Part,
     Password,
@@ -29,6 +31,7 @@ from ingest.cli.options import (
     Strict,
     Uri,
     Username,
+    memory_limit,
     open_database,
     open_store,
     own_types,
@@ -72,6 +75,8 @@ def load(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    max_memory: MaxMemory = None,
+    force: Force = False,
     all_dumps: AllDumps = False,
     redact: Redact = False,
     hash_types: HashTypes = None,
@@ -95,7 +100,13 @@ def load(
     if all_dumps and part is not None:
         raise typer.BadParameter("--all-dumps and --part exclude each other")
     options = ReadOptions(
-        strict, fold, part, own_types(own), redaction_of(redact, hash_types)
+        strict,
+        fold,
+        part,
+        own_types(own),
+        redaction_of(redact, hash_types),
+        memory_limit(max_memory),
+        force,
     )
     from ingest.pipeline import Loader
     from ingest.readers import probe

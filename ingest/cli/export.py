@@ -15,10 +15,12 @@ from ingest.cli.options import (
     DumpFile,
     FoldObjects,
     HashTypes,
+    MaxMemory,
     Own,
     Part,
     Redact,
     Strict,
+    memory_limit,
     own_types,
     redaction_of,
 )
@@ -43,7 +45,12 @@ def export(
         str | None, typer.Option(help="What to call the dump (neo4j-admin only).")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write into a folder with files.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Write into a folder with files, and read a compressed DUMP however "
+            "much its content expands.",
+        ),
     ] = False,
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
@@ -51,6 +58,7 @@ def export(
     own: Own = None,
     redact: Redact = False,
     hash_types: HashTypes = None,
+    max_memory: MaxMemory = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -66,7 +74,13 @@ def export(
     from ingest.tables.heap_tables import HeapTables
 
     options = ReadOptions(
-        strict, fold, part, own_types(own), redaction_of(redact, hash_types)
+        strict,
+        fold,
+        part,
+        own_types(own),
+        redaction_of(redact, hash_types),
+        memory_limit(max_memory),
+        force,
     )
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)

@@ -158,7 +158,7 @@ def _processors() -> int:
 
 
 def _free_bytes() -> int:
-    from ingest.server.memory import available_bytes
+    from ingest.memory import available_bytes
 
     return available_bytes() * 3 // 4
 

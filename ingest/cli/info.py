@@ -11,9 +11,12 @@ from ingest.cli.options import (
     AsJson,
     DumpFile,
     FoldObjects,
+    Force,
+    MaxMemory,
     Own,
     Part,
     Strict,
+    memory_limit,
     own_types,
 )
 from ingest.heap.read_options import Fold, ReadOptions
@@ -25,6 +28,8 @@ def info(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    max_memory: MaxMemory = None,
+    force: Force = False,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -38,7 +43,14 @@ def info(
     from ingest.reports.summary import facts, write_facts
     from ingest.tables.estimates import of_heap, of_types
 
-    options = ReadOptions(strict, fold, part, own_types(own))
+    options = ReadOptions(
+        strict,
+        fold,
+        part,
+        own_types(own),
+        max_memory_bytes=memory_limit(max_memory),
+        force=force,
+    )
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress, origins=False)
     found = facts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,6 +133,20 @@ HashTypes = Annotated[
         "is said of suspects depends on the runtime's.",
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Read a compressed DUMP however much its content expands."
+    ),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory that reading and analysing may take, such as 12GiB; 0 for no "
+        "limit. Default: what the machine, or its container, has left.",
+    ),
+]
 AllDumps = Annotated[
     bool,
     typer.Option(
@@ -188,6 +203,26 @@ def redaction_of(redact: bool, hash_types: list[str] | None) -> Redaction | None
             raise typer.BadParameter("needs --redact", param_hint="--hash-types")
         return None
     return Redaction(tuple(hash_types or ()), settings().salt)
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+
+def memory_limit(given: str | None) -> int | None:
+    """Bytes that this process may occupy; ``None`` for no limit.
+
+    Raises:
+        BadParameter: ``given`` is no size.
+    """
+    from ingest.memory import available_bytes
+
+    if given is None:
+        return available_bytes() * 19 // 20  # others need a little too
+    match = _SIZE.fullmatch(given.strip())
+    if match is None:
+        raise typer.BadParameter("--max-memory takes a size, such as 12GiB or 800MiB")
+    power = " KMGT".index(match[2].upper() or " ")
+    return int(float(match[1]) * 1024**power) or None
 
 
 def _own_target(

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AsJson, DumpFile, Format
+from ingest.cli.options import AsJson, DumpFile, Force, Format
 from ingest.queries.answer import Answer
 from ingest.reports.render import OutputFormat
 
@@ -27,7 +27,10 @@ _SHORT = {
 
 
 def timeline(
-    dump: DumpFile, form: Format = OutputFormat.TABLE, as_json: AsJson = False
+    dump: DumpFile,
+    form: Format = OutputFormat.TABLE,
+    as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
     """List the garbage collections that DUMP records.
 
@@ -40,6 +43,8 @@ def timeline(
     from ingest.reports.render import write_answer
 
     with Bars() as progress, open_source(dump) as source:
+        if force:
+            source.allow_any_expansion()
         found = timeline_of(source, progress)
     chosen = OutputFormat.JSON if as_json else form
     if chosen is OutputFormat.TABLE:

@@ -10,7 +10,14 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.heaps import is_loaded, loaded_heap
-from ingest.cli.options import AsJson, FoldObjects, Own, Part, own_types
+from ingest.cli.options import (
+    AsJson,
+    FoldObjects,
+    Own,
+    Part,
+    memory_limit,
+    own_types,
+)
 from ingest.heap.read_options import Fold, ReadOptions
 
 if TYPE_CHECKING:
@@ -80,7 +87,12 @@ def what_if(
     from ingest.analysis.what_if import Cut, WhatIf
     from ingest.reports.what_if import as_text, facts
 
-    options = ReadOptions(fold=fold, part=part, own=own_types(own))
+    options = ReadOptions(
+        fold=fold,
+        part=part,
+        own=own_types(own),
+        max_memory_bytes=memory_limit(None),
+    )
     most = best if best is not None else 0 if cut else 3
     with Bars() as progress:
         if is_loaded(dump):

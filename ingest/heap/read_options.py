@@ -39,6 +39,8 @@ class ReadOptions:
         own: Globs of types that are the program's own, or with ``!`` of a library;
             see `ingest.analysis.runtime_types.type_classes`.
         redaction: What to remove from the dump; ``None`` for nothing.
+        max_memory_bytes: What the process may occupy; ``None`` for no limit.
+        force: Read compressed dumps however much they expand.
     """
 
     strict: bool = False
@@ -46,6 +48,8 @@ class ReadOptions:
     part: int | None = None
     own: tuple[str, ...] = ()
     redaction: Redaction | None = None
+    max_memory_bytes: int | None = None
+    force: bool = False
 
     def redacted(self, graph: HeapGraph, sha256: str) -> HeapGraph:
         """The heap of a file with that digest, without what is to be removed."""

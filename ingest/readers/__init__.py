@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from ingest.errors import DumpError, UnknownFormat
+from ingest.errors import DumpError, NotEnoughMemory, UnknownFormat
+from ingest.heap.read_options import Fold
+from ingest.memory import trim
 from ingest.readers import (
     clrprofiler,
     dart,
@@ -20,6 +22,7 @@ from ingest.readers.archive import MAGIC, file_of, member_of, open_dump
 from ingest.readers.base import PartsReader, PendingDump, TimelineReader
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN
 from ingest.readers.unsupported import name_of
+from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +37,9 @@ __all__ = [
     "READERS", "open_source", "parts", "probe", "read", "read_all", "reader_for",
     "stem", "timeline",
 ]  # fmt: skip
+
+_BASE_BYTES = 150 << 20
+"""What Python, numpy, numba and polars take."""
 
 READERS: tuple[Reader, ...] = (
     dart,
@@ -111,9 +117,36 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
             f"a file of format {reader.NAME} has one dump; leave out --part",
             path=source.name,
         )
+    _prepare(source, reader, options)
     graph = reader.read(source, options, progress)
     source.drain()
+    trim()
     return options.redacted(graph, source.sha256)
+
+
+def _prepare(source: Source, reader: Reader, options: ReadOptions) -> None:
+    """Apply what the user allows.
+
+    Raises:
+        NotEnoughMemory: the dump is too large.
+    """
+    if options.force:
+        source.allow_any_expansion()
+    most, content = options.max_memory_bytes, source.content_bytes
+    source.max_memory_bytes = most
+    if most is None or content is None:
+        return
+    needed = int(_BASE_BYTES + reader.MEMORY_PER_BYTE * content)
+    if needed > most:
+        helps = "free some, read it on a larger machine, or try with --max-memory "
+        helps += human_bytes(needed).replace(" ", "")
+        if options.fold is Fold.NONE:
+            helps = f"leave out --fold none, {helps}"
+        raise NotEnoughMemory(
+            f"{source.name}: {human_bytes(content)} of {reader.NAME} need about "
+            f"{human_bytes(needed)} of memory, more than the {human_bytes(most)} that "
+            f"may be used: {helps}"
+        )
 
 
 def read_all(
@@ -125,6 +158,7 @@ def read_all(
         DumpError: it cannot be read, or has no dump.
     """
     reader = reader_for(source)
+    _prepare(source, reader, options)
     if not isinstance(reader, PartsReader):
         only = reader.read(source, options, progress)
         source.drain()

@@ -45,6 +45,8 @@ class Reader(Protocol):
         TITLE: For a person.
         SUFFIXES: Of its files, in lower case with the dot; names of dumps are made
             without them. A file is recognised by `sniff`, never by its suffix.
+        MEMORY_PER_BYTE: Bytes of memory that reading and analysing a usual dump takes
+            for each byte of the file, at the peak.
     """
 
     @property
@@ -53,6 +55,8 @@ class Reader(Protocol):
     def TITLE(self) -> str: ...  # noqa: D102, N802
     @property
     def SUFFIXES(self) -> tuple[str, ...]: ...  # noqa: D102, N802
+    @property
+    def MEMORY_PER_BYTE(self) -> float: ...  # noqa: D102, N802
 
     def sniff(self, head: bytes) -> bool:
         """Whether ``head``, the first bytes of a file, is of this format."""

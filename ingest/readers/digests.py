@@ -30,6 +30,7 @@ def digest_of(dump: str, is_over: threading.Event | None = None) -> str | None:
     """
     try:
         with open_source(dump) as source:
+            source.expect_values()  # of whatever format it is
             for _ in source.chunks():
                 if is_over is not None and is_over.is_set():
                     return None

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import zstandard
 
-from ingest.errors import DumpError, MalformedDump
+from ingest.errors import DumpError, MalformedDump, NotEnoughMemory
+from ingest.memory import used_bytes
 from ingest.progress import silent
+from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,10 +32,16 @@ if TYPE_CHECKING:
 SNIFF_BYTES = 65536
 CHUNK_BYTES = 2 << 20
 _ZSTD_STEP_BYTES = 4096
-MOST_EXPANSION = 1000
+_GZIP_LEAST_BYTES = 18
+MOST_EXPANSION = 200
 """How many times the size of a file its content may have; heap dumps have up to 50."""
-EXPANSION_FREE_BYTES = 1 << 30
-"""Content of up to this size may have any ratio."""
+EXPANSION_FREE_BYTES = 16 << 20
+"""Content of up to this size may have any ratio: it costs little in any format."""
+MOST_EXPANSION_OF_VALUES = 1000
+"""The same where most of a dump may be large arrays of zeros, which are not stored."""
+VALUES_FREE_BYTES = 1 << 30
+_MEMORY_TO_JOIN = 1.6
+"""Columns are joined once all is read: what that takes, for each byte that is used."""
 STDIN = "-"
 
 _DAMAGED = (
@@ -107,6 +115,29 @@ _COMPRESSIONS: tuple[tuple[str, bytes, Callable[[BinaryIO], BinaryIO]], ...] = (
 COMPRESSION_SUFFIXES = frozenset(f".{name}" for name, _, _ in _COMPRESSIONS)
 
 
+def _content_bytes(raw: BinaryIO, compression: str, size_bytes: int) -> int:
+    """The least size of what a compressed file contains, as far as the file tells.
+
+    Source: RFC 1952, section 2.3.1 (ISIZE, of the last member, modulo 2^32);
+    RFC 8878, section 3.1.1.1.4.
+    """
+    if not raw.seekable():
+        return size_bytes
+    position, least = raw.tell(), size_bytes
+    try:
+        if compression == "gz" and size_bytes > _GZIP_LEAST_BYTES:
+            raw.seek(-4, io.SEEK_END)
+            least = int.from_bytes(raw.read(4), "little")
+        elif compression == "zst":
+            raw.seek(0)
+            least = max(least, zstandard.frame_content_size(raw.read(18)))
+    except (OSError, zstandard.ZstdError):
+        pass  # which reading it explains
+    finally:
+        raw.seek(position)
+    return max(least, size_bytes)
+
+
 class _Rest(io.RawIOBase):
     """What is left of a stream, with the bytes already taken put back in front."""
 
@@ -141,6 +172,8 @@ class Source:
         compression: ``gz``, ``xz``, ``zst``, ``bz2``, or empty.
         truncated: Whether the compressed stream ended before its own end; known
             once all chunks are read.
+        content_bytes: How long the content is, or at least is; ``None`` if unknown.
+        max_memory_bytes: What this process may occupy; ``None`` for no limit.
     """
 
     def __init__(
@@ -161,6 +194,9 @@ class Source:
         self.name = name
         self._stored_bytes = stored_bytes
         self._size_bytes = size_bytes
+        self._expansion = MOST_EXPANSION, EXPANSION_FREE_BYTES
+        self._unfinished_bytes = 0
+        self.max_memory_bytes: int | None = None
         magic = raw.read(8)
         self._raw = _Rest(magic, raw)
         stream = cast("BinaryIO", io.BufferedReader(self._raw, 1 << 20))
@@ -169,6 +205,9 @@ class Source:
             if magic.startswith(mark):
                 self.compression = compression
                 stream = opener(stream)
+        self.content_bytes = size_bytes
+        if self.compression and size_bytes is not None and stored_bytes is None:
+            self.content_bytes = _content_bytes(raw, self.compression, size_bytes)
         self._stream = stream
         self._digest = hashlib.sha256()
         self._offset = 0
@@ -205,14 +244,45 @@ class Source:
         stored = self._raw.position
         if self._stored_bytes is not None:
             stored = min(stored, self._stored_bytes)
-        if self._offset > max(EXPANSION_FREE_BYTES, MOST_EXPANSION * stored):
+        most, free_bytes = self._expansion
+        if self._offset > max(free_bytes, most * stored):
             raise DumpError(
-                f"its content is more than {MOST_EXPANSION:,} times as large as the "
-                "file, which no heap dump is: if you trust it, decompress it, and read "
-                "that",
+                f"its content is more than {most:,} times as large as the file, which "
+                "no heap dump is: if you trust it, add --force",
                 path=self.name,
             )
+        self._check_memory(len(data))
         return data
+
+    def _check_memory(self, read_bytes: int) -> None:
+        """Stop before the system ends the process.
+
+        Raises:
+            NotEnoughMemory: what is read, and is to be joined, does not fit.
+        """
+        self._unfinished_bytes += read_bytes
+        if self.max_memory_bytes is None or self._unfinished_bytes < CHUNK_BYTES:
+            return
+        self._unfinished_bytes = 0
+        if used_bytes() * _MEMORY_TO_JOIN > self.max_memory_bytes:
+            limit = human_bytes(self.max_memory_bytes)
+            raise NotEnoughMemory(
+                f"{self.name}: it needs more memory than {limit}, found after "
+                f"{human_bytes(self._offset)} of it: free some, or allow more with "
+                "--max-memory"
+            )
+
+    def expect_values(self) -> None:
+        """Allow more expansion: values of arrays, which compress well, are skipped."""
+        most, free_bytes = self._expansion
+        self._expansion = (
+            max(most, MOST_EXPANSION_OF_VALUES),
+            max(free_bytes, VALUES_FREE_BYTES),
+        )
+
+    def allow_any_expansion(self) -> None:
+        """Read the file however large its content is."""
+        self._expansion = sys.maxsize, sys.maxsize
 
     def chunks(
         self, progress: Progress = silent, size: int = CHUNK_BYTES

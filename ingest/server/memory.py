@@ -8,11 +8,11 @@ server. The limit of a container counts as the machine's memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 
 import psutil
 
 from ingest.errors import EmbeddedError
+from ingest.memory import cgroup_limit
 
 _MIB = 1 << 20
 _HEAP_MIB = (256, 8 << 10)
@@ -75,47 +75,3 @@ def total_mib() -> int:
     total = psutil.virtual_memory().total
     limit = cgroup_limit()
     return (total if limit is None else min(total, limit)) // _MIB
-
-
-def available_bytes() -> int:
-    """Memory that is free on the machine, or the container's limit if that is less."""
-    available = psutil.virtual_memory().available
-    limit = cgroup_limit()
-    return available if limit is None else min(available, limit)
-
-
-def cgroup_limit(
-    root: Path = Path("/sys/fs/cgroup"),
-    membership: Path = Path("/proc/self/cgroup"),
-) -> int | None:
-    """The smallest memory limit on this process in bytes; ``None`` if none.
-
-    Source: Linux kernel, Documentation/admin-guide/cgroup-v2.rst (``memory.max``)
-    and cgroup-v1/memory.rst (``memory.limit_in_bytes``).
-    """
-    try:
-        lines = membership.read_text(encoding="utf-8").splitlines()
-    except OSError:  # not Linux
-        return None
-    limits = []
-    for line in lines:
-        hierarchy, controllers, path = line.split(":", 2)
-        if hierarchy == "0" and not controllers:
-            base, name = root, "memory.max"
-        elif "memory" in controllers.split(","):
-            base, name = root / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        # Inside a container the path may be the host's, which is not visible here;
-        # then only the root, which is the container's own, can be read.
-        inner = PurePosixPath(path.lstrip("/"))
-        for folder in (inner, *inner.parents):
-            if ".." in folder.parts:
-                continue
-            try:
-                text = (base / folder / name).read_text(encoding="utf-8").strip()
-            except OSError:
-                continue
-            if text.isdecimal():  # v2 has "max" if there is no limit
-                limits.append(int(text))
-    return min(limits, default=None)

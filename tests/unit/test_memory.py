@@ -48,13 +48,13 @@ def test_reading_stops_before_the_memory_is_used_up(
 ) -> None:
     dump = tmp_path / "big.gclog.zst"
     packer = zstandard.ZstdCompressor(write_content_size=False)
-    dump.write_bytes(packer.compress(large_gclog(60_000, 200_000)))
+    dump.write_bytes(packer.compress(large_gclog(80_000, 250_000)))
     monkeypatch.setattr("ingest.readers.source.used_bytes", lambda: used)
     monkeypatch.setattr("ingest.pipeline.used_bytes", lambda: used)
     options = ReadOptions(max_memory_bytes=used + 200 * MIB)
 
     if used == 100 * MIB:
-        assert measure(str(dump), options)[0].object_count == 60_000
+        assert measure(str(dump), options)[0].object_count == 80_000
     else:
         with pytest.raises(NotEnoughMemory, match=r"after .* MiB of it"):
             measure(str(dump), options)

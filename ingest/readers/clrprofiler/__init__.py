@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from ingest.readers.source import Source
 
 __all__ = [
-    "NAME", "SUFFIXES", "TITLE", "parts", "read", "read_all", "sniff", "timeline",
+    "MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "parts", "read", "read_all",
+    "sniff", "timeline",
 ]  # fmt: skip
 
 TITLE = "CLR Profiler log, or SOS !traverseheap"
 SUFFIXES = (".log",)
+MEMORY_PER_BYTE = 2.5
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
 
 TITLE = "Dart VM heap snapshot"
 SUFFIXES = (".dartheap",)
+MEMORY_PER_BYTE = 6.0
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

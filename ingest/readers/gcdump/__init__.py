@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
 
 TITLE = ".NET heap dump (dotnet-gcdump, PerfView, Visual Studio)"
 SUFFIXES = (".gcdump",)
+MEMORY_PER_BYTE = 5.0
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
 
 TITLE = ".NET Compact Framework / XNA heap dump"
 SUFFIXES = (".gclog", ".txt")
+MEMORY_PER_BYTE = 5.0
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

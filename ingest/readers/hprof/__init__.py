@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
 
 TITLE = "Java heap dump (HPROF)"
 SUFFIXES = (".hprof",)
+MEMORY_PER_BYTE = 1.0
+"""Arrays of numbers, often most of a file, take none."""
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read a heap dump; see `ingest.readers.base.Reader.read`."""
     from ingest.readers.hprof import reader
 
+    source.expect_values()
     return reader.read(source, options, progress)

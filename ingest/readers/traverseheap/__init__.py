@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
-__all__ = ["NAME", "SUFFIXES", "TITLE", "read", "sniff"]
+__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
 
 TITLE = "SOS !traverseheap in XML"
 SUFFIXES = (".xml",)
+MEMORY_PER_BYTE = 1.0
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:

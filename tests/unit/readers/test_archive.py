@@ -143,6 +143,7 @@ def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with open_source(path) as source:
+            source.expect_values()
             source.drain()
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import EmbeddedError
-from ingest.server.memory import Memory, cgroup_limit, fit, total_mib
+from ingest.memory import cgroup_limit
+from ingest.server.memory import Memory, fit, total_mib
 
 
 @pytest.mark.parametrize("total", [640, 700, 1024, 1600, 4096, 16384, 262144])
