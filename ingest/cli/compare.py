@@ -96,9 +96,15 @@ def compare(
     from ingest.compare.changes import compare as compute
 
     chosen = list(dict.fromkeys(by or Dimension))
-    text = _text(
-        compute(found), chosen, top, ComparisonFormat.JSON if as_json else form
-    )
+    comparison = compute(found)
+    if html is not None:
+        from ingest.reports.comparison_page import comparison_page
+
+        text = comparison_page(comparison, chosen, top)
+    else:
+        text = _text(
+            comparison, chosen, top, ComparisonFormat.JSON if as_json else form
+        )
     if file is None:
         typer.echo(text, nl=False)
     else:

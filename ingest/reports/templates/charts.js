@@ -16,6 +16,12 @@ const shade = (colour) => {
 
 const AGES = ["gen 0", "gen 1", "gen 2", "large objects", "pinned objects"];
 const COLOURINGS = {
+  growth: {
+    title: "growth",
+    of: (data, at) => data.growth[at],
+    if: (data) => Boolean(data.growth),
+    colours: { new: "#ee8866", grown: "#eedd88", "as before": "#c9ced3", shrunk: "#99ddff" },
+  },
   type: { title: "type", of: (data, at) => data.types[data.type[at]][0] },
   namespace: { title: "namespace", of: (data, at) => data.types[data.type[at]][2] || "(none)" },
   generation: {
@@ -98,7 +104,7 @@ class Chart {
     this.hasAddresses = this.data.address.some(Boolean);
     this.at = 0;
     this.startControls();
-    this.colourBy("type");
+    this.colourBy(section.querySelector("select").value);
     this.plot.hidden = false;
     startTip(this.plot, (target) => this.hint(target.closest(".tile")));
     this.plot.addEventListener("click", (event) => this.clicked(event.target.closest(".tile")));
@@ -237,7 +243,7 @@ class Chart {
   /** Chooses a colour for each of the largest names; the same at each level. */
   colourBy(colouring) {
     const { data } = this;
-    const { of } = COLOURINGS[colouring];
+    const { of, colours: fixed } = COLOURINGS[colouring];
     const total = new Map();
     data.bytes.forEach((size, at) => {
       if (!this.isTyped(at)) return;
@@ -248,7 +254,7 @@ class Chart {
       }
     });
     const largest = [...total].sort((a, b) => b[1] - a[1]).slice(0, PALETTE.length);
-    const chosen = new Map(largest.map(([name], at) => [name, shade(PALETTE[at])]));
+    const chosen = new Map(largest.map(([name], at) => [name, shade(fixed?.[name] ?? PALETTE[at])]));
     this.names = [...chosen, ["roots", "var(--root)"], ["other", shade(OTHER)]];
     const colours = new Map(this.names);
     /** The name by which a tile is coloured. */
