@@ -133,7 +133,7 @@ def judge(
         found.findings += [
             Finding(rule, key, suspect.names, suspect.sentence)
             for key, suspect in last.suspects.items()
-            if key not in known and _kept_growing(dumps, suspect.type_name)
+            if key not in known and _kept_growing(dumps, suspect.type_name, rules)
         ]
     for budget in rules.budgets:
         found.findings += _over(last, budget)
@@ -145,13 +145,16 @@ def judge(
     return found
 
 
-def _kept_growing(dumps: Sequence[Profile], type_name: str) -> bool:
-    """Whether a type has more objects in every dump; of two dumps nothing is said.
+def _kept_growing(dumps: Sequence[Profile], type_name: str, rules: Rules) -> bool:
+    """Whether a type grows in every dump as a path must; of two dumps nothing is said.
 
     What is filled once, such as a cache, is no leak because it is large.
     """
     counts = [dump.normalised_types.get(type_name, 0) for dump in dumps]
-    return len(dumps) <= 2 or all(more > count for count, more in pairwise(counts))
+    return len(dumps) <= 2 or all(
+        more - count >= max(rules.growth, count * rules.growth_percent / 100, 1)
+        for count, more in pairwise(counts)
+    )
 
 
 def _notes(dumps: Sequence[Profile]) -> list[str]:
