@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ingest import interrupts
-from ingest.database import bulk, dumps
+from ingest.database import bulk, dumps, loaders
 from ingest.database.connection import connect
 from ingest.errors import IngestError, StoreError
 from ingest.progress import silent
@@ -98,7 +98,7 @@ def _start(target: Target | None) -> None:
     Args:
         target: Where; ``None`` for the embedded server.
     """
-    environment = {**os.environ, _INTERRUPTED: dumps.this_process()}
+    environment = {**os.environ, _INTERRUPTED: loaders.this_process()}
     if target is not None:
         # Not as arguments, which every user of the machine can read.
         environment |= {
@@ -122,7 +122,7 @@ def main() -> None:
     """Clean up where the environment says."""
     loader, known = os.environ.get(_INTERRUPTED, ""), settings()
     deadline = time.monotonic() + _END_S
-    while dumps.is_alive(loader) and time.monotonic() < deadline:
+    while loaders.is_alive(loader) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     time.sleep(_ROLLBACK_S)
     with suppress(IngestError):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from ingest.database.loaders import NOBODY, is_alive, this_process
 from ingest.errors import NO_DUMP, AlreadyLoaded, Conflict, StoreError, UnknownDump
 from ingest.heap.identity import Identity
 from ingest.progress import silent
@@ -25,9 +23,6 @@ STALE_SECONDS = 600
 
 WINDOW_KEYS = 50_000
 """Objects between two signs of life of a drop."""
-
-_NOBODY = "nobody"
-"""The owner of a dump that anybody may delete."""
 
 _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
@@ -147,40 +142,6 @@ def _selected(
     raise UnknownDump(f"no dump is named {name!r}; loaded: {known}")
 
 
-def this_process() -> str:
-    """This loader: host, process and its start, so that a dead one is recognized."""
-    import psutil
-
-    pid = os.getpid()
-    return f"{_host()}:{pid}:{int(psutil.Process(pid).create_time())}"
-
-
-def _host() -> str:
-    """This machine, or this container of it: where a process id means something."""
-    try:
-        space = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        return socket.gethostname()
-    return f"{socket.gethostname()} {space.replace(':', '')}"
-
-
-def is_alive(loader: str) -> bool | None:
-    """Whether that process runs; ``None`` where this machine cannot know."""
-    import psutil
-
-    if loader == _NOBODY:
-        return False
-    host, _, rest = loader.rpartition(":")
-    host, _, pid = host.rpartition(":")
-    if host != _host():
-        return None
-    try:
-        begun = psutil.Process(int(pid)).create_time()
-        return abs(begun - int(rest)) < 3  # the clock may have been set meanwhile
-    except (psutil.Error, ValueError):
-        return False
-
-
 def take_over(database: Database) -> list[int]:
     """Become the owner of what dead loads and drops have left.
 
@@ -221,7 +182,7 @@ def hand_over(database: Database, numbers: Sequence[int]) -> None:
     """Leave dumps that one has taken over to whoever wants them."""
     database.write(
         "MATCH (d:Dump) WHERE d.number IN $numbers SET d.loader = $nobody",
-        {"numbers": list(numbers), "nobody": _NOBODY},
+        {"numbers": list(numbers), "nobody": NOBODY},
     )
 
 

@@ -24,9 +24,9 @@ from ingest.database.dumps import (
     is_any_being_dropped,
     list_dumps,
     objects_to_remove,
-    this_process,
     unpublish,
 )
+from ingest.database.loaders import this_process
 from ingest.database.writing import drop, write
 from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
 from ingest.heap.graph import RootKind
