@@ -13,6 +13,8 @@
     │   └── BadParameter                missing, unknown or mistyped
     ├── StoreError             exit 6   Neo4j refused, or was lost on the way
     │   ├── ServerUnavailable           nothing answers at the address
+    │   ├── ServerFailed                an error of its own, such as a full disk
+    │   │   └── NeedsRestart            after which it does nothing more
     │   ├── Conflict                    another process was first
     │   ├── AlreadyLoaded               and has loaded the same file (never shown)
     │   ├── AccessRefused      exit 7   wrong user name or password
@@ -115,6 +117,14 @@ class StoreError(IngestError):
 
 class ServerUnavailable(StoreError):
     """Nothing answers at the server's address."""
+
+
+class ServerFailed(StoreError):
+    """The server has met an error of its own, such as a full disk."""
+
+
+class NeedsRestart(ServerFailed):
+    """The server does nothing more until it is restarted."""
 
 
 class Conflict(StoreError):

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.errors import NO_DUMP, UnknownDump
+from ingest.errors import (
+    NO_DUMP,
+    NeedsRestart,
+    ServerFailed,
+    ServerUnavailable,
+    UnknownDump,
+)
 from ingest.heap.read_options import Fold
 from ingest.reports.render import OutputFormat
 
@@ -17,10 +23,12 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.database.dumps import ChosenDump
+    from ingest.errors import StoreError
     from ingest.heap.redaction import Redaction
     from ingest.progress import Progress
     from ingest.reports.about import About
     from ingest.server.embedded import EmbeddedServer
+    from ingest.server.endpoint import Endpoint
     from ingest.server.target import Target
     from ingest.settings import Settings
 
@@ -316,5 +324,37 @@ def open_store(
         target = target_of(server.start(progress), database or DATABASE)
     from ingest.database.connection import connect
 
-    with connect(target) as opened:
+    def find(error: StoreError, lost: Target) -> Target:
+        assert server is not None
+        endpoint = _started_again(server, error, lost, progress)
+        return target_of(endpoint, database or DATABASE)
+
+    with (
+        _full_disk_explained(server),
+        connect(target, None if server is None else find) as opened,
+    ):
         yield opened, server
+
+
+def _started_again(
+    server: EmbeddedServer, error: StoreError, lost: Target, progress: Progress
+) -> Endpoint:
+    """The embedded server, which has ended or does nothing any more."""
+    if not isinstance(error, NeedsRestart):
+        return server.start(progress)
+    endpoint = server.restart(lost.pid, progress)
+    typer.echo("Neo4j had met a critical error and has been restarted", err=True)
+    return endpoint
+
+
+@contextmanager
+def _full_disk_explained(server: EmbeddedServer | None) -> Iterator[None]:
+    """Say of an error of the embedded server that its disk is full, where it is."""
+    from ingest.server.console import full_disk, is_full
+
+    try:
+        yield
+    except (ServerFailed, ServerUnavailable) as error:
+        if server is not None and is_full(server.home):
+            raise full_disk(server.home) from error
+        raise

@@ -86,16 +86,23 @@ def status(
         bool, typer.Option("--show-password", help="Show the password.")
     ] = False,
 ) -> None:
-    """Show whether the embedded Neo4j is running, and where."""
+    """Show whether the embedded Neo4j is running, and where and how large it is."""
+    from ingest.text import human_bytes
+
     server = _server()
     facts = _facts(server, show_password=show_password)
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return
+    data_bytes, log_bytes = facts.pop("data_bytes"), facts.pop("transaction_log_bytes")
+    facts["running"] = "yes" if facts["running"] else "no"
+    facts["data"] += (
+        f" ({human_bytes(data_bytes)}, of which transaction logs: "
+        f"{human_bytes(log_bytes)})"
+    )
     for name, value in facts.items():
         if value is not None:
-            text = {True: "yes", False: "no"}[value] if name == "running" else value
-            typer.echo(f"{name:<9} {text}")
+            typer.echo(f"{name:<9} {value}")
 
 
 @app.command(epilog=examples("server logs"))
@@ -116,6 +123,7 @@ def _facts(server: EmbeddedServer, *, show_password: bool) -> dict[str, Any]:
     import psutil
 
     endpoint = server.running()
+    data_bytes, log_bytes = server.files.sizes()
     facts: dict[str, Any] = {
         "running": endpoint is not None,
         "version": server.version if endpoint is None else endpoint.version,
@@ -124,6 +132,8 @@ def _facts(server: EmbeddedServer, *, show_password: bool) -> dict[str, Any]:
         "pid": endpoint and endpoint.pid,
         "uptime_s": None,
         "data": str(server.files.data),
+        "data_bytes": data_bytes,
+        "transaction_log_bytes": log_bytes,
         "log": str(server.log_path),
     }
     if endpoint is not None:

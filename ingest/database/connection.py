@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ingest.errors import (
     AccessRefused,
     Conflict,
+    NeedsRestart,
     QueryError,
+    ServerFailed,
     ServerUnavailable,
     StoreError,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
     from neo4j import Driver, ManagedTransaction, Result, ResultSummary, Session
+    from neo4j.auth_management import AuthManager
 
     from ingest.server.target import Target
 
+    Find = Callable[[StoreError, Target], Target]
+    T = TypeVar("T")
+
 CONNECT_SECONDS = 10.0
+_PANIC = "encountered a critical error, and needs to be restarted"
+_SAID_LENGTH = 120
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 RETRY_SECONDS = 20.0
 """How long a transaction is tried again after a deadlock or a lost connection."""
@@ -52,6 +62,17 @@ def _translated(uri: str) -> Iterator[None]:
             raise QueryError(_first_line(error)) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
     except (errors.Neo4jError, errors.DriverError) as error:
+        if _PANIC in _first_line(error):
+            raise NeedsRestart(
+                f"{uri} has met a critical error and needs to be restarted; its log "
+                "says why, such as that its disk was full"
+            ) from error
+        if isinstance(error, errors.DatabaseError):
+            said = shorten(_first_line(error), _SAID_LENGTH)
+            raise ServerFailed(
+                f"{uri} has failed, perhaps as its disk is full; its log says more "
+                f"({said})"
+            ) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
     except ValueError as error:
         raise StoreError(f"{uri}: {_first_line(error)}") from error
@@ -75,11 +96,37 @@ def _notices(summary: ResultSummary) -> Iterator[str]:
 
 
 class Database:
-    """One database of one server, open."""
+    """One database of one server, open.
 
-    def __init__(self, driver: Driver, target: Target) -> None:
-        self._driver = driver
+    Args:
+        target: The server.
+        find: Called when the server is lost; see `connect`.
+    """
+
+    def __init__(self, target: Target, find: Find | None = None) -> None:
         self.target = target
+        self._driver = _driver(target)
+        self._find = find
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._driver.close()
+
+    def open(self) -> None:
+        """Make sure that the server answers, wherever it is now."""
+        self._on_server(lambda: self.run("RETURN 1"))
+
+    def _on_server(self, work: Callable[[], T]) -> T:
+        """Do ``work``, which writes nothing; once more if the server was lost."""
+        try:
+            return work()
+        except (NeedsRestart, ServerUnavailable) as error:
+            if self._find is None:
+                raise
+            target = self._find(error, self.target)
+            self._driver.close()
+            self.target, self._driver = target, _driver(target)
+            return work()
 
     def _session(self, **options: Any) -> Session:  # noqa: ANN401
         return self._driver.session(database=self.target.database, **options)
@@ -118,8 +165,12 @@ class Database:
 
         notices: list[str] = []
         options = {} if on_notice is None else _WITH_NOTICES
-        with _translated(self.target.uri), self._session(**options) as session:
-            answer = session.execute_read(work)
+
+        def read() -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+            with _translated(self.target.uri), self._session(**options) as session:
+                return session.execute_read(work)
+
+        answer = self._on_server(read)
         for notice in dict.fromkeys(notices):
             assert on_notice is not None
             on_notice(notice)
@@ -196,23 +247,18 @@ def _check_address(uri: str) -> None:
         )
 
 
-@contextmanager
-def connect(target: Target) -> Iterator[Database]:
-    """Open ``target`` and make sure that it answers.
-
-    Raises:
-        ServerUnavailable: nothing answers.
-        AccessRefused: the credentials are wrong.
-        StoreError: the address or the database's name is no good.
-    """
+def _driver(target: Target) -> Driver:
     from neo4j import GraphDatabase
 
-    _check_address(target.uri)
-    # The driver warns of every retry through logging's last resort, stderr.
-    logging.getLogger("neo4j").addHandler(logging.NullHandler())
-    auth = None if target.password is None else (target.username, target.password)
+    auth: tuple[str, str] | AuthManager | None = None
+    if target.pid is not None:
+        from ingest.database.own_server import OwnServer
+
+        auth = OwnServer(target)
+    elif target.password is not None:
+        auth = (target.username, target.password)
     with _translated(target.uri):
-        driver = GraphDatabase.driver(
+        return GraphDatabase.driver(
             target.uri,
             auth=auth,
             connection_timeout=CONNECT_SECONDS,
@@ -220,7 +266,30 @@ def connect(target: Target) -> Iterator[Database]:
             max_transaction_retry_time=RETRY_SECONDS,
             notifications_min_severity="OFF",
         )
-    with driver:
-        database = Database(driver, target)
-        database.run("RETURN 1")
+
+
+@contextmanager
+def connect(target: Target, find: Find | None = None) -> Iterator[Database]:
+    """Open ``target`` and make sure that it answers.
+
+    Args:
+        target: The server.
+        find: Called with the error and the target when the server is lost, now or
+            later; starts it again, and returns where it is. What was being read is
+            then read again. A write is not tried again: nobody knows whether it was
+            committed.
+
+    Raises:
+        ServerUnavailable: nothing answers.
+        AccessRefused: the credentials are wrong.
+        StoreError: the address or the database's name is no good.
+    """
+    _check_address(target.uri)
+    # The driver warns of every retry through logging's last resort, stderr.
+    logging.getLogger("neo4j").addHandler(logging.NullHandler())
+    database = Database(target, find)
+    try:
+        database.open()
         yield database
+    finally:
+        database.close()

@@ -21,7 +21,12 @@ from ingest.server import memory
 from ingest.server.artifacts import disk_error
 from ingest.server.class_archive import archive_flags
 from ingest.server.embedded import DATABASE
-from ingest.server.launch import environment, last_words, packaged_java
+from ingest.server.launch import (
+    environment,
+    last_words,
+    packaged_java,
+    temporary_flags,
+)
 from ingest.server.process import is_users_own
 
 if TYPE_CHECKING:
@@ -105,6 +110,7 @@ def run_import(
         str(java),
         f"-Xmx{sizes.heap_mib}m",
         "-XX:+UseParallelGC",
+        *temporary_flags(work),
         *archive_flags(java, jars),
         "org.neo4j.cli.AdminTool",
         *("database", "import", "full", DATABASE),

@@ -47,8 +47,11 @@ def archive_flags(
         folder.mkdir(parents=True, exist_ok=True)
         if pending is not None and pending.exists() and base.exists():
             part = top.with_suffix(f".{os.getpid()}.part")
-            shutil.move(pending, part)
-            part.replace(top)
+            try:
+                shutil.move(pending, part)
+                part.replace(top)
+            finally:  # such as on a full disk
+                part.unlink(missing_ok=True)
         if not base.exists() and (pending is None or not _make_base(java, base)):
             return []
     except OSError:  # an unwritable cache only costs time

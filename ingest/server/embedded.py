@@ -14,8 +14,6 @@ is current is decided by one file, written last.
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import subprocess
 import time
 from dataclasses import replace
@@ -32,6 +30,7 @@ from ingest.places import places
 from ingest.progress import silent
 from ingest.server import artifacts, memory
 from ingest.server.class_archive import archive_flags
+from ingest.server.console import PortTaken, failed_start, full_disk, is_full, spawn
 from ingest.server.endpoint import Endpoint, ask
 from ingest.server.home import Home, State
 from ingest.server.launch import (
@@ -43,6 +42,7 @@ from ingest.server.launch import (
     last_words,
     main_class,
     packaged_java,
+    temporary_flags,
 )
 from ingest.server.process import alive, end, is_users_own, listens
 from ingest.server.target import Target
@@ -58,13 +58,8 @@ DATABASE = "neo4j"
 
 _BOLT_PORT, _HTTP_PORT = 7687, 7474
 _START_S, _REFUSED_S, _POLL_S = 120.0, 10.0, 0.25
-_PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _STAGE = "start Neo4j"
 _OTHER_PORTS = "start Neo4j on other ports"
-
-
-class _PortTaken(EmbeddedError):
-    """Another process listens on the port that Neo4j was to use."""
 
 
 class EmbeddedServer:
@@ -118,15 +113,28 @@ class EmbeddedServer:
         if endpoint := self.running():
             return endpoint
         with self._lock(progress):
+            return self._start_locked(progress)
+
+    def restart(self, lost: int | None, progress: Progress = silent) -> Endpoint:
+        """Start a server that has met a critical error again.
+
+        If several commands do this at once, one restarts it and the others get the
+        same server.
+
+        Args:
+            lost: The process that has met the error.
+            progress: Receives the stages of stopping and starting.
+
+        Raises:
+            EmbeddedError: Its disk is still full, or it cannot be started.
+        """
+        if is_full(self.home):
+            raise full_disk(self.home)
+        with self._lock(progress):
             state = self.files.read_state()
-            process = self._known_process(state)
-            current = state is not None and state.data == self.files.data.name
-            if state is not None and process is not None and current:
-                # Ready by now, or left by a command that was killed while it waited.
-                return self._finish(process, state, progress, stage=_STAGE)
-            # Any other runs on a store that was never made current.
-            self._end_ours(process, progress)
-            return self._start_new(state, progress)
+            if state is not None and state.pid == lost:
+                self._stop(state, progress)
+            return self._start_locked(progress)
 
     def stop(self, progress: Progress = silent) -> bool:
         """Stop the server; kills it after a minute.
@@ -155,7 +163,12 @@ class EmbeddedServer:
         jars = self.jars(progress)
         self.files.make()
         return subprocess.run(
-            [str(java), "org.neo4j.cli.AdminTool", *arguments],
+            [
+                str(java),
+                *temporary_flags(self.files.temporary),
+                "org.neo4j.cli.AdminTool",
+                *arguments,
+            ],
             env=environment(self.home, jars),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -197,6 +210,20 @@ class EmbeddedServer:
                     self._start_new(state, progress)
                 raise
 
+    def _start_locked(self, progress: Progress) -> Endpoint:
+        """Start it, or wait until another command's start is complete."""
+        state = self.files.read_state()
+        process = self._known_process(state)
+        if state is not None and process is not None:
+            is_current = state.data == self.files.data.name
+            is_ending = state.ready and not listens(process, state.bolt_port)
+            if is_current and not is_ending:
+                # Ready by now, or left by a command that was killed while it waited.
+                return self._finish(process, state, progress, stage=_STAGE)
+        # Any other ends, or runs on a store that was never made current.
+        self._end_ours(process, progress)
+        return self._start_new(state, progress)
+
     def _start_new(
         self,
         before: State | None,
@@ -212,7 +239,7 @@ class EmbeddedServer:
             return self._start_on(
                 bolt, http, progress, stage=_STAGE, data=data, commit=commit
             )
-        except _PortTaken:  # between our check and Neo4j's start
+        except PortTaken:  # between our check and Neo4j's start
             return self._start_on(
                 0, 0, progress, stage=_OTHER_PORTS, data=data, commit=commit
             )
@@ -251,14 +278,14 @@ class EmbeddedServer:
         command = [
             str(java),
             *jvm_flags(self.version, java_major, heap_mib=sizes.heap_mib),
-            f"-Djava.io.tmpdir={self.home / 'tmp'}",
+            *temporary_flags(self.files.temporary),
             *archive_flags(java, jars, self.home / "run" / "classes.jsa"),
             main_class(jars, self.version),
             self._home_argument,
             f"--config-dir={self.home / 'conf'}",
             "--console-mode",
         ]
-        process = self._spawn(command, environment(self.home, jars))
+        process = spawn(command, environment(self.home, jars), self.home, self.log_path)
         try:
             state = State(
                 self.version,
@@ -296,29 +323,6 @@ class EmbeddedServer:
             self.files.write_state(replace(state, ready=True))
         return endpoint
 
-    def _spawn(
-        self, command: Sequence[str], environment: dict[str, str]
-    ) -> psutil.Process:
-        with self.log_path.open("wb") as log:
-            try:
-                child = subprocess.Popen(
-                    command,
-                    env=environment,
-                    cwd=self.home,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # Ctrl-C does not reach the server
-                )
-            except OSError as error:
-                raise EmbeddedError(
-                    f"{command[0]} cannot be started ({error.strerror}): reinstall "
-                    "heaproots[embedded]"
-                ) from error
-        # It outlives us on purpose, and Popen would warn; psutil reaps it.
-        child.returncode = 0
-        return psutil.Process(child.pid)
-
     def _wait(
         self,
         process: psutil.Process,
@@ -336,7 +340,7 @@ class EmbeddedServer:
         while (waited := time.monotonic() - begun) < _START_S:
             progress(stage, int(waited), None)
             if not alive(process):
-                raise self._ended(process)
+                raise failed_start(process, self.log_path)
             try:
                 # Never ask a server of another home that took the port before ours.
                 if listens(process, port):
@@ -359,30 +363,6 @@ class EmbeddedServer:
             f"Neo4j was not ready after {_START_S:.0f} s and has been stopped: see "
             f"{self.log_path}, and try again"
         )
-
-    def _ended(self, process: psutil.Process) -> EmbeddedError:
-        code: int | None = None
-        with contextlib.suppress(psutil.Error):
-            code = process.wait(0)
-        how = "" if code is None else f" (exit {code})"
-        if code == -9:
-            how = " (killed, perhaps for lack of memory: see INGEST_NEO4J_HEAP_MIB)"
-        log = self._log_tail()
-        kind = _PortTaken if _PORT_TAKEN.search(log) else EmbeddedError
-        if kind is EmbeddedError:
-            artifacts.distrust()
-        return kind(
-            f"Neo4j failed to start{how}: {last_words(log) or 'no output'}: "
-            f"see {self.log_path}"
-        )
-
-    def _log_tail(self) -> str:
-        try:
-            with self.log_path.open("rb") as log:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - 65536))
-                return log.read().decode("utf-8", "replace")
-        except OSError:
-            return ""
 
     def jars(self, progress: Progress) -> tuple[Path, ...]:
         """Neo4j's class path; downloads what is missing."""
@@ -473,6 +453,7 @@ def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:
         endpoint.password,
         database,
         endpoint.http_url,
+        endpoint.pid,
     )
 
 

@@ -21,6 +21,7 @@ an earlier one::
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -55,11 +56,14 @@ class Home:
 
     Attributes:
         path: The folder, which is also its ``NEO4J_HOME``.
+        password_file: The file with its password.
+        temporary: The folder for temporary files of its processes.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.password_file = path / "password"
+        self.temporary = path / "tmp"
 
     def make(self) -> None:
         """Make the folders, for their owner only."""
@@ -71,8 +75,8 @@ class Home:
 
     def clear_temporary(self) -> None:
         """Remove the temporary files of a server, which does not run."""
-        shutil.rmtree(self.path / "tmp", ignore_errors=True)
-        (self.path / "tmp").mkdir(exist_ok=True)
+        shutil.rmtree(self.temporary, ignore_errors=True)
+        self.temporary.mkdir(exist_ok=True)
 
     @property
     def data(self) -> Path:
@@ -109,6 +113,11 @@ class Home:
                 shutil.copytree(source, target, dirs_exist_ok=True)
             elif source.exists():
                 shutil.copy2(source, target)
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the current data folder, and of the transaction logs in it."""
+        data = self.data
+        return _bytes_below(data), _bytes_below(data / "transactions")
 
     def stale_data(self) -> list[Path]:
         """Data folders that are not the current one."""
@@ -163,6 +172,16 @@ class Home:
     def write_state(self, state: State) -> None:
         """Write ``server.json``."""
         write_private(self.path / "server.json", json.dumps(asdict(state), indent=2))
+
+
+def _bytes_below(folder: Path) -> int:
+    """Bytes on the disk of all files below a folder, in which a server may work."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(place) / name).stat().st_blocks * 512
+    return total
 
 
 def _port(value: object) -> int:

@@ -67,6 +67,10 @@ def configuration(
         # Nothing is replicated or restored from the transaction logs.
         "db.tx_log.rotation.retention_policy": "keep_none",
         "db.tx_log.preallocate": "false",
+        # Logs are removed in whole files by a checkpoint, which is made when so many
+        # transactions were committed: every ten seconds of a load, and after it.
+        "db.tx_log.rotation.size": "16m",
+        "db.checkpoint.interval.tx": "1",
         "dbms.usage_report.enabled": "false",
         "client.allow_telemetry": "false",
         "server.bolt.telemetry.enabled": "false",
@@ -112,6 +116,14 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
             "-Dorg.neo4j.shaded.lucene9.vectorization.upperJavaFeatureVersion=25"
         )
     return flags
+
+
+def temporary_flags(folder: Path) -> list[str]:
+    """Flags that keep the temporary files of any Java in ``folder``.
+
+    A Java that is killed leaves them behind, and who owns the folder removes them.
+    """
+    return [f"-Djava.io.tmpdir={folder}", "-XX:-UsePerfData"]
 
 
 def check_java(version: str, java_major: int) -> None:

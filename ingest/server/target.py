@@ -16,6 +16,8 @@ class Target:
         username, password: ``None`` as password means no authentication.
         database: Name of the database.
         browser_url: Neo4j Browser of this server; ``None`` if unknown.
+        pid: The process that must listen there, if it is this tool's own server: to
+            any other, the password is not sent.
     """
 
     uri: str
@@ -23,6 +25,7 @@ class Target:
     password: str | None
     database: str
     browser_url: str | None = None
+    pid: int | None = None
 
 
 def browser_link(target: Target, command: str = "", argument: str = "") -> str:

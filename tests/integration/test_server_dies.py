@@ -44,7 +44,9 @@ def test_a_server_killed_in_mid_load(
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
     assert own_server.running() is None
-    with connect(target_of(own_server.start())) as database:
+    with connect(
+        target_of(endpoint), lambda _error, _lost: target_of(own_server.start())
+    ) as database:
         ((left,),) = database.read("MATCH (o:Object) RETURN count(o)", {})[1]
         assert int(str(left)) > OBJECTS / 2, "the load had not begun to write"
         assert [dump.name for dump in list_dumps(database)] == ["small"]

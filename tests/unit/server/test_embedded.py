@@ -13,6 +13,7 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
+from ingest.server.console import failed_start
 from ingest.server.embedded import DATABASE, EmbeddedServer, _endpoint
 from ingest.server.endpoint import ask
 from ingest.server.home import State
@@ -23,6 +24,7 @@ from ingest.server.launch import (
     free_port,
     jvm_flags,
     last_words,
+    temporary_flags,
 )
 from ingest.server.memory import Memory
 from ingest.settings import Settings
@@ -285,6 +287,75 @@ def test_only_a_process_with_our_home_that_listens_is_our_server(
     assert server.running() is None, "a process that is gone"
 
 
+def test_a_server_that_another_command_has_restarted_is_not_restarted_again(
+    server: EmbeddedServer,
+) -> None:
+    server.files.password()
+    process = subprocess.Popen(
+        [sys.executable, "-c", LISTENER, f"--home-dir={server.home}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        server.files.write_state(_state(process.pid, int(process.stdout.readline())))
+        assert server.restart(process.pid + 1) == server.running()
+        assert process.poll() is None
+    finally:
+        _finish(process)
+
+
+def test_a_server_that_is_ending_is_waited_for_and_started_again(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = _impostor(f"--home-dir={server.home}")
+    try:
+        server.files.write_state(_state(process.pid, free_port(0)))
+        started = _endpoint(_state(1), "x")
+        monkeypatch.setattr(EmbeddedServer, "_start_new", lambda *_: started)
+        assert server.start(silent) == started
+        assert not psutil.pid_exists(process.pid)
+    finally:
+        _finish(process)
+
+
+def test_nothing_is_restarted_while_its_disk_is_full(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.server.console.LEAST_FREE_BYTES", 1 << 60)
+    with pytest.raises(EmbeddedError, match="is full: free some space"):
+        server.restart(1)
+
+
+def test_a_start_that_fails_on_a_full_disk_says_so(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    process = psutil.Process(child.pid)
+    child.wait()
+    monkeypatch.setattr("ingest.server.console.LEAST_FREE_BYTES", 1 << 60)
+    assert "is full" in str(failed_start(process, server.log_path))
+
+
+def test_temporary_files_of_a_killed_server_are_removed(
+    server: EmbeddedServer,
+) -> None:
+    (server.files.temporary / "jetty-1").mkdir()
+    server.files.clear_temporary()
+    assert list(server.files.temporary.iterdir()) == []
+    assert temporary_flags(server.files.temporary)[0].endswith(str(server.home / "tmp"))
+
+
+def test_the_size_of_the_data_and_of_the_logs_in_it(server: EmbeddedServer) -> None:
+    logs = server.files.data / "transactions" / "neo4j"
+    logs.mkdir(parents=True)
+    (logs / "neostore.transaction.db.0").write_bytes(b"x" * 40_000)
+    (server.files.data / "neostore").write_bytes(b"x" * 20_000)
+    data_bytes, log_bytes = server.files.sizes()
+    assert 40_000 <= log_bytes < 60_000 <= data_bytes < 90_000
+
+
 def test_the_password_is_not_sent_where_nobody_can_see_who_listens(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,7 +485,7 @@ def test_after_a_failed_start_all_jars_are_verified_again(
     child.wait()
     for said in ("BindException: Address already in use", "ClassNotFoundException: A"):
         server.log_path.write_text(f"Caused by: {said}")
-        assert said in str(server._ended(process))
+        assert said in str(failed_start(process, server.log_path))
     assert distrusted == ["ClassNotFoundException: A"]
 
 
@@ -456,7 +527,7 @@ def test_who_finds_the_server_of_another_home_on_its_port_takes_other_ports(
     monkeypatch.setattr(f"{here}ask", refuse)
     monkeypatch.setattr(EmbeddedServer, "jars", lambda *_: ())
     monkeypatch.setattr(EmbeddedServer, "_set_password", lambda *_: None)
-    monkeypatch.setattr(EmbeddedServer, "_spawn", start_java)
+    monkeypatch.setattr("ingest.server.embedded.spawn", start_java)
     with pytest.raises(EmbeddedError, match="Address already in use"):
         server.start(silent)
     assert ports == [7687, 7474, 0, 0]

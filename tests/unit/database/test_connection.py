@@ -1,0 +1,91 @@
+"""The password goes to our own server only, and its errors say what to do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import neo4j
+import pytest
+
+from ingest.database.connection import _translated, connect
+from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
+from ingest.server.target import Target
+
+BOLT_5_4 = b"\0\0\x04\x05"
+
+
+def test_the_password_is_not_sent_to_who_took_the_port_of_our_server() -> None:
+    received = bytearray()
+
+    def listen() -> None:
+        connection, _ = thief.accept()
+        with connection:
+            connection.settimeout(5)
+            received.extend(connection.recv(20))
+            connection.sendall(BOLT_5_4)
+            while piece := connection.recv(4096):
+                received.extend(piece)
+
+    ours = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        with socket.socket() as thief:
+            thief.bind(("127.0.0.1", 0))
+            thief.listen()
+            thread = threading.Thread(target=listen)
+            thread.start()
+            uri = f"bolt://127.0.0.1:{thief.getsockname()[1]}"
+            target = Target(uri, "neo4j", "correct-horse", "neo4j", pid=ours.pid)
+            with pytest.raises(ServerUnavailable, match="has ended"), connect(target):
+                pass
+            thread.join()
+    finally:
+        ours.communicate(b"\n")
+    assert received.startswith(b"\x60\x60\xb0\x17"), "the driver was to connect"
+    assert b"correct-horse" not in received
+
+
+def test_a_lost_server_is_looked_for_once() -> None:
+    lost: list[Target] = []
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    target = Target(f"bolt://127.0.0.1:{port}", "neo4j", "x", "neo4j", pid=os.getpid())
+
+    def find(_: StoreError, where: Target) -> Target:
+        lost.append(where)
+        return where
+
+    with pytest.raises(ServerUnavailable), connect(target, find):
+        pass
+    assert lost == [target]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "said"),
+    [
+        (
+            "The database has encountered a critical error, and needs to be restarted.",
+            NeedsRestart,
+            "needs to be restarted",
+        ),
+        (
+            "Could not append transaction: T to log.",
+            ServerFailed,
+            r"its disk is full.*T to log",
+        ),
+    ],
+)
+def test_a_server_whose_disk_was_full_is_named(
+    message: str, kind: type[StoreError], said: str
+) -> None:
+    error = neo4j.exceptions.Neo4jError._hydrate_neo4j(
+        code="Neo.DatabaseError.Transaction.TransactionStartFailed", message=message
+    )
+    with pytest.raises(kind, match=rf"^bolt://h.*{said}"), _translated("bolt://h"):
+        raise error
