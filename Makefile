@@ -8,6 +8,7 @@ DUMP   ?=
 TYPE   ?=
 OBJECT ?=
 LIMIT  ?= 20
+MINUTES ?= 30
 ARGS   ?=
 # Two processes, for a test waits for a server more often than for a processor. A file is
 # run by one of them; those with servers of their own come first, so that none is left
@@ -56,8 +57,8 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
 	@$(PYTEST) $(ARGS)
 
-test-deep: $(VENV)/.tools ## the same with many more random examples and truncated files
-	@HYPOTHESIS_PROFILE=deep $(PYTEST) $(ARGS)
+test-deep: $(VENV)/.tools ## the same with more random examples, kills, full disks and a soak (MINUTES=30)
+	@HYPOTHESIS_PROFILE=deep INGEST_SOAK_MINUTES=$(MINUTES) $(PYTEST) $(ARGS)
 
 check: lint test ## what CI runs
 

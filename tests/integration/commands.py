@@ -34,6 +34,45 @@ sys.exit(main())
 """
 
 
+QUICK_MAIN = """
+import sys
+from ingest.__main__ import main
+from ingest.server import embedded
+from tests.quick import quick_flags
+
+embedded.jvm_flags = quick_flags
+embedded._BOLT_PORT = embedded._HTTP_PORT = 0
+sys.exit(main())
+"""
+"""The command line; a server that it starts is one for tests."""
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """Start a command as a process that can be killed."""
+    return subprocess.Popen(
+        [sys.executable, "-c", QUICK_MAIN, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        cwd=CHECKOUT,
+    )
+
+
+def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same, and wait until it has ended."""
+    process = started(*arguments)
+    out, err = process.communicate(timeout=600)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def listed() -> set[str]:
+    """Names of the loaded dumps, from the very next command."""
+    done = ended("list", "--json")
+    assert done.returncode == 0, done.stderr
+    return {dump["name"] for dump in json.loads(done.stdout)}
+
+
 def ingest(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command, however it ends."""
     return subprocess.run(
