@@ -16,7 +16,7 @@ from neo4j import basic_auth
 from neo4j.auth_management import AuthManager
 
 from ingest.errors import ServerUnavailable
-from ingest.server.process import listens
+from ingest.server.process import Listener
 
 if TYPE_CHECKING:
     from neo4j import Auth
@@ -30,20 +30,21 @@ class OwnServer(AuthManager):
     def __init__(self, target: Target) -> None:
         assert target.pid is not None
         self._uri = target.uri
-        self._port = urlsplit(target.uri).port
+        port = urlsplit(target.uri).port
         self._auth = basic_auth(target.username, target.password or "")
         try:
-            self._process: psutil.Process | None = psutil.Process(target.pid)
+            process = psutil.Process(target.pid)
+            self._listener: Listener | None = Listener(process, port)
         except psutil.Error:  # it has just ended
-            self._process = None
+            self._listener = None
 
     def get_auth(self) -> Auth:
-        """The credentials; the driver asks when it has connected, before it sends them.
+        """The credentials; the driver asks before it sends them or uses them again.
 
         Raises:
             ServerUnavailable: Our process does not listen there any more.
         """
-        if self._process is None or not listens(self._process, self._port):
+        if self._listener is None or not self._listener.is_open():
             raise ServerUnavailable(
                 f"the embedded Neo4j at {self._uri} has ended; run the command again"
             )

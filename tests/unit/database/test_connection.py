@@ -12,6 +12,7 @@ import neo4j
 import pytest
 
 from ingest.database.connection import _translated, connect
+from ingest.database.own_server import OwnServer
 from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
 from ingest.server.target import Target
 
@@ -48,6 +49,44 @@ def test_the_password_is_not_sent_to_who_took_the_port_of_our_server() -> None:
         ours.communicate(b"\n")
     assert received.startswith(b"\x60\x60\xb0\x17"), "the driver was to connect"
     assert b"correct-horse" not in received
+
+
+LISTENER = """
+import socket
+with socket.socket() as listener:
+    listener.bind(("127.0.0.1", int(input())))
+    listener.listen()
+    print(listener.getsockname()[1], flush=True)
+    input()
+"""
+
+
+def test_credentials_are_given_while_our_process_listens() -> None:
+    def listen(port: int) -> tuple[subprocess.Popen[str], int]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", LISTENER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{port}\n")
+        process.stdin.flush()
+        return process, int(process.stdout.readline())
+
+    ours, port = listen(0)
+    server = OwnServer(
+        Target(f"bolt://127.0.0.1:{port}", "neo4j", "x", "neo4j", pid=ours.pid)
+    )
+    assert server.get_auth() == server.get_auth() == neo4j.basic_auth("neo4j", "x")
+    ours.communicate("\n")
+    with pytest.raises(ServerUnavailable):
+        server.get_auth()
+    thief, _ = listen(port)
+    with pytest.raises(ServerUnavailable):
+        server.get_auth()
+    thief.communicate("\n")
 
 
 def test_a_lost_server_is_looked_for_once() -> None:
