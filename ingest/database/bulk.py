@@ -328,13 +328,15 @@ def write(
         shutil.rmtree(work, ignore_errors=True)
         if server.files.data != data:
             shutil.rmtree(data, ignore_errors=True)
+        if running := server.running():  # the old store, perhaps with a new process
+            database.move(target_of(running))
         if isinstance(error, OSError):
             raise disk_error(error, server.home) from error
         raise
     with interrupts.leaving(f"{name} is loaded"):
         shutil.rmtree(old, ignore_errors=True)
-        with connect(target_of(endpoint)) as swapped:
-            prune(server, swapped)
+        database.move(target_of(endpoint))
+        prune(server, database)
     return name
 
 

@@ -112,6 +112,11 @@ class Database:
         """Close all connections."""
         self._driver.close()
 
+    def move(self, target: Target) -> None:
+        """Use another server, or the same one after it was exchanged."""
+        self._driver.close()
+        self.target, self._driver = target, _driver(target)
+
     def open(self) -> None:
         """Make sure that the server answers, wherever it is now."""
         self._on_server(lambda: self.run("RETURN 1"))
@@ -123,9 +128,7 @@ class Database:
         except (NeedsRestart, ServerUnavailable) as error:
             if self._find is None:
                 raise
-            target = self._find(error, self.target)
-            self._driver.close()
-            self.target, self._driver = target, _driver(target)
+            self.move(self._find(error, self.target))
             return work()
 
     def _session(self, **options: Any) -> Session:  # noqa: ANN401
