@@ -132,8 +132,13 @@ class EmbeddedServer:
             raise full_disk(self.home)
         with self._lock(progress):
             state = self.files.read_state()
-            if state is not None and state.pid == lost:
-                self._stop(state, progress)
+            process = self._known_process(state)
+            if state is not None and process is not None and state.pid == lost:
+                # Not asked to end: it would write what it still has to its log, behind
+                # the gap that the full disk has left, and the log could not be read.
+                self.files.write_state(replace(state, ready=False, data=""))
+                process.kill()
+                end(process, progress)
             return self._start_locked(progress)
 
     def stop(self, progress: Progress = silent) -> bool:
