@@ -1,6 +1,7 @@
 // name: event-handlers
 // title: Event handlers by publisher and subscriber
 // group: Leaks
+// needs: captions
 // mode: read
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)[\w.+]*(delegate|eventhandler|callback|\b(action|func))([`<].*[\]>])?(?<!\[])" delegates
@@ -29,53 +30,52 @@
 // recognised by their type names: change pattern if yours are named differently.
 // Continue with delegate-only for single objects, or with k-shortest-root-paths for
 // an address.
-MATCH (s:Type)
-WHERE s.dump = $dump AND s.name =~ $pattern
-WITH collect(s.key) AS kinds, collect(s) AS delegate_types
-UNWIND delegate_types AS s
-MATCH (s)<-[:INSTANCE_OF]-(g:Object)<-[:REFERENCES]-(h:Object|Root)
-WHERE g.root_distance IS NOT NULL AND h <> g
-  AND (h:Root OR h.root_distance IS NOT NULL)
-OPTIONAL MATCH (h)-[:INSTANCE_OF]->(ht:Type)
-WITH kinds, s, g, h, ht.name AS held_by
-WHERE held_by IS NULL OR NOT held_by =~ 'System[.](Object|Delegate)\\[].*'
-  OR NOT EXISTS {
-    MATCH (h)<-[:REFERENCES]-(:Object)-[:INSTANCE_OF]->(mt:Type)
-    WHERE mt.key IN kinds
-  }
-WITH DISTINCT kinds, s, g, coalesce(held_by, h.name) AS holder
-CALL (g, kinds) {
-  OPTIONAL MATCH (g)-[:REFERENCES]->(list:Object)-[:INSTANCE_OF]->(lt:Type)
-  WHERE lt.name =~ 'System[.](Object|Delegate)\\[].*'
-  OPTIONAL MATCH (list)-[:REFERENCES]->(d:Object)-[:INSTANCE_OF]->(dt:Type)
-  WHERE dt.key IN kinds
-  WITH collect(d) AS listed
-  UNWIND CASE WHEN listed = [] THEN [g] ELSE listed END AS d
-  RETURN d
+MATCH (t:Type)
+WHERE t.dump = $dump AND t.caption IS NOT NULL
+WITH t, t.name =~ $pattern AS is_delegate,
+  t.name =~ 'System[.](Object|Delegate)\\[].*' AS is_list,
+  t.name STARTS WITH 'System.Reflection.' AS is_method
+WITH collect(CASE WHEN is_delegate THEN t END) AS delegate_types,
+  collect(CASE WHEN is_delegate THEN t.caption END) AS delegates,
+  collect(CASE WHEN is_list THEN t END) AS list_types,
+  collect(CASE WHEN is_delegate OR is_list OR is_method THEN t.caption END) AS others
+CALL (delegates, list_types) {
+  UNWIND list_types AS t
+  MATCH (t)<-[:INSTANCE_OF]-(list)<-[:REFERENCES]-(g:Object)
+  WHERE g.type_name IN delegates
+  RETURN collect(DISTINCT list) AS lists
 }
-WITH DISTINCT kinds, s.name AS delegate_type, holder, d
-CALL (d, kinds) {
-  MATCH (d)-[:REFERENCES]->(x:Object)
-  WHERE x <> d
-  OPTIONAL MATCH (x)-[:INSTANCE_OF]->(xt:Type)
-  WITH x, xt, coalesce(xt.name, x.type_name) AS target_type
-  WHERE NOT coalesce(xt.key IN kinds, false)
-    AND NOT target_type =~ 'System[.]((Object|Delegate)\\[].*|Reflection[.].*)'
-  RETURN x, target_type
-  ORDER BY x.key
-  LIMIT 1
+CALL (delegate_types, delegates, others, lists) {
+  UNWIND delegate_types AS s
+  MATCH (s)<-[:INSTANCE_OF]-(g)<-[:REFERENCES]-(h:Object|Root)
+  WHERE g.root_distance IS NOT NULL AND h <> g AND NOT h IN lists
+    AND (h:Root OR h.root_distance IS NOT NULL)
+  WITH s.name AS kind, g, coalesce(h.type_name, h.name) AS held_by,
+    min(CASE WHEN h:Object THEN h.key END) AS one
+  OPTIONAL MATCH (g)-[:REFERENCES]->(list)-[:REFERENCES]->(d)
+  WHERE list IN lists AND d.type_name IN delegates
+  WITH kind, held_by, coalesce(d, g) AS d, min(one) AS one
+  MATCH (d)-[:REFERENCES]->(x)
+  WHERE x <> d AND NOT x.type_name IN others
+  WITH kind, held_by, one, d, min(x.key) AS first, collect(x) AS found
+  WITH kind, held_by, one, d, head([x IN found WHERE x.key = first]) AS x
+  WITH kind, held_by, min(one) AS one, x, count(d) AS handlers, sum(d.retained_bytes) AS kept
+  RETURN kind, held_by, min(one) AS one, x.type_name AS called,
+    sum(handlers) AS handler_count, count(x) AS target_count,
+    sum(kept) AS retained_bytes, sum(x.retained_bytes) AS target_bytes,
+    max([x.retained_bytes, -x.key]) AS most
 }
-WITH holder, delegate_type, target_type, x, count(d) AS handlers,
-  sum(d.retained_bytes) AS kept
-ORDER BY x.retained_bytes DESC, x.key
+OPTIONAL MATCH (:Object {key: one})-[:INSTANCE_OF]->(ht:Type)
+MATCH (largest:Object {key: -most[1]})
+OPTIONAL MATCH (largest)-[:INSTANCE_OF]->(xt:Type)
 RETURN
-  holder,
-  delegate_type,
-  target_type,
-  sum(handlers) AS handler_count,
-  count(x) AS target_count,
-  sum(kept) AS retained_bytes,
-  sum(x.retained_bytes) AS target_bytes,
-  collect(x.address)[0] AS largest_address
+  coalesce(ht.name, held_by) AS holder,
+  kind AS delegate_type,
+  coalesce(xt.name, called) AS target_type,
+  handler_count,
+  target_count,
+  retained_bytes,
+  target_bytes,
+  largest.address AS largest_address
 ORDER BY retained_bytes DESC, handler_count DESC, holder, delegate_type, target_type
 LIMIT $limit

@@ -1,6 +1,7 @@
 // name: owners-of-type
 // title: Owners of the instances of a type
 // group: Ownership
+// needs: captions
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it
@@ -18,23 +19,31 @@
 // them; skip=- shows the dominators as they are. `(roots)`: referred to by roots
 // directly, or by several owners independently (see shared-by). At most 10 owners in
 // a row are skipped for one instance; beyond that the owner is `(further up)`.
-MATCH (:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(o:Object)
-WHERE o.root_distance IS NOT NULL
-OPTIONAL MATCH (o)
-  (()<-[:DOMINATES]-(between:Object WHERE between.type_name =~ $skip)){0,10}
-  ()<-[:DOMINATES]-(owner)
-WHERE owner:Dump OR NOT owner.type_name =~ $skip
-WITH owner, count(o) AS instances, sum(o.shallow_bytes) AS bytes
-ORDER BY bytes DESC, owner.key
-OPTIONAL MATCH (owner)-[:INSTANCE_OF]->(t:Type)
-WITH
-  CASE
-    WHEN owner IS NULL THEN '(further up)'
-    WHEN owner:Dump THEN '(roots)'
-    ELSE t.name
-  END AS owner_type,
-  count(t) AS owner_count, sum(instances) AS instance_count,
-  sum(bytes) AS shallow_bytes, collect(owner.address)[0] AS largest_owner
-RETURN owner_type, owner_count, instance_count, shallow_bytes, largest_owner
+MATCH (t:Type)
+WHERE t.dump = $dump AND t.caption =~ $skip
+WITH collect(t.caption) AS skipped
+CALL (skipped) {
+  MATCH (t:Type {dump: $dump, name: $type})<-[:INSTANCE_OF]-(o)<-[:DOMINATES]-(above)
+  WHERE t.caption IS NOT NULL
+  WITH above, count(o) AS instances, sum(o.shallow_bytes) AS bytes
+  OPTIONAL MATCH (above)
+    (()<-[:DOMINATES]-(between:Object WHERE between.type_name IN skipped)){0,9}
+    ()<-[:DOMINATES]-(further:Dump|Object)
+  WHERE above.type_name IN skipped AND (further:Dump OR NOT further.type_name IN skipped)
+  WITH CASE WHEN above.type_name IN skipped THEN further ELSE above END AS owner,
+    sum(instances) AS instances, sum(bytes) AS bytes
+  RETURN
+    owner.type_name AS kind,
+    CASE WHEN owner IS NULL THEN '(further up)' WHEN owner:Dump THEN '(roots)' END AS no_object,
+    count(owner.key) AS owner_count, sum(instances) AS instance_count,
+    sum(bytes) AS shallow_bytes, max([bytes, -owner.key]) AS most
+}
+OPTIONAL MATCH (largest:Object {key: -most[1]})-[:INSTANCE_OF]->(t:Type)
+RETURN
+  coalesce(no_object, t.name) AS owner_type,
+  owner_count,
+  instance_count,
+  shallow_bytes,
+  largest.address AS largest_owner
 ORDER BY shallow_bytes DESC, owner_type
 LIMIT $limit

@@ -17,11 +17,11 @@
 // Equal strings stored many times: intern them, or share one copy. Java strings that
 // share one array do not retain it. Strings longer than 128 characters are compared by
 // their start and their length, so strings that differ only after that count as
-// equal.
+// equal. Strings whose text is not recorded are left out.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.value_kind = 'string'
 MATCH (o:Object)-[:INSTANCE_OF]->(t)
-WHERE o.root_distance IS NOT NULL
+WHERE o.root_distance IS NOT NULL AND o.value IS NOT NULL
 WITH o.value AS value, o.length AS length, count(o) AS string_count,
   sum(o.retained_bytes) AS retained_bytes, max(o.retained_bytes) AS largest,
   min(o.key) AS key

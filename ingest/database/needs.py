@@ -42,6 +42,10 @@ NEEDS: dict[str, Need] = {
     "dart": Need(
         _type("t.namespace = 'dart:core'"), "this dump is not of a Dart program"
     ),
+    "captions": Need(
+        _type("t.caption IS NOT NULL"),
+        "this dump was loaded by an earlier version: ingest load FILE --replace",
+    ),
     "fields": Need(_type("t.fields IS NOT NULL"), "this dump has no field names"),
     "texts": Need(
         _type("t.value_kind = 'string'"), "this dump has no contents of strings"

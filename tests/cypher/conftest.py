@@ -61,9 +61,9 @@ def traced_heap() -> TracedHeap:
     return live(5, [0, 0, 1, 3, 0, 1, 0, 3, 0, 1, 0])
 
 
-def load_trace(database: Database) -> list[Loaded]:
-    """Write three dumps of one trace; the last one's twin knows the others."""
-    heap, sha256 = traced_heap(), uuid4().hex * 2
+def load_life(database: Database, heap: TracedHeap) -> list[Loaded]:
+    """Write the dumps of one trace; the last one's twin knows the others."""
+    sha256 = uuid4().hex * 2
     found = [load_heap(database, graph, "trace", sha256) for graph in graphs(heap)]
     names = [loaded.heap.name for loaded in found]
     found[-1].heap.trace = Trace(heap.dumps, names, heap.made)
@@ -81,7 +81,7 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
 
     ``trace`` is the last of three dumps, ``copy`` is ``main`` once more.
     """
-    *earlier, traced = load_trace(database)
+    *earlier, traced = load_life(database, traced_heap())
     heaps = {
         "main": load_heap(database, main_heap(), "main"),
         "domains": load_heap(database, two_domains(), "domains"),

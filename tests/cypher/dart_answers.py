@@ -114,7 +114,8 @@ def external_bytes(heap: Heap, limit: int) -> Rows:
 def strings(heap: Heap, min_count: int, limit: int) -> Rows:
     groups: dict[tuple[str | None, int | None], list[Obj]] = defaultdict(list)
     for o in heap.objects:
-        if "String" in heap.name_of(o.index) and o.value and o.index in heap.live:
+        has_text = "String" in heap.name_of(o.index) and o.value is not None
+        if has_text and o.index in heap.live:
             groups[(o.value, o.length)].append(o)
     rows = []
     for (value, length), alike in groups.items():

@@ -15,6 +15,7 @@ from ingest.analysis.metrics import analyse
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import RootKind
 from tests.cypher.answers import by_retained, facts, sizes
+from tests.cypher.twin import Ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,14 +120,16 @@ def weakly_held(heap: Heap, limit: int) -> Rows:
     return [row for *_, row in sorted(rows)][:limit]
 
 
-def _types(heap: Heap) -> list[tuple[int, list[int], list[int]]]:
+def _types(
+    heap: Heap, *, unused: bool = False
+) -> list[tuple[int, list[int], list[int]]]:
     """Each type that has instances, with all of them and the live ones."""
     everything = range(len(heap.graph.type_names))
     members = {t: [o.index for o in heap.instances([t])] for t in everything}
     return [
         (t, mine, [i for i in mine if i in heap.live])
         for t, mine in members.items()
-        if mine
+        if mine or unused
     ]
 
 
@@ -251,7 +254,7 @@ def instances_by_root_path(heap: Heap, type: str, limit: int) -> Rows:
 
 def type_totals(heap: Heap, type: str, limit: int) -> Rows:
     rows = []
-    for t, members, live in _types(heap):
+    for t, members, live in _types(heap, unused=True):
         if heap.type_name(t) == type:
             held = _of_all(heap, members)
             row = (
@@ -261,7 +264,7 @@ def type_totals(heap: Heap, type: str, limit: int) -> Rows:
                 len(live),
                 heap.bytes(live),
                 held,
-                held / heap.bytes(heap.live),
+                heap.share(held),
             )
             rows.append((-held, t, row))
     return [row for *_, row in sorted(rows)][:limit]
@@ -316,7 +319,7 @@ def dominator_types(heap: Heap, limit: int) -> Rows:
     for t, _, live in _types(heap):
         if mine := top & set(live):
             held = sum(map(heap.retained_bytes, mine))
-            share = held / heap.bytes(heap.live)
+            share = heap.share(held)
             row = (heap.type_name(t), _domain(heap, t), len(mine), held, share)
             rows.append((-held, t, row))
     return [row for *_, row in sorted(rows)][:limit]
@@ -374,7 +377,8 @@ def cycles(heap: Heap, candidates: int, type: str, limit: int) -> Rows:
     for o in by_retained(heap, objects)[:candidates]:
         circles = [c[1:] for c in heap.shortest(o.index, o.index)]
         if circles and len(circles[0]) <= 8:
-            assert len(circles) == 1, "this case has several shortest circles"
+            if len(circles) > 1:
+                raise Ambiguous("several shortest circles")
             circle = circles[0]
             first = circle.index(min(circle))
             found.add(circle[first:] + circle[:first])

@@ -51,7 +51,7 @@ def generation_histogram(heap: Heap, limit: int) -> Rows:
     for age in sorted({o.generation for o in known if o.generation is not None}):
         mine = [o for o in known if o.generation == age]
         live = _alive(heap, mine)
-        share = _bytes(mine) / _bytes(known)
+        share = _bytes(mine) / _bytes(known) if _bytes(known) else 0.0
         name = _NAMES[age]
         counts = (len(mine), _bytes(mine), len(live), _bytes(live))
         rows.append((age, name, *counts, share))

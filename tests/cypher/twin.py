@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tests.dumps.trace import Dump, Thing
 
 
+class Ambiguous(Exception):
+    """Several answers are right."""
+
+
 @dataclass(frozen=True)
 class Obj:
     """One object, or a placeholder (``type`` is ``None``).
@@ -254,6 +258,11 @@ class Heap:
 
     def bytes(self, objects: Iterable[int]) -> int:
         return sum(self.objects[i].shallow for i in objects)
+
+    def share(self, held: int) -> float:
+        """Of the reachable bytes."""
+        everything = self.bytes(self.live)
+        return held / everything if everything else 0.0
 
     def retained_bytes(self, i: int) -> int:
         return self.bytes(self.retained(i))
