@@ -26,7 +26,7 @@ MATCH (d:Dump {number: $dump})
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL
 CALL (o) {
-  MATCH p = (o)
+  MATCH (o)
     ((a:Object)<-[:DOMINATES]-(b:Object)
       WHERE NOT EXISTS {
         MATCH (a)<-[:REFERENCES]-(x:Object|Root)
@@ -39,10 +39,10 @@ CALL (o) {
             })
       }){0,1000}
     (fork:Object)
-  WITH fork, p
-  ORDER BY length(p) DESC
+  WITH fork, b
+  ORDER BY size(b) DESC
   LIMIT 1
-  RETURN fork, reverse(nodes(p)) AS below
+  RETURN fork, reverse(b) + [o] AS below
 }
 MATCH (fork)<-[:REFERENCES]-(h:Object|Root)
 WHERE h <> fork AND (h:Root OR h.root_distance IS NOT NULL)
