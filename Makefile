@@ -16,7 +16,8 @@ ARGS   ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep check lint cypher bench bench-large bench-answers bench-gate fuzz bench-peers up down load leak-report \
+.PHONY: help demo test test-deep check lint cypher bench bench-large bench-queries bench-answers \
+        bench-gate bench-peers fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme clean
 
@@ -72,6 +73,9 @@ bench: $(VENV)/.tools ## measure 1 million objects against other tools and limit
 
 bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for more
 	@$(BIN)/python -m tests.bench --objects 10000000 --no-bolt $(ARGS)
+
+bench-queries: $(VENV)/.tools ## time every query on a million objects: the goal is a second
+	@$(BIN)/python -m tests.bench --queries $(ARGS)
 
 bench-answers: $(VENV)/.tools ## what the first suspect says of 70 heaps of known leaks
 	@$(BIN)/python -m tests.bench.answers $(ARGS)

@@ -13,14 +13,29 @@
 // Arrays, hash tables, buckets: collections that have grown. The count is the number
 // of used slots, not the capacity. Two references to one object count twice.
 // Continue with dominator-chain for the owners, and with references-of for the
-// contents. Examines every object of the dump: about one second per million objects.
-MATCH (o:Object)
-WHERE o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
-WITH o, COUNT { (o)-[:REFERENCES]->() } AS reference_count
-WHERE reference_count > 0
-WITH o, reference_count
-ORDER BY reference_count DESC, o.key
-LIMIT $limit
+// contents. The 10,000 objects with the most were counted at load time; with a higher
+// limit every object is examined.
+MATCH (d:Dump {number: $dump})
+WITH $limit <= 10000 AND EXISTS {
+    MATCH (o:Object)
+    WHERE o.dump = d.number AND o.reference_count > 0
+  } AS is_counted
+CALL (is_counted) {
+  MATCH (o:Object)
+  WHERE is_counted AND o.dump = $dump AND o.reference_count > 0
+  RETURN o, o.reference_count AS reference_count
+  ORDER BY reference_count DESC, o.key
+  LIMIT $limit
+  UNION ALL
+  MATCH (o:Object)
+  WHERE NOT is_counted
+    AND o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
+  WITH o, COUNT { (o)-[:REFERENCES]->() } AS reference_count
+  WHERE reference_count > 0
+  RETURN o, reference_count
+  ORDER BY reference_count DESC, o.key
+  LIMIT $limit
+}
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 RETURN
   coalesce(t.name, o.type_name) AS type,

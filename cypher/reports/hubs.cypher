@@ -13,15 +13,29 @@
 // Objects that everything refers to: singletons, type descriptors, shared strings,
 // null objects. An object that should have few referrers, such as a window or a
 // session, points to a leak. Continue with referrers-of and shared-by. Two
-// references from one object count twice. Examines every object of the dump: about
-// one second per million objects.
-MATCH (o:Object)
-WHERE o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
-WITH o, COUNT { (o)<-[:REFERENCES]-() } AS referrer_count
-WHERE referrer_count > 0
-WITH o, referrer_count
-ORDER BY referrer_count DESC, o.key
-LIMIT $limit
+// references from one object count twice. The 10,000 objects with the most were
+// counted at load time; with a higher limit every object is examined.
+MATCH (d:Dump {number: $dump})
+WITH $limit <= 10000 AND EXISTS {
+    MATCH (o:Object)
+    WHERE o.dump = d.number AND o.referrer_count > 0
+  } AS is_counted
+CALL (is_counted) {
+  MATCH (o:Object)
+  WHERE is_counted AND o.dump = $dump AND o.referrer_count > 0
+  RETURN o, o.referrer_count AS referrer_count
+  ORDER BY referrer_count DESC, o.key
+  LIMIT $limit
+  UNION ALL
+  MATCH (o:Object)
+  WHERE NOT is_counted
+    AND o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
+  WITH o, COUNT { (o)<-[:REFERENCES]-() } AS referrer_count
+  WHERE referrer_count > 0
+  RETURN o, referrer_count
+  ORDER BY referrer_count DESC, o.key
+  LIMIT $limit
+}
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 RETURN
   coalesce(t.name, o.type_name) AS type,

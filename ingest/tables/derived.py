@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis import fingerprints
+from ingest.analysis.degrees import most_connected
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import find_suspects
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.analysis.degrees import Counted
     from ingest.analysis.merged import MergedTree
     from ingest.analysis.metrics import HeapMetrics
     from ingest.analysis.suspects import Findings, Suspect
@@ -106,6 +108,25 @@ class HeapColumns:
         found = np.zeros(len(graph.object_id), np.bool_)
         found[graph.ref_target[graph.ref_kind != RefKind.STRONG]] = True
         return found
+
+    @cached_property
+    def _most_connected(self) -> tuple[Counted, Counted]:
+        return most_connected(self.graph)
+
+    def referrer_count(self, rows: slice) -> pl.Series:
+        """References to objects, of those with the most."""
+        return self._counts(self._most_connected[0], rows)
+
+    def reference_count(self, rows: slice) -> pl.Series:
+        """References from objects, of those with the most."""
+        return self._counts(self._most_connected[1], rows)
+
+    def _counts(self, most: Counted, rows: slice) -> pl.Series:
+        first, last = np.searchsorted(most.rows, [rows.start, rows.stop]).tolist()
+        counts = pl.Series(most.counts[first:last])
+        return scattered(
+            most.rows[first:last] - rows.start, counts, rows.stop - rows.start
+        )
 
     @property
     def value(self) -> Slices | None:

@@ -49,6 +49,13 @@ OBJECTS = Table(
             lambda heap: heap.metrics.root_distance,
             absent=-1,
         ),
+        Column("referrer_count", INT64,
+            "strong references and strong roots that refer to it; only of the 10,000 "
+            "objects with the most",
+            lambda heap: heap.referrer_count, absent=None),
+        Column("reference_count", INT64,
+            "strong references from it; only of the 10,000 objects with the most",
+            lambda heap: heap.reference_count, absent=None),
         Column("missing", FLAG, "true for placeholders, else absent",
             lambda heap: heap.missing, absent=False),
         Column("weakly_referenced", FLAG,

@@ -65,6 +65,8 @@ LABELS: tuple[Label, ...] = (
         indexes=(
             ("dump", "retained_bytes"),
             ("dump", "address"),
+            ("dump", "referrer_count"),
+            ("dump", "reference_count"),
             ("dump", "weakly_referenced"),
             ("dump", "external_bytes"),
             ("dump", "generation"),

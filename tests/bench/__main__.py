@@ -31,6 +31,19 @@ def fresh_home() -> None:
     os.environ["INGEST_HOME"] = str(home)
 
 
+def queries(objects: int) -> None:
+    """Every query, on a heap with what makes them slow."""
+    dump = tables.query_heap(HOME, objects)
+    run(*INGEST, "server", "start")
+    try:
+        run(*INGEST, "load", str(dump), "--name", tables.NAME, "--via", "bulk")
+        tables.queries(limits_for(objects))
+    finally:
+        run(*INGEST, "server", "stop")
+    if over_limit:
+        print(f"\n{len(over_limit)} over their limit: {', '.join(over_limit)}")
+
+
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
@@ -38,12 +51,16 @@ def main() -> None:
     parser.add_argument("--references", type=int, default=0)
     parser.add_argument("--copies", type=int, default=0, help="of a real sample")
     parser.add_argument("--sample", type=Path, help="that sample, a gclog")
+    parser.add_argument("--queries", action="store_true", help="only queries")
     parser.add_argument("--no-store", action="store_true", help="without Neo4j")
     parser.add_argument("--no-bolt", action="store_true", help="only bulk loads")
     parser.add_argument("--no-peers", action="store_true", help="only ours")
     chosen = parser.parse_args()
     HOME.mkdir(exist_ok=True)
     fresh_home()
+    if chosen.queries:
+        queries(chosen.objects)
+        return
     if chosen.sample:
         dump = tables.copies(HOME, chosen.sample, chosen.copies or 1)
         objects = 0

@@ -211,14 +211,30 @@ def other_loads(dump: Path, home: Path) -> None:
     print("  (seconds: its rates carried over to the whole heap)")
 
 
+def query_heap(home: Path, objects: int) -> Path:
+    """A heap with what makes queries slow, written unless it is there."""
+    path = home / f"queries-{objects}.gclog"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        work = "from pathlib import Path; from tests.bench import query_heap; "
+        work += f"query_heap.write_query_heap(Path({str(part)!r}), {objects})"
+        run(sys.executable, "-c", work)
+        part.replace(path)
+    return path
+
+
 def queries(limits: Limits) -> None:
-    """Every query of the library."""
+    """Every query of the library, and the slowest five."""
     head("every query of the library, second run")
-    found = run(sys.executable, "-m", "tests.bench.queries", NAME).output.splitlines()
-    for name, seconds, first in map(json.loads, found):
+    output = run(sys.executable, "-m", "tests.bench.queries", NAME).output
+    found = list(map(json.loads, output.splitlines()))
+    for name, seconds, first, _ in found:
         limit = limits.first_s if first else limits.query_s
         row(name + (" *" if first else ""), seconds, "s", limit=limit)
     print("  * what reports show first")
+    print("\nthe slowest five, and what they were asked about")
+    for name, seconds, _, about in sorted(found, key=lambda one: -one[1])[:5]:
+        print(f"  {name:<38}{seconds:>10.2f} s     {about}".rstrip())
 
 
 def growth_of_info(home: Path, sizes: list[int]) -> None:

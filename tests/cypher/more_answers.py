@@ -167,7 +167,7 @@ def _merged(
     order.sort(key=lambda c: -heap.bytes(below[c]))
     number = {chain: first_row + row for row, chain in enumerate(order)}
     fingerprints = of_tree(
-        "root_paths" if tops else "dominators",
+        "root_paths" if first_row else "dominators",
         [order.index(chain[:-1]) if chain else -1 for chain in order],
         [
             end if isinstance(end, str) else heap.type_name(end)

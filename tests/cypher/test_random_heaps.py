@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-HEAPS, TRACES = (60, 6) if PROFILE == "deep" else (8, 1)
+HEAPS, TRACES = (60, 6) if PROFILE == "deep" else (6, 1)
 
 
 @pytest.fixture(scope="module")
