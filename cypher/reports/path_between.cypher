@@ -16,25 +16,53 @@
 //
 // How the first object refers to the second. No rows: there is no path, or the two
 // are one object. Of several shortest paths, the one whose objects come first in the
-// dump is shown; if there are more than 1,000, the first of 1,000 of them. If the
-// dominator-chain of both has rows in common, the common dominator matters more than
-// the path.
+// dump is shown. If the dominator-chain of both has rows in common, the common
+// dominator matters more than the path.
 MATCH (a:Object {dump: $dump, address: $from})
 MATCH (b:Object {dump: $dump, address: $to})
 WITH a, b
 WHERE a <> b
 CALL (a, b) {
   MATCH p = allShortestPaths((a)-[:REFERENCES*..1000000]->(b))
-  WITH nodes(p) AS steps, [r IN relationships(p) | r.field] AS fields
-  LIMIT 1000
-  WITH steps, fields
-  ORDER BY [n IN steps | n.key], fields
-  LIMIT 1
-  RETURN collect([n IN steps[..$limit] | n])[0] AS steps, collect(fields)[0] AS fields
+  WITH p
+  LIMIT 1001
+  RETURN count(p) AS paths, min([n IN nodes(p) | n.key]) AS some
 }
-UNWIND range(0, coalesce(size(steps), 0) - 1) AS step
-WITH a, b, step, steps[step] AS n,
-  CASE WHEN step > 0 THEN fields[step - 1] END AS via
+CALL (a, b, paths, some) {
+  WITH some
+  WHERE 1 <= paths <= 1000
+  RETURN some AS way
+  UNION
+  WITH a, b, some
+  WHERE paths > 1000
+  CALL (b, some) {
+    MATCH p = (b)<-[:REFERENCES*0..1000000]-(y:Object)
+    WITH y, min(length(p)) AS left
+    WHERE left < size(some)
+    RETURN collect([y.key, left]) AS levels, collect([y, left]) AS nearer
+  }
+  CALL (levels, nearer) {
+    UNWIND nearer AS pair
+    WITH pair[0] AS y, pair[1] AS left
+    MATCH (y)<-[:REFERENCES]-(x:Object)
+    WHERE [x.key, left + 1] IN levels
+    WITH x.key AS one, left, min(y.key) AS next
+    RETURN collect([one, next]) AS firsts
+  }
+  MATCH p = shortestPath((a)-[:REFERENCES*..1000000]->(b))
+  WHERE all(r IN relationships(p) WHERE [startNode(r).key, endNode(r).key] IN firsts)
+  RETURN [n IN nodes(p) | n.key] AS way
+}
+CALL (way) {
+  UNWIND range(0, size(way) - 1) AS step
+  WITH step, way[step] AS key, CASE WHEN step > 0 THEN way[step - 1] END AS before
+  MATCH (n:Object {key: key})
+  OPTIONAL MATCH (:Object {key: before})-[r:REFERENCES]->(n)
+  RETURN step, n, min(r.field) AS via
+  ORDER BY step
+  LIMIT $limit
+}
+WITH a, b, step, n, via
 OPTIONAL MATCH (n)-[:INSTANCE_OF]->(t:Type)
 RETURN
   a.domain AS domain,

@@ -17,24 +17,48 @@
 // Read from the top: the root keeps the first object alive, each object the next
 // one. No rows: the object is unreachable, or does not exist (see object). Of
 // several shortest paths, the first by root, then by objects, in the order of the
-// dump is shown; if there are more than 1,000, the first of 1,000 of them. See
-// k-shortest-root-paths for others. Cutting one path does not free the object as
-// long as another one remains: dominator-chain shows where to cut. Addresses are
-// unique only within a domain, so there may be one path for each domain. If a path
-// is longer than the limit, its start is shown.
-MATCH (d:Dump {number: $dump})
+// dump is shown. See k-shortest-root-paths for others. Cutting one path does not
+// free the object as long as another one remains: dominator-chain shows where to
+// cut. Addresses are unique only within a domain, so there may be one path for each
+// domain. If a path is longer than the limit, its start is shown.
 MATCH (o:Object {dump: $dump, address: $address})
-CALL (d, o) {
-  MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..1000000]->(o))
-  WITH tail(nodes(p)) AS steps, [r IN relationships(p) | r.field] AS fields
-  LIMIT 1000
-  WITH steps, fields
-  ORDER BY [n IN steps | n.key], fields
+WHERE o.root_distance IS NOT NULL
+CALL (o) {
+  MATCH (o)<-[rs:REFERENCES*0..1000000]-(x:Object)
+  WHERE all(r IN rs WHERE startNode(r).root_distance = endNode(r).root_distance - 1)
+  WITH DISTINCT x
+  WHERE x.root_distance = 1
+  MATCH (x)<-[:REFERENCES]-(root:Root)
+  RETURN root
+  ORDER BY root.key
   LIMIT 1
-  RETURN collect([n IN steps[..$limit] | n])[0] AS steps, collect(fields)[0] AS fields
 }
-UNWIND range(0, coalesce(size(steps), 0) - 1) AS step
-WITH o, step, steps[step] AS n, fields[step] AS via
+CALL (o) {
+  MATCH (o)<-[rs:REFERENCES*0..1000000]-(y:Object)
+  WHERE all(r IN rs WHERE startNode(r).root_distance = endNode(r).root_distance - 1)
+  WITH DISTINCT y
+  MATCH (y)<-[:REFERENCES]-(x:Object)
+  WHERE x.root_distance = y.root_distance - 1
+  WITH x.key AS one, min(y.key) AS next
+  RETURN collect([one, next]) AS firsts
+}
+MATCH p = shortestPath((root)-[:REFERENCES*..1000000]->(o))
+WHERE all(
+  r IN relationships(p)
+  WHERE startNode(r) = root OR [startNode(r).key, endNode(r).key] IN firsts
+)
+WITH o, nodes(p)[..$limit] AS steps
+CALL (steps) {
+  UNWIND range(1, size(steps) - 1) AS i
+  WITH i, steps[i - 1] AS x, steps[i] AS y
+  MATCH (x)-[r:REFERENCES]->(y)
+  WITH i, min(r.field) AS field
+  ORDER BY i
+  RETURN collect(coalesce(field, '')) AS fields
+}
+UNWIND range(0, size(steps) - 1) AS step
+WITH o, step, steps[step] AS n,
+  CASE WHEN step > 0 THEN nullIf(fields[step - 1], '') END AS via
 OPTIONAL MATCH (n)-[:INSTANCE_OF|STATIC_IN]->(t:Type)
 RETURN
   o.domain AS domain,

@@ -207,6 +207,7 @@ CASES: dict[str, Asked] = {
     + rows("main", between("0x100", "0x140"), between("0x300", "0x306"))
     + rows("main", between("0x712", "0x711"))
     + rows("domains", between("0x110", "0x112"))
+    + rows("lattice", between("0x90", "0x80"))
     + nothing("main", between("0x140", "0x100"), between("0x100", "0x100"))
     + nothing("dart", between(CACHE, NODES[2])),
     "pinned-fragmentation": rows("main dotnet", {})
@@ -273,6 +274,7 @@ CASES: dict[str, Asked] = {
     + rows("main", *at("0x100", "0x110", "0x120", "0x140", "0x216", "0x306", "0x800"))
     + rows("main", *at("0x141", "0x201", "0x733", "0x910", "0x113", "0x801"))
     + rows("domains", *at("0x110", "0x113"))
+    + rows("lattice", *at("0x80"))
     + nothing("main", *at("0x600", "0x803", "0x910a")),
     "single-type-chains": rows("main dotnet", {})
     + rows("main dart", {"min_bytes": "0"})

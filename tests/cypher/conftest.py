@@ -15,7 +15,7 @@ from ingest.heap.identity import Identity
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
-from tests.cypher.heap import main_heap, reasons, two_domains
+from tests.cypher.heap import lattice, main_heap, reasons, two_domains
 from tests.cypher.jvm_heap import jvm_heap
 from tests.cypher.twin import Heap, Trace
 from tests.dumps.trace import Heap as TracedHeap
@@ -90,6 +90,7 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
         "dotnet": load_heap(database, dotnet_heap(), "dotnet"),
         "jvm": load_heap(database, jvm_heap(), "jvm"),
         "reasons": load_heap(database, reasons(), "reasons"),
+        "lattice": load_heap(database, lattice(), "lattice"),
         "copy": load_heap(database, main_heap(), "copy"),
     }
     yield heaps

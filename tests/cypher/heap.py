@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -190,6 +191,21 @@ def reasons() -> HeapGraph:
     path(0x304, 0x303)
     path(0x305, 0x303)
     return _read(log.close("App.exe"))
+
+
+def lattice() -> HeapGraph:
+    """Pairs in a row, of which each object refers to both of the next: 2,048 paths.
+
+    The order of the references is not the one of the dump.
+    """
+    log, chance = Gclog().domain("App.exe").type(NODE, "App.Node"), Random(3)
+    pairs = [(0x100 + 16 * i, 0x108 + 16 * i) for i in range(11)]
+    log.object(0x90, NODE, 8, pairs[0]).root(pairs[0][1], LOCAL).root(0x90, LOCAL)
+    for here, there in pairwise([*pairs, (0x80,)]):
+        for one in chance.sample(here, 2):
+            log.object(one, NODE, 10, chance.sample(there, len(there)))
+    log.root(pairs[0][0], LOCAL)
+    return _read(log.object(0x80, NODE, 12).close("App.exe"))
 
 
 def _read(log: Gclog) -> HeapGraph:
