@@ -295,9 +295,9 @@ class Loader:
 
     def _present(self) -> list[DumpInfo]:
         """The loaded dumps; none where they do not matter."""
-        from ingest.database import dumps, indexes
+        from ingest.database import bolt, dumps
 
-        indexes.ensure_schema(self.database)
+        bolt.ensure_schema(self.database)
         return [] if self.replace else dumps.list_dumps(self.database)
 
     def _listed(

@@ -4,9 +4,6 @@ Nodes first, in batches of rows as lists; the server answers with its own ids of
 the new nodes, and relationships find their ends by those: twice as fast as by the
 unique key. Those ids are good within one load only and are never stored.
 
-The first dump of a store, if it is large, is written before the indexes that only
-queries need. A dump beside others finds them there, and updates them.
-
 Two writers share each step, one half of its rows each: far apart, so that they
 seldom want the same node. On two cores a load of a million objects took 44 s with
 them and 72 s without. Where they do meet, the server refuses one and the driver
@@ -32,7 +29,6 @@ import numpy as np
 import polars as pl
 
 from ingest.database.dumps import beat
-from ingest.database.indexes import drop_late_indexes, ensure_indexes
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.mapping import (
@@ -42,7 +38,7 @@ from ingest.tables.mapping import (
     relationships,
 )
 from ingest.tables.schema import LABELS, RELATIONSHIPS, label
-from ingest.tables.sizes import rows_by_size
+from ingest.tables.statements import constraint_statements, index_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,12 +59,43 @@ BATCH_TEXT_BYTES = 4 << 20
 """Of text in one message; a type's name may have any length."""
 
 WRITERS = 2
-_LATE_INDEXES = 500_000
-"""Nodes and relationships from which it pays to make the indexes of the first dump of a
-store after it: that takes a second, however few there are."""
-
 _HEARTBEAT_SECONDS = 15.0
+_INDEXES_S = 300
 _STAGE = "write"
+
+
+def ensure_schema(database: Database) -> None:
+    """Make the constraints and indexes that are missing, and wait for them."""
+    _, rows = database.read("SHOW INDEXES YIELD name, state RETURN name, state", {})
+    online = {str(name) for name, state in rows if state == "ONLINE"}
+
+    def missing(statements: Sequence[str]) -> list[str]:
+        return [made for made in statements if made.split()[2] not in online]
+
+    indexes, constraints = missing(index_statements()), missing(constraint_statements())
+    if not indexes and not constraints:
+        return
+    make_schema(database, indexes, constraints, wait_s=_INDEXES_S)
+
+
+def make_schema(
+    database: Database,
+    indexes: Sequence[str],
+    constraints: Sequence[str],
+    *,
+    wait_s: int,
+) -> None:
+    """Make indexes and constraints, and wait until they are populated.
+
+    Indexes come first and are not waited for: a constraint waits for its own.
+
+    Raises:
+        StoreError: the server refused, or it took longer than ``wait_s``.
+    """
+    database.write_all(indexes)
+    for statement in constraints:
+        database.run(statement)
+    database.run("CALL db.awaitIndexes($seconds)", {"seconds": wait_s})
 
 
 def write(
@@ -95,20 +122,12 @@ def write(
         StoreError: the server refused, was lost, or counted something else.
     """
     writer = _BoltWriter(database, tables, number, node, expected.total, progress)
-    _, rows = database.read("MATCH (d:Dump) RETURN count(d)", {})
-    late = expected.total >= _LATE_INDEXES and rows == [(1,)]
-    if late:
-        drop_late_indexes(database)
-    else:
-        ensure_indexes(database)
     writer.write(properties)
     if writer.done != expected.total:
         raise StoreError(
             f"the server counted {writer.done:,} nodes and relationships instead of "
             f"{expected.total:,}; load the dump again"
         )
-    if late:
-        ensure_indexes(database, writer.indexed)
 
 
 class _BoltWriter:
@@ -145,40 +164,17 @@ class _BoltWriter:
                 count = self._tables.rows(entry.table.name)
                 self._ids[entry.name] = self._create_all(entry, 0, count)
         self._create_objects(cast("int", properties["object_count"]))
-        between = [
-            relation
-            for relation in RELATIONSHIPS
-            if relation.start == relation.end == "Object"
-        ]
-        self._relate_objects(between)
         for relation in RELATIONSHIPS:
-            if relation.name != "INSTANCE_OF" and relation not in between:
-                self._relate_all(relation)
-        self._label(cast("int", properties["reachable_bytes"]))
-
-    def _label(self, reachable_bytes: int) -> None:
-        """Give the largest objects the further labels of `SIZES`."""
-        for name, rows in rows_by_size(self._tables, reachable_bytes).items():
-            self._database.write(
-                f"CYPHER 5 MATCH (o) WHERE id(o) IN $ids SET o:{name}",
-                {"ids": self._ids["Object"][rows].tolist()},
-            )
+            if relation.name != "INSTANCE_OF":
+                self._relate(relation)
 
     def _given(self, entry: Label | Relationship) -> list[Column]:
         """The properties that this heap has."""
         absent = self._tables.absent(entry.table.name) if entry.table else ()
         return [column for column in entry.properties if column.name not in absent]
 
-    def _create_all(
-        self, entry: Label, first: int, last: int, *, typed: bool = False
-    ) -> Ids:
+    def _create_all(self, entry: Label, first: int, last: int, tail: str = "") -> Ids:
         """Create the nodes of some rows of a label's table.
-
-        Args:
-            entry: The label.
-            first: The first row.
-            last: The row behind the last one.
-            typed: Whether each has a type, to be related to it.
 
         Returns:
             The server's ids, row by row.
@@ -189,112 +185,45 @@ class _BoltWriter:
         def some(begin: int, end: int) -> Ids:
             rows = self._tables.part(table, begin, end)
             columns = node_columns(entry, self._number, self._tables.absent(table))
-            if typed:
+            if tail:
                 types = self._ids["Type"][rows["type"].to_numpy()]
                 columns.append(pl.lit(pl.Series("type", types)))
             return _joined(
                 [
-                    self._create(entry, piece, typed=typed)
+                    self._create(entry, piece, tail)
                     for piece in _pieces(rows.select(columns))
                 ]
             )
 
-        return _joined(self._share(_batches(first, last), some))
+        return _joined(self._share(first, last, some))
 
     def _create_objects(self, real: int) -> None:
         """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
         entry = label("Object")
+        tail = (
+            f"WITH n, r MATCH (t) WHERE id(t) = r[{len(self._given(entry))}] "
+            "CREATE (n)-[:INSTANCE_OF]->(t)"
+        )
         rows = self._tables.rows("objects")
         self._ids["Object"] = _joined(
             [
-                self._create_all(entry, 0, real, typed=True),
+                self._create_all(entry, 0, real, tail),
                 self._create_all(entry, real, rows),
             ]
         )
 
-    def _create(self, entry: Label, rows: pl.DataFrame, *, typed: bool) -> Ids:
-        given = self._given(entry)
-        find, relate = "", ""
-        if typed:  # with the label, the planner sees that no new node is a type
-            find = f"MATCH (t:Type) WHERE id(t) = r[{len(given)}] "
-            relate = "-[:INSTANCE_OF]->(t)"
+    def _create(self, entry: Label, rows: pl.DataFrame, tail: str) -> Ids:
+        values = _properties(self._given(entry), "r", 0)
         answer, summary = self._database.write(
-            f"CYPHER 5 UNWIND $rows AS r {find}"
-            f"CREATE (n:{entry.name} {_properties(given, 'r', 0)}){relate} "
-            "RETURN collect(id(n)) AS ids",
+            f"CYPHER 5 UNWIND $rows AS r CREATE (n:{entry.name} {values}) "
+            f"{tail} RETURN collect(id(n)) AS ids",
             {"rows": rows.rows()},
         )
         self._count(summary.counters)
         return np.array(cast("list[int]", answer[0][0]), np.int64)
 
-    def _relate_all(self, relation: Relationship) -> None:
-        """Create all relationships of one row of the schema."""
-
-        def some(begin: int, end: int) -> None:
-            self._relate([(relation, begin, end)])
-
-        self._share(_batches(0, self._tables.rows(relation.table.name)), some)
-
-    def _relate_objects(self, relations: Sequence[Relationship]) -> None:
-        """Create all relationships that begin at objects and end at objects.
-
-        Those of one object are created in one transaction, whatever their types: its
-        record is changed once, and mostly it dominates what it refers to.
-        """
-        ends = {
-            relation.table.name: self._ends(relation.table.name, relation.start_column)
-            for relation in relations
-            if relation.start_column is not None
-        }
-        total = np.sum([*ends.values()], axis=0)
-        marks = np.arange(total[0], total[-1], BATCH_ROWS)
-        cuts = np.searchsorted(total, marks, "right") - 1
-        cuts = np.unique([0, *cuts.tolist(), len(total) - 1])
-
-        def some(begin: int, end: int) -> None:
-            rows = [
-                (relation, int(found[begin]), int(found[end]))
-                for relation in relations
-                for found in (ends[relation.table.name],)
-            ]
-            longest = max(last - first for _, first, last in rows)
-            for at in range(0, longest, 2 * BATCH_ROWS):  # an object may have millions
-                self._relate(
-                    [
-                        (relation, first + at, min(first + at + 2 * BATCH_ROWS, last))
-                        for relation, first, last in rows
-                        if first + at < last
-                    ]
-                )
-
-        self._share([*pairwise(cuts.tolist())], some)
-
-    def _ends(self, table: str, column: str) -> Ids:
-        """Where the rows of each object begin in a table that is sorted by objects.
-
-        Returns:
-            int64 (objects + 1,).
-        """
-        count = self._tables.rows(table)
-        found = np.zeros(self._tables.rows("objects") + 1, np.int64)
-        for begin, end in _batches(0, count, 1 << 20):
-            sources = self._tables.part(table, begin, end, [column])[column].to_numpy()
-            found[0] += np.count_nonzero(sources < 0)
-            found[1:] += np.bincount(sources[sources >= 0], minlength=len(found) - 1)
-        return np.cumsum(found)
-
-    def _relate(self, parts: Sequence[tuple[Relationship, int, int]]) -> None:
-        """Create relationships in one transaction, from rows of their tables."""
-        found = (self._statement(*part) for part in parts)
-        statements = [statement for statement in found if statement is not None]
-        if statements:
-            for summary in self._database.write_each(statements):
-                self._count(summary.counters)
-
-    def _statement(
-        self, relation: Relationship, begin: int, end: int
-    ) -> tuple[str, dict[str, object]] | None:
-        """A statement that relates nodes, found by the server's ids; its values."""
+    def _relate(self, relation: Relationship) -> None:
+        """Create the relationships between nodes, found by the server's ids."""
         given = self._given(relation)
         target, values = ("to[0]", _properties(given, "to", 1)) if given else ("to", "")
         text = (
@@ -303,29 +232,37 @@ class _BoltWriter:
             f"CREATE (a)-[:{relation.name} {values}]->(b)"
         )
         starts, ends = self._ids[relation.start], self._ids[relation.end]
-        frame = relationships(
-            relation,
-            self._tables.part(relation.table.name, begin, end, relation.columns),
-        )
-        if frame.is_empty():
-            return None
-        sources = starts[frame[START].fill_null(0).to_numpy()]
-        targets = ends[frame[END].to_numpy()].tolist()
-        if given:
-            more = [frame[column.name].to_list() for column in given]
-            targets = [list(cells) for cells in zip(targets, *more, strict=True)]
-        return text, {"rows": _by_source(sources, targets)}
 
-    def _share(
-        self, batches: Sequence[tuple[int, int]], work: Callable[[int, int], T]
-    ) -> list[T]:
-        """Do ``work`` on all batches, each writer its own stretch of them.
+        def some(begin: int, end: int) -> None:
+            frame = relationships(
+                relation,
+                self._tables.part(relation.table.name, begin, end, relation.columns),
+            )
+            if frame.is_empty():
+                return
+            sources = starts[frame[START].fill_null(0).to_numpy()]
+            targets = ends[frame[END].to_numpy()].tolist()
+            if given:
+                more = [frame[column.name].to_list() for column in given]
+                targets = [list(cells) for cells in zip(targets, *more, strict=True)]
+            rows = _by_source(sources, targets)
+            _, summary = self._database.write(text, {"rows": rows})
+            self._count(summary.counters)
+
+        self._share(0, self._tables.rows(relation.table.name), some)
+
+    def _share(self, first: int, last: int, work: Callable[[int, int], T]) -> list[T]:
+        """Do ``work`` on all batches of the rows, each writer its own stretch of them.
 
         Returns:
             The results in the order of the batches.
         """
+        batches = [
+            (begin, min(begin + BATCH_ROWS, last))
+            for begin in range(first, last, BATCH_ROWS)
+        ]
 
-        def stretch(some: Sequence[tuple[int, int]]) -> list[T]:
+        def stretch(some: list[tuple[int, int]]) -> list[T]:
             try:
                 return [work(begin, end) for begin, end in some if not self._stopped]
             except BaseException:
@@ -351,22 +288,9 @@ class _BoltWriter:
         with self._counting:
             self.done += counters.nodes_created + counters.relationships_created
             self._progress(_STAGE, self.done, self._total)
-            self._beat()
-
-    def indexed(self, share: float) -> None:
-        """Report which share of the indexes is populated."""
-        self._progress("index", int(100 * share), 100)
-        self._beat()
-
-    def _beat(self) -> None:
-        if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
-            beat(self._database, self._number)
-            self._beaten = time.monotonic()
-
-
-def _batches(first: int, last: int, size: int = BATCH_ROWS) -> list[tuple[int, int]]:
-    """Rows in batches, each half open."""
-    return [(at, min(at + size, last)) for at in range(first, last, size)]
+            if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
+                beat(self._database, self._number)
+                self._beaten = time.monotonic()
 
 
 def _by_source(sources: Ids, targets: list[object]) -> list[list[object]]:

@@ -219,20 +219,6 @@ class Database:
         with _translated(self.target.uri), self._session() as session:
             return session.execute_write(work)
 
-    def write_each(
-        self, statements: Sequence[tuple[str, Mapping[str, object]]]
-    ) -> list[ResultSummary]:
-        """As `write`, several statements in one transaction."""
-
-        def work(transaction: ManagedTransaction) -> list[ResultSummary]:
-            return [
-                transaction.run(text, dict(values)).consume()
-                for text, values in statements
-            ]
-
-        with _translated(self.target.uri), self._session() as session:
-            return session.execute_write(work)
-
     def write_all(self, texts: Sequence[str]) -> None:
         """Run statements without parameters in one transaction, not tried again."""
         with (

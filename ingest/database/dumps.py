@@ -359,45 +359,27 @@ def rename(database: Database, number: int, name: str) -> None:
         )
 
 
-def unpublish(database: Database, number: int, *, exclusive: bool = False) -> None:
+def unpublish(database: Database, number: int) -> None:
     """Hide a dump from every reader, as the first step of dropping it.
-
-    Args:
-        database: Where it is.
-        number: The dump's.
-        exclusive: Whether it must be the only one, and no load may begin until it is
-            deleted.
 
     Raises:
         UnknownDump: somebody else is just dropping it.
-        StoreError: a bulk load is in progress; or there is another dump, if this drop
-            is exclusive.
+        StoreError: a bulk load is in progress.
     """
     rows, _ = database.write(
         """
         MATCH (d:Dump {number: $number, state: 'ready'})
-        WHERE NOT EXISTS {
-          MATCH (other:Dump) WHERE other.exclusive OR ($alone AND other <> d)
-        }
+        WHERE NOT EXISTS { MATCH (other:Dump) WHERE other.exclusive }
         SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
-          d.name = d.name + ' dropping as ' + d.number, d.exclusive = $exclusive
+          d.name = d.name + ' dropping as ' + d.number
         RETURN d.number
         """,
-        {
-            "number": number,
-            "loader": this_process(),
-            "alone": exclusive,
-            "exclusive": exclusive or None,
-        },
+        {"number": number, "loader": this_process()},
     )
     if not rows:
-        _, busy = database.read(
-            "MATCH (d:Dump) "
-            "WHERE d.exclusive OR ($alone AND d.number <> $number) RETURN d.number",
-            {"alone": exclusive, "number": number},
-        )
+        _, busy = database.read("MATCH (d:Dump) WHERE d.exclusive RETURN d.number", {})
         if busy:
-            raise StoreError("another load or drop is in progress; wait for it")
+            raise StoreError("a bulk load is in progress; wait for it")
         raise UnknownDump("the dump is being dropped by another process")
 
 
@@ -441,7 +423,7 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
         )
         beat(database, number)
     for label in LABELS:
-        if label.table is not None and label.name != "Object":
+        if "key" in label.unique and label.name != "Object":
             _delete_window(
                 database,
                 f"MATCH (x:{label.name}) WHERE $first <= x.key < $last",
