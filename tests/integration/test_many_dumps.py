@@ -24,8 +24,11 @@ pytestmark = pytest.mark.server
 
 DUMPS = 10 if PROFILE == "deep" else 4
 ASKED, REPLACED, DROPPED = 0, 1, 2
-SLACK = 1.05
+SLACK, A_FEW = 1.05, 8
 """A plan may look a dump or a type up in another way when there are more of them."""
+
+OF_ONE_DUMP = [q for q in library().values() if q.group != "Comparison"]
+"""Queries whose answers do not change with other dumps."""
 
 State = dict[str, object]
 
@@ -63,7 +66,8 @@ def state(database: Database, name: str, queries: list[Query]) -> State:
         {"dump": number},
     )[1]
     found["relationships"] = database.read(
-        "MATCH (n)-[r]->(m) WHERE n.dump = $dump OR n.number = $dump "
+        "MATCH (n)-[r]->(m) WHERE (n.dump = $dump OR n.number = $dump) "
+        "AND type(r) <> 'NEXT' "
         "RETURN type(r) AS type, count(r), sum(m.key) ORDER BY type",
         {"dump": number},
     )[1]
@@ -94,7 +98,7 @@ def all_hits(database: Database, number: int) -> dict[str, int]:
     database.run("CALL db.prepareForReplanning(60)")
     return {
         query.name: hits(database, query, arguments(query, known), number)
-        for query in library().values()
+        for query in OF_ONE_DUMP
     }
 
 
@@ -111,12 +115,12 @@ def test_no_query_pays_for_other_dumps_and_none_changes_with_them(
     paying = {
         name: (alone[name], among[name])
         for name in alone
-        if among[name] > SLACK * alone[name]
+        if among[name] > SLACK * alone[name] + A_FEW
     }
     assert paying == {}
 
     shown = [library()[name] for name in report_queries(page=False)]
-    asked = dict.fromkeys(names, shown) | {names[ASKED]: list(library().values())}
+    asked = dict.fromkeys(names, shown) | {names[ASKED]: OF_ONE_DUMP}
     before = {name: state(database, name, asked[name]) for name in names}
 
     _drop_one(database, names[DROPPED])
