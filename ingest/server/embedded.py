@@ -134,8 +134,8 @@ class EmbeddedServer:
             state = self.files.read_state()
             process = self._known_process(state)
             if state is not None and process is not None and state.pid == lost:
-                # Not asked to end: it would write what it still has to its log, behind
-                # the gap that the full disk has left, and the log could not be read.
+                # Not asked to end: after that, its log could not be read once, perhaps
+                # for what it wrote behind the gap that the full disk had left.
                 self.files.write_state(replace(state, ready=False, data=""))
                 process.kill()
                 end(process, progress)
