@@ -1,4 +1,4 @@
-"""What ``/proc`` tells of running programs, also of those in containers."""
+"""What ``/proc`` says of running programs, also of those in containers."""
 
 from __future__ import annotations
 

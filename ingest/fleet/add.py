@@ -115,7 +115,8 @@ def add(
                     mended.append(outcome.address)
             elif outcome.state == FAILED:
                 result.failures.append((outcome.address, outcome.error))
-            fleet.publish(_PUBLISHED_TOGETHER)
+            if finished % _PUBLISHED_TOGETHER == 0:
+                fleet.publish()
     finally:
         fleet.publish()
         if mended:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -55,6 +59,11 @@ class LabelPattern:
 
 def _literal(text: str) -> str:
     return "[^/]*".join(re.escape(piece) for piece in text.split("*"))
+
+
+def program_of(labels: Mapping[str, str]) -> str | None:
+    """The program that was dumped; also labelled as ``service``."""
+    return labels.get("program") or labels.get("service") or None
 
 
 def time_of(text: str | None) -> datetime | None:

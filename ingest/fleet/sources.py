@@ -41,11 +41,6 @@ class FleetSource:
     version: str
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def program(self) -> str | None:
-        """The program that was dumped; also labelled as ``service``."""
-        return self.labels.get("program") or self.labels.get("service") or None
-
 
 def find_sources(
     given: Sequence[str],

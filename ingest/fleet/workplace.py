@@ -45,6 +45,7 @@ from ingest.fleet.datasets import (
     datasets_markdown,
     partition,
 )
+from ingest.fleet.labels import program_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -211,8 +212,8 @@ class FleetFolder:
 
     # ------------------------------------------------------------ publishing
 
-    def publish(self, least: int = 1) -> int:
-        """Publish what is staged, if there are ``least`` dumps or more.
+    def publish(self) -> int:
+        """Publish what is staged.
 
         Returns:
             How many dumps were published.
@@ -224,7 +225,7 @@ class FleetFolder:
             with self.locked():
                 self._finish()
                 names = self.staged()
-                if len(names) < least or not names:
+                if not names:
                     return 0
                 with replaced_file(self._work / _JOURNAL, private=False) as file:
                     file.write(json.dumps(names).encode())
@@ -262,8 +263,7 @@ class FleetFolder:
             frame = pl.read_parquet(
                 self._staged / name / f"{DUMPS.name}.parquet", columns=["labels"]
             )
-            labels = json.loads(frame["labels"][0])
-            program = labels.get("program") or labels.get("service")
+            program = program_of(json.loads(frame["labels"][0]))
             programs.setdefault(partition(program), []).append(name)
         for folder, of_program in sorted(programs.items()):
             good = [name for name in of_program if not name.startswith(FAILED)]

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.errors import IngestError
 from ingest.fleet.datasets import partition
-from ingest.fleet.labels import LabelPattern, seconds_of, time_of
+from ingest.fleet.labels import LabelPattern, program_of, seconds_of, time_of
 from ingest.fleet.sources import find_sources
 
 
@@ -53,7 +53,7 @@ def test_labels_of_a_manifest_prevail(folder: Path) -> None:
         f"source,program,version\n{folder}/a/1.0/x.gclog,shop,\n", "utf-8"
     )
     (found,) = find_sources([], LabelPattern("{program}/{version}/*"), manifest)
-    assert (found.program, found.labels["version"]) == ("shop", "1.0")
+    assert (program_of(found.labels), found.labels["version"]) == ("shop", "1.0")
 
 
 @pytest.mark.parametrize("text", ["path\n/x\n", "source\n\n,x\n", "source\na,b\n"])
