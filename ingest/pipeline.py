@@ -295,9 +295,9 @@ class Loader:
 
     def _present(self) -> list[DumpInfo]:
         """The loaded dumps; none where they do not matter."""
-        from ingest.database import bolt, dumps
+        from ingest.database import dumps, indexes
 
-        bolt.ensure_schema(self.database)
+        indexes.ensure_schema(self.database)
         return [] if self.replace else dumps.list_dumps(self.database)
 
     def _listed(

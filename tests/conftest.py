@@ -194,8 +194,8 @@ def _given() -> Target:
 @pytest.fixture(scope="session")
 def database(neo4j_target: Target) -> Iterator[Database]:
     """The server's database, open, with the schema in place."""
-    from ingest.database.bolt import ensure_schema
     from ingest.database.connection import connect
+    from ingest.database.indexes import ensure_schema
 
     with connect(neo4j_target) as opened:
         ensure_schema(opened)

@@ -4,6 +4,9 @@ Nodes first, in batches of rows as lists; the server answers with its own ids of
 the new nodes, and relationships find their ends by those: twice as fast as by the
 unique key. Those ids are good within one load only and are never stored.
 
+The first dump of a store, if it is large, is written before the indexes that only
+queries need. A dump beside others finds them there, and updates them.
+
 Two writers share each step, one half of its rows each: far apart, so that they
 seldom want the same node. On two cores a load of a million objects took 44 s with
 them and 72 s without. Where they do meet, the server refuses one and the driver
@@ -29,6 +32,7 @@ import numpy as np
 import polars as pl
 
 from ingest.database.dumps import beat
+from ingest.database.indexes import drop_late_indexes, ensure_indexes
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.mapping import (
@@ -38,7 +42,7 @@ from ingest.tables.mapping import (
     relationships,
 )
 from ingest.tables.schema import LABELS, RELATIONSHIPS, label
-from ingest.tables.statements import constraint_statements, index_statements
+from ingest.tables.sizes import rows_by_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,43 +63,12 @@ BATCH_TEXT_BYTES = 4 << 20
 """Of text in one message; a type's name may have any length."""
 
 WRITERS = 2
+_LATE_INDEXES = 500_000
+"""Nodes and relationships from which it pays to make the indexes of the first dump of a
+store after it: that takes a second, however few there are."""
+
 _HEARTBEAT_SECONDS = 15.0
-_INDEXES_S = 300
 _STAGE = "write"
-
-
-def ensure_schema(database: Database) -> None:
-    """Make the constraints and indexes that are missing, and wait for them."""
-    _, rows = database.read("SHOW INDEXES YIELD name, state RETURN name, state", {})
-    online = {str(name) for name, state in rows if state == "ONLINE"}
-
-    def missing(statements: Sequence[str]) -> list[str]:
-        return [made for made in statements if made.split()[2] not in online]
-
-    indexes, constraints = missing(index_statements()), missing(constraint_statements())
-    if not indexes and not constraints:
-        return
-    make_schema(database, indexes, constraints, wait_s=_INDEXES_S)
-
-
-def make_schema(
-    database: Database,
-    indexes: Sequence[str],
-    constraints: Sequence[str],
-    *,
-    wait_s: int,
-) -> None:
-    """Make indexes and constraints, and wait until they are populated.
-
-    Indexes come first and are not waited for: a constraint waits for its own.
-
-    Raises:
-        StoreError: the server refused, or it took longer than ``wait_s``.
-    """
-    database.write_all(indexes)
-    for statement in constraints:
-        database.run(statement)
-    database.run("CALL db.awaitIndexes($seconds)", {"seconds": wait_s})
 
 
 def write(
@@ -122,12 +95,20 @@ def write(
         StoreError: the server refused, was lost, or counted something else.
     """
     writer = _BoltWriter(database, tables, number, node, expected.total, progress)
+    _, rows = database.read("MATCH (d:Dump) RETURN count(d)", {})
+    late = expected.total >= _LATE_INDEXES and rows == [(1,)]
+    if late:
+        drop_late_indexes(database)
+    else:
+        ensure_indexes(database)
     writer.write(properties)
     if writer.done != expected.total:
         raise StoreError(
             f"the server counted {writer.done:,} nodes and relationships instead of "
             f"{expected.total:,}; load the dump again"
         )
+    if late:
+        ensure_indexes(database, writer.indexed)
 
 
 class _BoltWriter:
@@ -167,6 +148,15 @@ class _BoltWriter:
         for relation in RELATIONSHIPS:
             if relation.name != "INSTANCE_OF":
                 self._relate(relation)
+        self._label(cast("int", properties["reachable_bytes"]))
+
+    def _label(self, reachable_bytes: int) -> None:
+        """Give the largest objects the further labels of `SIZES`."""
+        for name, rows in rows_by_size(self._tables, reachable_bytes).items():
+            self._database.write(
+                f"CYPHER 5 MATCH (o) WHERE id(o) IN $ids SET o:{name}",
+                {"ids": self._ids["Object"][rows].tolist()},
+            )
 
     def _given(self, entry: Label | Relationship) -> list[Column]:
         """The properties that this heap has."""
@@ -200,8 +190,10 @@ class _BoltWriter:
     def _create_objects(self, real: int) -> None:
         """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
         entry = label("Object")
+        # With the label, the planner sees that no new node can be a type, and need not
+        # hold all rows back until the last one is read.
         tail = (
-            f"WITH n, r MATCH (t) WHERE id(t) = r[{len(self._given(entry))}] "
+            f"WITH n, r MATCH (t:Type) WHERE id(t) = r[{len(self._given(entry))}] "
             "CREATE (n)-[:INSTANCE_OF]->(t)"
         )
         rows = self._tables.rows("objects")
@@ -288,9 +280,17 @@ class _BoltWriter:
         with self._counting:
             self.done += counters.nodes_created + counters.relationships_created
             self._progress(_STAGE, self.done, self._total)
-            if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
-                beat(self._database, self._number)
-                self._beaten = time.monotonic()
+            self._beat()
+
+    def indexed(self, share: float) -> None:
+        """Report which share of the indexes is populated."""
+        self._progress("index", int(100 * share), 100)
+        self._beat()
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
+            beat(self._database, self._number)
+            self._beaten = time.monotonic()
 
 
 def _by_source(sources: Ids, targets: list[object]) -> list[list[object]]:

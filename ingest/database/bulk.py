@@ -7,6 +7,9 @@ store answers queries until the server is stopped and started on the new one::
     tables -> import files -> import into data-* -> swap: stop, start on data-*,
     indexes, counts checked, `store` names data-* -> old data folder removed
 
+An index that no report begins with is populated after that. A new store is also what is
+left when the only dump is dropped: it takes seconds, however large the dump was.
+
 If the load is killed at any point, the next start uses either the old store or the
 complete new one. Anything that is not in the stored tables, such as nodes that a user
 has added, would be lost: if the server counts anything but the dumps, no bulk load is
@@ -16,8 +19,6 @@ possible.
 from __future__ import annotations
 
 import shutil
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -25,9 +26,9 @@ from typing import TYPE_CHECKING, cast
 import filelock
 
 from ingest import interrupts
-from ingest.database.bolt import make_schema
 from ingest.database.connection import connect
 from ingest.database.importer import end_importers, run_import
+from ingest.database.indexes import make_indexes, wait_for
 from ingest.errors import Conflict, StoreError
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
@@ -36,9 +37,9 @@ from ingest.tables.mapping import Counts
 from ingest.tables.parquet import StoredDumps
 from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
 from ingest.tables.statements import (
+    AFTER_RECEIPT,
     constraint_statements,
     index_statements,
-    size_statements,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ loaded are imported again, and count too."""
 LEAST_ENTITIES = 2_000_000
 """Fewer nodes and relationships are never worth a new store."""
 
-_POLL_S, _INDEXES_S = 2.0, 86_400
 _CLEANING_S = 10.0
 """For a process that removes what an interrupted load has left."""
 
@@ -157,31 +157,78 @@ def plan(
         entities: Nodes and relationships of the new dump, about.
         replaced: Numbers of dumps that will be removed.
     """
-    stored = stored_dumps(server)
-    expected, carried = Counts(), entities
-    for dump in _present(database):
-        if dump.state != "ready":
-            return Plan("another load or drop is in progress")
+    present = _present(database)
+    if any(dump.state != "ready" for dump in present):
+        return Plan("another load or drop is in progress")
+    if obstacle := _would_be_lost(server, database, present):
+        return Plan(obstacle)
+    stored, carried = stored_dumps(server), entities
+    for dump in present:
         tables = stored.find(dump.number, dump.sha256)
-        if tables is None:
-            return Plan(f"the tables of {dump.properties['name']!r} are not stored")
-        counts = tables.counts()
-        expected += counts
-        if dump.number not in replaced:
-            carried += counts.total
-    if count(database) != expected:
-        return Plan("the database holds more than dumps, which would be lost")
-    known = {column.name for entry in LABELS for column in entry.properties}
-    known |= {column.name for entry in RELATIONSHIPS for column in entry.properties}
-    _, rows = database.read("CALL db.propertyKeys()", {})
-    if others := sorted({str(row[0]) for row in rows} - known):
-        return Plan(f"somebody has added properties ({', '.join(others[:3])})")
+        if tables is not None and dump.number not in replaced:
+            carried += tables.counts().total
     free, needed = shutil.disk_usage(server.home).free, carried * _DISK_BYTES
     if free < needed:
         return Plan(
             f"{needed >> 20:,} MiB are needed on the disk, {free >> 20:,} MiB are free"
         )
     return Plan(None, _START_US + carried * _BULK_US < entities * _BOLT_US)
+
+
+def _would_be_lost(
+    server: EmbeddedServer, database: Database, present: Sequence[_Present]
+) -> str | None:
+    """What a new store could not take over; ``None`` where it can take all."""
+    stored, expected = stored_dumps(server), Counts()
+    for dump in present:
+        tables = stored.find(dump.number, dump.sha256)
+        if tables is None:
+            return f"the tables of {dump.properties['name']!r} are not stored"
+        expected += tables.counts()
+    if count(database) != expected:
+        return "the database holds more than dumps, which would be lost"
+    known = {column.name for entry in LABELS for column in entry.properties}
+    known |= {column.name for entry in RELATIONSHIPS for column in entry.properties}
+    _, rows = database.read("CALL db.propertyKeys()", {})
+    if others := sorted({str(row[0]) for row in rows} - known):
+        return f"somebody has added properties ({', '.join(others[:3])})"
+    return None
+
+
+def is_all(server: EmbeddedServer, database: Database, number: int) -> bool:
+    """Whether a ready dump is all that there is in a server's store."""
+    present = _present(database)
+    return [(dump.number, dump.state) for dump in present] == [
+        (number, "ready")
+    ] and _would_be_lost(server, database, present) is None
+
+
+def start_over(server: EmbeddedServer, database: Database, progress: Progress) -> None:
+    """Swap in an empty store, which takes less time than to delete a large dump.
+
+    Call it while `exclusive`, with the only dump unpublished for nobody else.
+
+    Raises:
+        EmbeddedError: it does not start; the old store is unchanged.
+    """
+    indexes = _own_statements(database, "INDEXES")
+    constraints = _own_statements(database, "CONSTRAINTS")
+    data, old = server.files.new_data(), server.files.data
+    data.mkdir()
+
+    def finish(endpoint: Endpoint) -> None:
+        with connect(target_of(endpoint)) as fresh:
+            make_indexes(fresh, indexes.values(), constraints.values())
+
+    try:
+        endpoint = server.swap(data, finish, progress)
+    except Exception:
+        if server.files.data != data:
+            shutil.rmtree(data, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+    with connect(target_of(endpoint)) as swapped:
+        prune(server, swapped)
 
 
 @contextmanager
@@ -281,8 +328,8 @@ def write(
         values = dump.properties | (ready if dump.number == number else {})
         dumps.append(DumpToImport(dump.number, values, tables))
         expected += tables.counts()
-    indexes = [*index_statements(), *_own_statements(database, "INDEXES")]
-    constraints = [*constraint_statements(), *_own_statements(database, "CONSTRAINTS")]
+    indexes = index_statements() | _own_statements(database, "INDEXES")
+    constraints = constraint_statements() | _own_statements(database, "CONSTRAINTS")
 
     work = server.home / f"bulk-{number}"
     data = server.files.new_data()
@@ -309,19 +356,26 @@ def write(
         def finish(endpoint: Endpoint) -> None:
             progress("index", 0, 100)
             with connect(target_of(endpoint)) as fresh:
-                for share in _apply(fresh, indexes, constraints):
-                    progress("index", int(100 * share), 100)
+                later = {*AFTER_RECEIPT} | (indexes.keys() - index_statements().keys())
+                first = {name: indexes[name] for name in indexes if name not in later}
+                make_indexes(fresh, first.values(), constraints.values())
                 if (found := count(fresh)) != expected:
                     raise StoreError(
                         f"the new store has {found.total:,} nodes and relationships "
                         f"instead of {expected.total:,}, and has been discarded: "
                         "load with --via bolt"
                     )
-                fresh.write_all([AFTERWARDS, *size_statements()])
+                fresh.write_all([AFTERWARDS])
+                wait_for(
+                    fresh,
+                    first,
+                    lambda share: progress("index", int(100 * share), 100),
+                )
                 fresh.write(
                     "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
                     {"number": number},
                 )
+                fresh.write_all([indexes[name] for name in sorted(later)])
 
         endpoint = server.swap(data, finish, progress)
     except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds
@@ -340,38 +394,13 @@ def write(
     return name
 
 
-def _own_statements(database: Database, kind: str) -> list[str]:
-    """Statements that make the user's own constraints or indexes."""
+def _own_statements(database: Database, kind: str) -> dict[str, str]:
+    """Statements that make the user's own constraints or indexes, by name."""
     where = ""
     if kind == "INDEXES":
         where = "WHERE owningConstraint IS NULL AND type <> 'LOOKUP'"
     _, rows = database.read(
         f"SHOW {kind} YIELD * {where} RETURN name, createStatement", {}
     )
-    ours = " ".join([*index_statements(), *constraint_statements()])
-    return [str(made) for name, made in rows if f" {name} IF NOT" not in ours]
-
-
-def _apply(
-    database: Database, indexes: Sequence[str], constraints: Sequence[str]
-) -> Iterator[float]:
-    """Make indexes and constraints; yields how far they are populated, 0 to 1."""
-    beside = ThreadPoolExecutor(1)
-    try:
-        made = beside.submit(
-            make_schema, database, indexes, constraints, wait_s=_INDEXES_S
-        )
-        while True:
-            try:
-                made.result(_POLL_S)
-                return
-            except NotYet:
-                _, rows = database.read(
-                    "SHOW INDEXES YIELD populationPercent "
-                    "RETURN avg(populationPercent) / 100",
-                    {},
-                )
-                yield float(cast("float", rows[0][0] or 0.0))
-    finally:
-        # After Ctrl-C it is not waited for: it ends with the server.
-        beside.shutdown(wait=False, cancel_futures=True)
+    ours = index_statements().keys() | constraint_statements().keys()
+    return {str(name): str(made) for name, made in rows if name not in ours}

@@ -66,7 +66,7 @@ def remove(
     """
     large = []
     for number in numbers:
-        if dumps.object_rows(database, number) > dumps.WINDOW_KEYS:
+        if is_large(database, number):
             large.append(number)
         else:
             dumps.delete(database, number, progress)
@@ -75,6 +75,11 @@ def remove(
     if large:
         dumps.hand_over(database, large)
         _start(None if server is not None else database.target)
+
+
+def is_large(database: Database, number: int) -> bool:
+    """Whether it takes too long to delete a dump while somebody waits for it."""
+    return dumps.object_rows(database, number) > dumps.WINDOW_KEYS
 
 
 @contextmanager

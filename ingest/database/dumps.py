@@ -359,27 +359,37 @@ def rename(database: Database, number: int, name: str) -> None:
         )
 
 
-def unpublish(database: Database, number: int) -> None:
+def unpublish(database: Database, number: int, *, exclusive: bool = False) -> None:
     """Hide a dump from every reader, as the first step of dropping it.
+
+    Args:
+        database: Where it is.
+        number: The dump's.
+        exclusive: Whether it must be the only one, and no load may begin until it is
+            deleted.
 
     Raises:
         UnknownDump: somebody else is just dropping it.
-        StoreError: a bulk load is in progress.
+        StoreError: a bulk load is in progress; or there is another dump, if this drop
+            is exclusive.
     """
+    values = {"number": number, "loader": this_process(), "alone": exclusive or None}
     rows, _ = database.write(
         """
         MATCH (d:Dump {number: $number, state: 'ready'})
-        WHERE NOT EXISTS { MATCH (other:Dump) WHERE other.exclusive }
+        WHERE NOT EXISTS {
+          MATCH (other:Dump) WHERE other.exclusive OR ($alone AND other <> d)
+        }
         SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
-          d.name = d.name + ' dropping as ' + d.number
+          d.name = d.name + ' dropping as ' + d.number, d.exclusive = $alone
         RETURN d.number
         """,
-        {"number": number, "loader": this_process()},
+        values,
     )
     if not rows:
-        _, busy = database.read("MATCH (d:Dump) WHERE d.exclusive RETURN d.number", {})
-        if busy:
-            raise StoreError("a bulk load is in progress; wait for it")
+        other = "d.exclusive OR ($alone AND d.number <> $number)"
+        if database.read(f"MATCH (d:Dump) WHERE {other} RETURN d.number", values)[1]:
+            raise StoreError("another load or drop is in progress; wait for it")
         raise UnknownDump("the dump is being dropped by another process")
 
 
@@ -423,7 +433,7 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
         )
         beat(database, number)
     for label in LABELS:
-        if "key" in label.unique and label.name != "Object":
+        if label.table is not None and label.name != "Object":
             _delete_window(
                 database,
                 f"MATCH (x:{label.name}) WHERE $first <= x.key < $last",

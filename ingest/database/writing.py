@@ -14,7 +14,6 @@ from ingest.database.via import Via
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables import mapping
-from ingest.tables.statements import size_statements
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -111,9 +110,6 @@ def write(
             )
         else:
             bolt.write(database, chosen, number, node, properties, counts, progress)
-            for text in size_statements(number):
-                progress("index", 0, None)
-                database.write(text, {})
             linked = links.siblings(database, number)
             links.link(database, number, linked, progress)
             name = dumps.publish_as(
@@ -184,7 +180,8 @@ def drop(
 ) -> DumpInfo:
     """Drop a loaded dump; returns what it was.
 
-    No reader sees it any more. A large one is removed by a process in the background.
+    No reader sees it any more. A large one is removed by a process in the background;
+    if the embedded server has nothing else, it starts anew with an empty store.
 
     Raises:
         UnknownDump: there is none of that name.
@@ -193,6 +190,13 @@ def drop(
     found = dumps.find_dump(database, name)
     cleaner.clean_up(database, server, progress)
     gone = f"{found.name} is dropped, and the rest of it is being removed"
+    if server is not None and cleaner.is_large(database, found.number):
+        with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database, server):
+            if bulk.is_all(server, database, found.number):
+                dumps.unpublish(database, found.number, exclusive=True)
+                with interrupts.leaving(gone):
+                    bulk.start_over(server, database, progress)
+                return found
     with cleaner.cleaned_if_interrupted(database, server):
         dumps.unpublish(database, found.number)
         with interrupts.leaving(gone):

@@ -146,16 +146,18 @@ class Label:
     Attributes:
         table: The table whose rows are its nodes; ``None`` for Dump.
         own: Properties that are not in the table.
-        unique: Properties that are unique each for itself.
-        indexes: Range indexes, each a tuple of properties. Each is populated in
-            full after a bulk load, so there are few.
+        unique: Properties that are unique each for itself, and have a constraint. Keys
+            are unique by the way they are made: a constraint would look each one up
+            while it is written, and read the whole store once more after a bulk load.
+        indexes: Range indexes besides that of the key, each a tuple of properties.
+            Each is populated in full after a bulk load, so there are few.
     """
 
     name: str
     meaning: str
     table: Table | None
     own: tuple[Column, ...] = (KEY, DUMP)
-    unique: tuple[str, ...] = ("key",)
+    unique: tuple[str, ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
 
     @property

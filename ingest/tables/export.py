@@ -17,7 +17,6 @@ from ingest.tables.sinks import write_csv, write_parquet, write_spreadsheet_csv
 from ingest.tables.statements import (
     constraint_statements,
     index_statements,
-    size_statements,
 )
 
 if TYPE_CHECKING:
@@ -89,13 +88,12 @@ def _for_neo4j_admin(
     dump = DumpToImport(1, tables.dump() | about | first, tables)
     arguments = write_import_files(folder, [dump], progress)
     (folder / ARGUMENTS).write_text("\n".join(arguments) + "\n", encoding="utf-8")
-    indexes = [":begin", *index_statements(), ":commit"]
+    indexes = [":begin", *index_statements().values(), ":commit"]
     lines = [
         *indexes,
-        *constraint_statements(),
+        *constraint_statements().values(),
         AFTERWARDS,
         "CALL db.awaitIndexes(86400)",
-        *size_statements(),
     ]
     text = "".join(f"{line}{'' if line[0] == ':' else ';'}\n" for line in lines)
     (folder / SCHEMA).write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ from ingest.progress import silent
 from ingest.tables.mapping import END, START, node_columns, relationships, row_column
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
 from ingest.tables.sinks import LIST_SEPARATOR, write_csv
+from ingest.tables.sizes import rows_by_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +53,8 @@ def write_import_files(
     folder: Path, dumps: Sequence[DumpToImport], progress: Progress = silent
 ) -> list[str]:
     """Write one header a label and relationship, and one file of each a dump.
+
+    What no dump has is left out: columns, labels and relationships.
 
     Args:
         folder: An empty folder.
@@ -102,7 +105,12 @@ class _FolderWriter:
 
     def add_label(self, entry: Label) -> None:
         """Write the nodes of one label."""
-        header = [":ID", *map(_typed, entry.properties)]
+        absent = self._absent(entry.table)
+        given = [column for column in entry.properties if column.name not in absent]
+        header = [":ID", *map(_typed, given)]
+        is_sized = entry.name == "Object"
+        if is_sized:
+            header.append(":LABEL")
 
         def part(at: int) -> pl.LazyFrame:
             dump, first = self._dumps[at], self._first_ids[at][entry.name]
@@ -110,7 +118,9 @@ class _FolderWriter:
                 return _dump_row(first, dump.properties, entry)
             row = pl.col(row_column(entry)).cast(pl.Int64)
             return dump.tables.lazy(entry.table.name).select(
-                (row + first).alias(":ID"), *node_columns(entry, dump.number)
+                (row + first).alias(":ID"),
+                *node_columns(entry, dump.number, absent),
+                *([_more_labels(row, dump)] if is_sized else []),
             )
 
         self._add(f"--nodes={entry.name}", entry.name, header, part)
@@ -118,14 +128,17 @@ class _FolderWriter:
 
     def add_relationship(self, relation: Relationship) -> None:
         """Write the relationships of one row of the schema."""
-        header = [":START_ID", ":END_ID", *map(_typed, relation.properties)]
+        absent = self._absent(relation.table)
+        given = [column for column in relation.properties if column.name not in absent]
+        header = [":START_ID", ":END_ID", *map(_typed, given)]
 
         def part(at: int) -> pl.LazyFrame:
             dump, first = self._dumps[at], self._first_ids[at]
             frame = relationships(relation, dump.tables.lazy(relation.table.name))
-            return frame.with_columns(
+            return frame.select(
                 pl.col(START).cast(pl.Int64).fill_null(0) + first[relation.start],
                 pl.col(END).cast(pl.Int64) + first[relation.end],
+                *(column.name for column in given),
             )
 
         self._look_for_line_ends(relation.table, relation.properties)
@@ -157,6 +170,13 @@ class _FolderWriter:
         name = f"{entry.name}-{link.name}-{entry.name}"
         self._add(f"--relationships={link.name}", name, header, part)
 
+    def _absent(self, table: Table | None) -> frozenset[str]:
+        """Columns that none of the dumps has."""
+        if table is None:
+            return frozenset()
+        each = (dump.tables.absent(table.name) for dump in self._dumps)
+        return frozenset.intersection(*each)
+
     def _earlier(self, at: int) -> list[int]:
         """The dumps that are of one trace with a dump, and before it."""
 
@@ -181,14 +201,20 @@ class _FolderWriter:
         header: list[str],
         part: Callable[[int], pl.LazyFrame],
     ) -> None:
-        paths = [f"{name}-header.csv"]
-        (self._folder / paths[0]).write_text(",".join(header) + "\n", encoding="utf-8")
+        paths = []
         for at, dump in enumerate(self._dumps):
-            paths.append(f"{name}-{dump.number}.csv")
-            write_csv(part(at), self._folder / paths[-1], header=False)
+            path = self._folder / f"{name}-{dump.number}.csv"
+            write_csv(part(at), path, header=False)
+            if path.stat().st_size:
+                paths.append(path)
+            else:
+                path.unlink()
             self._done += 1
             self._progress("write import files", self._done, self._total)
-        self.arguments.append(f"{argument}={','.join(paths)}")
+        if paths:  # the importer takes its time for each argument
+            paths.insert(0, self._folder / f"{name}-header.csv")
+            paths[0].write_text(",".join(header) + "\n", encoding="utf-8")
+            self.arguments.append(f"{argument}={','.join(path.name for path in paths)}")
 
     def _look_for_line_ends(
         self, table: Table | None, properties: Sequence[Column]
@@ -209,6 +235,17 @@ class _FolderWriter:
                 ends = pl.col(found).str.contains(_LINE_END).any()
                 row = frame.select(found).with_columns(lists).select(ends)
                 self.multiline |= any(row.collect(engine="streaming").row(0))
+
+
+def _more_labels(row: pl.Expr, dump: DumpToImport) -> pl.Expr:
+    """Further labels of the objects of a dump, as the importer reads them."""
+    labels: dict[int, str] = {}
+    reachable_bytes = cast("int", dump.properties["reachable_bytes"])
+    for name, rows in rows_by_size(dump.tables, reachable_bytes).items():
+        for at in rows:
+            labels[at] = LIST_SEPARATOR.join(filter(None, (labels.get(at), name)))
+    more = row.replace_strict(labels, default=None, return_dtype=pl.String)
+    return more.alias(":LABEL")
 
 
 def _typed(column: Column) -> str:

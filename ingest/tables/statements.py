@@ -1,43 +1,53 @@
-"""Cypher that makes indexes, constraints and the labels of `SIZES`."""
+"""Cypher that makes indexes and constraints."""
 
 from __future__ import annotations
 
-from ingest.tables.schema import LABELS, MAX_OF_A_SIZE, SIZES
+from ingest.tables.column import KEY
+from ingest.tables.schema import LABELS
+
+AFTER_RECEIPT = ("object_dump_address",)
+"""Names of indexes that the first report does not need: they fill while it is read."""
 
 
-def index_statements() -> tuple[str, ...]:
-    """Cypher that makes every index, each safe to run again.
+def index_statements() -> dict[str, str]:
+    """Cypher that makes each index, by its name; safe to run again.
 
     Run in one transaction, they are populated in one scan of a full store.
     """
-    return tuple(
-        f"CREATE INDEX {entry.name.lower()}_{'_'.join(names)} IF NOT EXISTS "
-        f"FOR (n:{entry.name}) ON ({', '.join(f'n.{name}' for name in names)})"
+    return needed_statements() | late_statements()
+
+
+def needed_statements() -> dict[str, str]:
+    """Those of `index_statements` with which dumps are claimed, written and removed."""
+    keys = ((entry.name, (KEY.name,)) for entry in LABELS if entry.table is not None)
+    own = (
+        (e.name, columns) for e in LABELS if e.table is None for columns in e.indexes
+    )
+    return dict(_index(label, columns) for label, columns in (*keys, *own))
+
+
+def late_statements() -> dict[str, str]:
+    """The others, which only queries need."""
+    return dict(
+        _index(entry.name, columns)
         for entry in LABELS
-        for names in entry.indexes
+        if entry.table is not None
+        for columns in entry.indexes
     )
 
 
-def constraint_statements() -> tuple[str, ...]:
-    """Cypher that makes every constraint, each safe to run again."""
-    return tuple(
-        f"CREATE CONSTRAINT {entry.name.lower()}_{name} IF NOT EXISTS "
-        f"FOR (n:{entry.name}) REQUIRE n.{name} IS UNIQUE"
+def _index(label: str, columns: tuple[str, ...]) -> tuple[str, str]:
+    name = f"{label.lower()}_{'_'.join(columns)}"
+    keys = ", ".join(f"n.{column}" for column in columns)
+    return name, f"CREATE INDEX {name} IF NOT EXISTS FOR (n:{label}) ON ({keys})"
+
+
+def constraint_statements() -> dict[str, str]:
+    """Cypher that makes each constraint, by its name; safe to run again."""
+    return {
+        name: f"CREATE CONSTRAINT {name} IF NOT EXISTS "
+        f"FOR (n:{entry.name}) REQUIRE n.{column} IS UNIQUE"
         for entry in LABELS
-        for name in entry.unique
-    )
-
-
-def size_statements(number: int | None = None) -> tuple[str, ...]:
-    """Cypher that gives the `SIZES` to the objects of a dump, or of all dumps.
-
-    To be run with the indexes online; safe to run again.
-    """
-    chosen = "" if number is None else f" {{number: {number}}}"
-    return tuple(
-        f"MATCH (d:Dump{chosen}) CALL (d) {{ MATCH (o:Object) WHERE o.dump = d.number "
-        f"AND o.retained_bytes > 0 AND 100 * o.retained_bytes >= "
-        f"{percent} * d.reachable_bytes WITH o ORDER BY o.dump DESC, "
-        f"o.retained_bytes DESC, o.key LIMIT {MAX_OF_A_SIZE} SET o:{name} }}"
-        for name, percent in SIZES
-    )
+        for column in entry.unique
+        for name in (f"{entry.name.lower()}_{column}",)
+    }

@@ -10,6 +10,11 @@ class Limits:
     """Limits for one size of heap; ``None`` where there is none.
 
     Attributes:
+        bulk_ratio: Of a bulk load to Neo4j's import of the same files alone.
+        bulk_mib: Peak memory of all processes of a bulk load.
+        bolt_us: Wall clock for each node or relationship over Bolt, microseconds.
+        bolt_client_us: CPU time of the tool for each of them while it writes.
+        drop_s: To drop the only dump.
         dominators_speed: How many times faster than igraph, at least.
         dominators_memory: What part of igraph's peak memory, at most.
         first_s: For each query that reports show first.
@@ -19,8 +24,12 @@ class Limits:
     info_s: float | None = None
     info_mib: float | None = None
     bulk_s: float | None = None
-    bolt_s: float | None = None
+    bulk_ratio: float | None = None
+    bulk_mib: float | None = None
     bolt_mib: float | None = None
+    bolt_us: float | None = None
+    bolt_client_us: float | None = None
+    drop_s: float | None = None
     dominators_speed: float | None = None
     dominators_memory: float | None = None
     first_s: float | None = None
@@ -32,8 +41,11 @@ _LIMITS = {
         info_s=1.8,
         info_mib=400,
         bulk_s=32,
-        bolt_s=65,
+        bulk_ratio=2.0,
         bolt_mib=600,
+        bolt_us=8,
+        bolt_client_us=1,
+        drop_s=8,
         first_s=1,
         query_s=1,
     ),
@@ -41,6 +53,8 @@ _LIMITS = {
         info_s=20,
         info_mib=3072,
         bulk_s=210,
+        bulk_ratio=2.2,
+        bulk_mib=6144,
         dominators_speed=5,
         dominators_memory=0.25,
         first_s=1,

@@ -12,8 +12,17 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from ingest.places import places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INGEST = (sys.executable, "-m", "ingest")
 
@@ -56,6 +65,40 @@ def stage(name: str, *arguments: str) -> dict[str, Any]:
     done = run(sys.executable, "-m", "tests.bench.stages", name, *arguments)
     found: dict[str, Any] = json.loads(done.output.splitlines()[-1])
     return {"peak_mib": done.peak_mib, **found}
+
+
+@dataclass
+class Peak:
+    """Most memory that some processes had together, in MiB."""
+
+    mib: float = 0.0
+
+
+@contextmanager
+def peak_of_all() -> Iterator[Peak]:
+    """Watch the embedded server and all that this process starts, four times a second.
+
+    What they share counts for each of them.
+    """
+    peak, ended, home = Peak(), Event(), str(places().state.resolve())
+
+    def watch() -> None:
+        while not ended.wait(0.25):
+            ours = {process.pid for process in psutil.Process().children(True)}
+            total = 0
+            for process in psutil.process_iter():
+                with suppress(psutil.Error):
+                    if process.pid in ours or home in " ".join(process.cmdline()):
+                        total += process.memory_info().rss
+            peak.mib = max(peak.mib, total / 2**20)
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def head(title: str) -> None:

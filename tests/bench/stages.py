@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import json
 import re
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -199,6 +201,60 @@ def tracking(objects: str, count: str) -> Found:
     }
 
 
+def bolt_load(dump: str, name: str) -> Found:
+    """Load over Bolt into the running server; the tool's own time while it writes."""
+    from ingest.cli.options import running_target
+    from ingest.database.connection import connect
+    from ingest.database.via import Via
+    from ingest.pipeline import load
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.settings import settings
+
+    known, cpu = settings(), [0.0]
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        del done, total
+        if stage == "write" and not cpu[0]:
+            cpu[0] = time.process_time()
+
+    target = running_target(known)
+    assert target is not None
+    with connect(target) as database:
+        begin = time.perf_counter()
+        receipt = load(
+            dump,
+            database,
+            server=EmbeddedServer(known),
+            via=Via.BOLT,
+            name=name,
+            progress=progress,
+        )
+        seconds = time.perf_counter() - begin
+    return {
+        "seconds": seconds,
+        "client_s": time.process_time() - cpu[0],
+        "entities": receipt.node_count + receipt.relationship_count,
+    }
+
+
+def import_alone(dump: str) -> Found:
+    """Neo4j's import of what a bulk load imports, with nothing beside it."""
+    from ingest.database.importer import run_import
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.settings import settings
+
+    server = EmbeddedServer(settings())
+    folder, data = server.home / "alone", server.files.new_data()
+    export = ("export", dump, str(folder), "--for", "neo4j-admin", "--force")
+    subprocess.run([sys.executable, "-m", "ingest", *export], check=True)
+    seconds, _ = timed(
+        1, lambda: run_import(server, folder, data, ["@import.args"], lambda _: None)
+    )
+    shutil.rmtree(folder)
+    shutil.rmtree(data)
+    return {"seconds": seconds}
+
+
 STAGES: tuple[Callable[..., Found], ...] = (
     reading,
     plain_reader,
@@ -207,6 +263,8 @@ STAGES: tuple[Callable[..., Found], ...] = (
     our_dominators,
     costs,
     tracking,
+    bolt_load,
+    import_alone,
 )
 
 

@@ -47,5 +47,6 @@ def own_server(own_home: Path) -> EmbeddedServer:
     with connect(target_of(server.start())) as database:
         for dump in list_dumps(database):
             drop(dump.name, database, server=server)  # with the tables it has stored
+    with connect(target_of(server.start())) as database:  # which may have a new store
         database.run("MATCH (n) DETACH DELETE n")
     return server

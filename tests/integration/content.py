@@ -39,7 +39,7 @@ def content(database: Database, name: str) -> tuple[Counter[object], Counter[obj
         typed = tuple(
             sorted((key, type(value).__name__, value) for key, value in kept.items())
         )
-        found[(tuple(labels), index, typed)] += 1
+        found[(tuple(sorted(labels)), index, typed)] += 1
     edges = rows(
         database,
         "MATCH (a)-[r]->(b) WHERE b.dump = $dump "
@@ -48,4 +48,6 @@ def content(database: Database, name: str) -> tuple[Counter[object], Counter[obj
         dump=number,
         size=1 << KEY_BITS,
     )
-    return found, Counter(json.dumps(edge) for edge in edges)
+    # A node's labels come in the order in which the store saw the first of each.
+    sets = ([sorted(v) if isinstance(v, list) else v for v in edge] for edge in edges)
+    return found, Counter(json.dumps(edge) for edge in sets)

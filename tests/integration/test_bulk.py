@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database.bolt import ensure_schema
+from ingest.database import bulk, dumps
 from ingest.database.connection import connect
 from ingest.database.dumps import list_dumps
+from ingest.database.indexes import ensure_schema
 from ingest.database.via import Via
-from ingest.database.writing import write
+from ingest.database.writing import drop, write
 from ingest.errors import StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import load
@@ -165,6 +166,7 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
         assert first.warnings
         names = {str(row[0]) for row in rows(after, "SHOW INDEXES YIELD name")}
         assert {"mine", "object_key", "object_dump_address"} <= names
+        after.run("CALL db.awaitIndexes(60)")  # one fills after the receipt
         assert rows(after, "SHOW INDEXES YIELD state WHERE state <> 'ONLINE'") == []
     assert list(server.home.glob("bulk-*")) == []
     assert server.files.stale_data() == []
@@ -189,3 +191,41 @@ def test_what_is_not_a_dump_is_never_lost(
     assert server.files.data == data
     assert load(str(path), database, server=server, via=Via.AUTO).loaded
     assert server.files.data == data, "so few objects go over Bolt"
+
+
+def test_dropping_the_only_dump_makes_a_new_store(
+    server: EmbeddedServer,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Arrange: every dump is large; one beside another, then beside a node
+    monkeypatch.setattr(dumps, "WINDOW_KEYS", 2)
+    path, small = hostile(tmp_path / "hostile.gclog"), tmp_path / "small.gclog"
+    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    number = load(str(path), database, server=server, via=Via.BOLT).number
+    before = content(database, "hostile")
+    load(str(small), database, server=server, via=Via.BOLT)
+    assert not bulk.is_all(server, database, number)
+    drop("small", database, server=server)
+    database.run("CREATE (:Note)")
+    assert not bulk.is_all(server, database, number)
+    database.run("MATCH (n:Note) DELETE n")
+    database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
+    data = server.files.data
+
+    # Act
+    drop("hostile", database, server=server)
+
+    # Assert
+    assert server.files.data != data
+    assert server.files.stale_data() == []
+    assert bulk.stored_dumps(server).listed() == []
+    with connect(target_of(server.start())) as after:
+        assert list_dumps(after) == []
+        assert rows(after, "MATCH (n) RETURN count(n)") == [(0,)]
+        names = {str(row[0]) for row in rows(after, "SHOW INDEXES YIELD name")}
+        assert "mine" in names
+        after.run("DROP INDEX mine")
+        load(str(path), after, server=server, via=Via.BOLT)
+        assert content(after, "hostile") == before

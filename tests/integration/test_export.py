@@ -10,10 +10,10 @@ import duckdb
 import pytest
 
 from ingest.database.ask import ask
-from ingest.database.bolt import ensure_schema
 from ingest.database.connection import Database, connect
 from ingest.database.dumps import list_dumps
 from ingest.database.importer import run_import
+from ingest.database.indexes import ensure_schema
 from ingest.database.via import Via
 from ingest.pipeline import load
 from ingest.progress import silent

@@ -13,8 +13,8 @@ import pytest
 from ingest.analysis.metrics import analyse
 from ingest.database import dumps
 from ingest.database.ask import ask
-from ingest.database.bolt import ensure_schema
 from ingest.database.connection import connect
+from ingest.database.indexes import ensure_schema
 from ingest.database.via import Via
 from ingest.database.writing import drop, write
 from ingest.heap.identity import Identity

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from ingest import pipeline, readers
-from ingest.database import bolt, writing
 from ingest.database import dumps as database_dumps
+from ingest.database import indexes, writing
 from ingest.database.dumps import DumpInfo
 from ingest.errors import DumpError, StoreError
 from ingest.heap.identity import Identity
@@ -71,7 +71,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
 
         return call
 
-    monkeypatch.setattr(bolt, "ensure_schema", lambda _: None)
+    monkeypatch.setattr(indexes, "ensure_schema", lambda _: None)
     monkeypatch.setattr(database_dumps, "list_dumps", lambda _: list(made.loaded))
     monkeypatch.setattr(writing, "write", made.write)
     monkeypatch.setattr(pipeline, "read", counting(readers.read))

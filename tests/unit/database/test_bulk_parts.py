@@ -142,7 +142,9 @@ def test_columns_that_came_later_than_the_files_are_null(
     pl.read_parquet(path).drop("top_address").write_parquet(path)
     types = found.lazy("types").collect()
     assert types["top_address"].null_count() == len(types)
-    arguments = write_import_files(tmp_path, [DumpToImport(1, {}, found)])
+    arguments = write_import_files(
+        tmp_path, [DumpToImport(1, {"reachable_bytes": 8}, found)]
+    )
     assert any(argument.startswith("--nodes=Type=") for argument in arguments)
 
 
@@ -173,9 +175,10 @@ def test_node_ids_have_no_gap_over_all_dumps(
     tables: HeapTables, tmp_path: Path
 ) -> None:
     main = main_heap()
+    at_last = HeapTables(main, analyse(main))
     dumps = [
-        DumpToImport(2, {"name": "a,b"}, tables),
-        DumpToImport(7, {"name": "\n"}, HeapTables(main, analyse(main))),
+        DumpToImport(2, {"name": "a,b", "reachable_bytes": 8}, tables),
+        DumpToImport(7, {"name": "\n", "reachable_bytes": 8}, at_last),
     ]
     arguments = write_import_files(tmp_path, dumps)
     ids: list[int] = []

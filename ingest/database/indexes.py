@@ -1,0 +1,116 @@
+"""Making the indexes and constraints of the graph, at the time when it costs least.
+
+To populate an index of a full store takes less than to update it with each node. So
+the first dump of a store, if it is large, is written before the indexes are made that
+only queries need. A query is right without them too, and reads more.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, cast
+
+from ingest.errors import StoreError
+from ingest.tables.statements import (
+    constraint_statements,
+    index_statements,
+    late_statements,
+    needed_statements,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from ingest.database.connection import Database
+
+_POLL_S, _WAIT_S = 0.25, 86_400.0
+
+
+def ensure_schema(database: Database) -> None:
+    """Make what claiming, writing and removing dumps needs, and wait for it."""
+    _ensure(database, needed_statements())
+
+
+def ensure_indexes(
+    database: Database, on_share: Callable[[float], None] = lambda _: None
+) -> None:
+    """Make all indexes that are missing, and wait until they are populated.
+
+    Args:
+        database: Where they are missing.
+        on_share: Called with the share that is populated, 0 to 1.
+    """
+    _ensure(database, index_statements(), on_share)
+
+
+def drop_late_indexes(database: Database) -> None:
+    """Drop the indexes without which dumps can be written and removed."""
+    there = _states(database)
+    database.write_all(
+        [f"DROP INDEX {name} IF EXISTS" for name in late_statements() if name in there]
+    )
+
+
+def _ensure(
+    database: Database,
+    indexes: dict[str, str],
+    on_share: Callable[[float], None] = lambda _: None,
+) -> None:
+    states, constraints = _states(database), constraint_statements()
+    database.write_all([indexes[name] for name in indexes if name not in states])
+    for name, text in constraints.items():
+        if name not in states:
+            database.run(text)
+    if any(states.get(name) != "ONLINE" for name in indexes):
+        wait_for(database, indexes, on_share)
+
+
+def make_indexes(
+    database: Database, indexes: Iterable[str], constraints: Iterable[str]
+) -> None:
+    """Make indexes, which are populated beside what follows, and constraints."""
+    database.write_all([*indexes])
+    for text in constraints:
+        database.run(text)
+
+
+def wait_for(
+    database: Database,
+    names: Collection[str],
+    on_share: Callable[[float], None] = lambda _: None,
+) -> None:
+    """Wait until indexes are populated.
+
+    Args:
+        database: Where they have been made.
+        names: The indexes.
+        on_share: Called with the share that is populated, 0 to 1.
+
+    Raises:
+        StoreError: the server could not populate one, or it took a day.
+    """
+    begun = time.monotonic()
+    while time.monotonic() - begun < _WAIT_S:
+        _, rows = database.read(
+            """
+            SHOW INDEXES YIELD name, state, populationPercent
+            WHERE name IN $names AND state <> 'ONLINE'
+            RETURN name, state, populationPercent / 100
+            """,
+            {"names": [*names]},
+        )
+        failed = [name for name, state, _ in rows if state == "FAILED"]
+        if failed:
+            raise StoreError(f"the server could not populate the index {failed[0]}")
+        if not rows:
+            return
+        missing = sum(1 - cast("float", share) for *_, share in rows)
+        on_share(1 - missing / len(names))
+        time.sleep(_POLL_S)
+    raise StoreError("the server did not populate its indexes within a day")
+
+
+def _states(database: Database) -> dict[str, str]:
+    """The state of each index, those of constraints included, by its name."""
+    _, rows = database.read("SHOW INDEXES YIELD name, state RETURN name, state", {})
+    return {cast("str", name): cast("str", state) for name, state in rows}

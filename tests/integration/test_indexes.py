@@ -1,0 +1,85 @@
+"""When the indexes are made, and that they are all there after a load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.database import bolt
+from ingest.database.indexes import drop_late_indexes
+from ingest.pipeline import load
+from ingest.readers.gclog.example import example_gclog
+from ingest.tables.statements import (
+    constraint_statements,
+    index_statements,
+    late_statements,
+)
+from tests.integration.content import content
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.database.connection import Database
+
+pytestmark = pytest.mark.server
+
+ALL = index_statements().keys() | constraint_statements().keys()
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    path = tmp_path / "example.gclog"
+    path.write_text(example_gclog(), encoding="utf-8")
+    return path
+
+
+def online(database: Database) -> set[str]:
+    text = "SHOW INDEXES YIELD name, state WHERE state = 'ONLINE' RETURN name"
+    return {str(row[0]) for row in database.read(text, {})[1]}
+
+
+def test_the_first_large_dump_is_indexed_after_it_is_written(
+    empty_database: Database, example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(str(example), empty_database, name="early")
+    assert online(empty_database) >= ALL
+    before = content(empty_database, "early")
+    empty_database.run("MATCH (n) DETACH DELETE n")
+
+    monkeypatch.setattr(bolt, "_LATE_INDEXES", 0)
+    seen: list[set[str]] = []
+
+    def watch(stage: str, done: int, total: int | None) -> None:
+        if stage == "write" and done == total:
+            seen.append(online(empty_database))
+
+    load(str(example), empty_database, name="late", progress=watch)
+
+    assert seen
+    assert not seen[0] & late_statements().keys()
+    assert online(empty_database) >= ALL
+    assert content(empty_database, "late") == before
+
+
+def test_a_dump_beside_others_is_indexed_while_it_is_written(
+    empty_database: Database,
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own dump must not lose its indexes, nor make all others wait for theirs."""
+    monkeypatch.setattr(bolt, "_LATE_INDEXES", 0)
+    small = tmp_path / "small.gclog"
+    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    load(str(small), empty_database)
+    drop_late_indexes(empty_database)
+    seen: list[set[str]] = []
+
+    def watch(stage: str, done: int, total: int | None) -> None:
+        if stage == "write" and not seen:
+            seen.append(online(empty_database))
+
+    load(str(example), empty_database, progress=watch)
+
+    assert seen[0] >= ALL
