@@ -94,8 +94,8 @@ def measure(
     with open_source(dump) as source:
         graph = read(source, options, progress)
     check_memory(graph, dump, options)
-    sha256 = options.digest(source.sha256)
-    return graph, analyse(graph, progress, origins=origins), sha256
+    metrics = analyse(graph, progress, origins=origins, policy=options.strength)
+    return graph, metrics, options.digest(source.sha256)
 
 
 def check_memory(graph: HeapGraph, dump: str, options: ReadOptions) -> None:
@@ -377,7 +377,8 @@ class Loader:
         replaced = {entry.number: entry for entry in [*same, *named]}
         taken = {entry.name for entry in present if entry.number not in replaced}
         check_memory(graph, dump, self.options)
-        tables = HeapTables(graph, analyse(graph, self.progress), self.options.own)
+        metrics = analyse(graph, self.progress, policy=self.options.strength)
+        tables = HeapTables(graph, metrics, self.options.own)
         self.analysed(dump, tables)
         object_count, reference_count = graph.object_count, graph.reference_count
         folded, shallow_bytes = graph.folded, int(graph.shallow_bytes.sum())

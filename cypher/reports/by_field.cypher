@@ -8,7 +8,7 @@
 // param: type   STRING = ""   full name of the type that has the field; empty for any
 // param: limit  INTEGER = 20  maximum number of rows
 // column: type             STRING   full name of the type that has the field
-// column: weak             BOOLEAN  true if the reference is weak and keeps nothing alive
+// column: weak             BOOLEAN  true if the reference does not hold it: something stronger does
 // column: target_type      STRING   full type name of the objects referred to
 // column: reference_count  INTEGER  references through the field
 // column: target_count     INTEGER  objects referred to

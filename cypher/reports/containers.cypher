@@ -6,7 +6,7 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: type             STRING   full type name
 // column: address          STRING   hexadecimal, as a debugger prints it
-// column: reference_count  INTEGER  strong references from the object, without nulls
+// column: reference_count  INTEGER  references from the object that hold their target, without nulls
 // column: shallow_bytes    INTEGER  shallow size, bytes
 // column: retained_bytes   INTEGER  retained size, bytes: freed if the object is freed
 //

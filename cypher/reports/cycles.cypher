@@ -8,7 +8,7 @@
 // param: limit       INTEGER = 20   maximum number of rows
 // column: length          INTEGER       references in the cycle
 // column: retained_bytes  INTEGER       largest retained size among its members, bytes
-// column: alive           BOOLEAN       whether it is reachable from a strong root
+// column: alive           BOOLEAN       whether it is reachable from a root
 // column: members         LIST<STRING>  short type name and address of each member, in the order of the dump
 //
 // The shortest cycle through each candidate, of at most eight references. A cycle

@@ -13,7 +13,7 @@
 // column: shallow_bytes   INTEGER  shallow size, bytes
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 // column: retained_count  INTEGER  objects freed with it, including itself
-// column: root_distance   INTEGER  references from the nearest strong root; 1 if a root refers to it directly
+// column: root_distance   INTEGER  references from the nearest root; 1 if a root refers to it directly
 // column: generation      INTEGER  0, 1 or 2; 3 is the LOH, 4 the POH; null if not recorded
 //
 // The objects with the largest retained sizes, each with its dominator. No object

@@ -10,15 +10,18 @@
 // column: source           STRING   file name as given
 // column: object_count     INTEGER  objects in the dump
 // column: shallow_bytes    INTEGER  their shallow size, bytes
-// column: reachable_count  INTEGER  objects reachable from a strong root
+// column: reachable_count  INTEGER  objects reachable from a root
 // column: reachable_bytes  INTEGER  their shallow size, bytes
 // column: reference_count  INTEGER  references, without nulls
 // column: type_count       INTEGER  types
 // column: root_count       INTEGER  roots, including weak ones
-// column: weak_root_count  INTEGER  weak roots: they keep nothing alive
+// column: weak_root_count  INTEGER  weak roots
 // column: missing_count    INTEGER  objects that are referred to but not in the dump
 // column: warning_count    INTEGER  irregularities found by the reader
-// column: weak_only_count  INTEGER  objects that only weak references refer to
+// column: strength_policy  STRING   which weaker references hold their target: strongest or mat
+// column: soft_only_count  INTEGER  reachable objects that nothing stronger than a soft reference holds
+// column: soft_only_bytes  INTEGER  their shallow size, bytes
+// column: weak_only_count  INTEGER  reachable objects that nothing stronger than a weak reference holds
 // column: weak_only_bytes  INTEGER  their shallow size, bytes
 // column: external_bytes   INTEGER  memory outside the heap owned by all objects, bytes
 // column: metadata_bytes   INTEGER  reachable bytes of the runtime's metadata: classes, code, scripts
@@ -26,8 +29,9 @@
 // column: estimated_count  INTEGER  estimated objects of the heap if the dump is a sample, else null
 // column: estimated_bytes  INTEGER  their estimated shallow size, bytes, else null
 //
-// Shallow bytes minus reachable bytes is garbage (see unreachable-types). Weak roots
-// keep nothing alive; all others do, including the finalizer queue. Continue with
+// Shallow bytes minus reachable bytes is garbage (see unreachable-types). What only
+// soft or weak references hold is reachable, until the collector clears them. All roots
+// except weak ones are strong, including the finalizer queue. Continue with
 // leak-suspects, retained-objects and type-histogram; and with warnings and
 // missing-references if their counts are not 0.
 MATCH (d:Dump {number: $dump})
@@ -46,6 +50,9 @@ RETURN
   d.weak_root_count AS weak_root_count,
   d.missing_count AS missing_count,
   d.warning_count AS warning_count,
+  d.strength_policy AS strength_policy,
+  d.soft_only_count AS soft_only_count,
+  d.soft_only_bytes AS soft_only_bytes,
   d.weak_only_count AS weak_only_count,
   d.weak_only_bytes AS weak_only_bytes,
   d.external_bytes AS external_bytes,

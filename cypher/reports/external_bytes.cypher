@@ -10,7 +10,7 @@
 // column: external_name   STRING   what the memory is used for, as named by the runtime
 // column: external_bytes  INTEGER  memory outside the heap, freed with the object, bytes
 // column: shallow_bytes   INTEGER  shallow size, bytes
-// column: alive           BOOLEAN  whether it is reachable from a strong root
+// column: alive           BOOLEAN  whether it is reachable from a root
 // column: owner_type      STRING   type of the immediate dominator: freeing it frees the object
 // column: owner_address   STRING   address of the immediate dominator
 //

@@ -9,7 +9,7 @@
 // column: handle_count    INTEGER  handles to objects of the type
 // column: strong_count    INTEGER  of those, neither weak nor pinned
 // column: pinned_count    INTEGER  of those, pinned and not weak
-// column: weak_count      INTEGER  of those, weak: they keep nothing alive
+// column: weak_count      INTEGER  of those, weak
 // column: object_count    INTEGER  distinct objects that the handles refer to
 // column: retained_bytes  INTEGER  sum of the retained sizes of those with a strong or pinned handle, bytes
 //

@@ -9,7 +9,7 @@
 // column: name             STRING   name of the generation
 // column: object_count     INTEGER  objects of the dump in it
 // column: shallow_bytes    INTEGER  their shallow size, bytes
-// column: reachable_count  INTEGER  of those, reachable from a strong root
+// column: reachable_count  INTEGER  of those, reachable from a root
 // column: reachable_bytes  INTEGER  shallow size of the reachable ones, bytes
 // column: share            FLOAT    share of the bytes of all generations, 0 to 1
 //

@@ -6,7 +6,7 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: referrer_count  INTEGER  strong references and strong roots that refer to it
+// column: referrer_count  INTEGER  references of objects and of roots that hold it
 // column: shallow_bytes   INTEGER  shallow size, bytes
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 //

@@ -10,7 +10,7 @@
 // column: shallow_bytes   INTEGER  shallow size, bytes
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 // column: segment         INTEGER  ordinal of its segment; null if not recorded
-// column: alive           BOOLEAN  whether it is reachable from a strong root
+// column: alive           BOOLEAN  whether it is reachable from a root
 // column: holder_type     STRING   type of the immediate dominator; null if only roots dominate it
 //
 // Objects of 85,000 bytes or more are allocated on the LOH, which is normally not

@@ -9,7 +9,7 @@
 // column: reference_count  INTEGER       references to it, including weak ones
 // column: root_count       INTEGER       roots that refer to it, including weak ones
 // column: referrer_types   LIST<STRING>  short type names of its referrers, at most five
-// column: alive            BOOLEAN       whether a strong root would keep it alive
+// column: alive            BOOLEAN       whether a root holds it
 //
 // Each is in the graph as a placeholder of size 0. A few are usual: the heap moved
 // while it was written, or the object is on another heap. Many mean that the dump is

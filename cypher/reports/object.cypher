@@ -10,7 +10,8 @@
 // column: shallow_bytes         INTEGER       shallow size, bytes
 // column: retained_bytes        INTEGER       retained size, bytes: freed if the object is freed
 // column: retained_count        INTEGER       objects freed with it, including itself
-// column: root_distance         INTEGER       references from the nearest strong root; null if unreachable
+// column: root_distance         INTEGER       references from the nearest root; null if unreachable
+// column: strength              STRING        soft, weak, finalizer or phantom if nothing stronger holds it
 // column: missing               BOOLEAN       true if it is referred to but not in the dump
 // column: reference_count       INTEGER       outgoing references, including weak ones
 // column: referrer_count        INTEGER       incoming references, including weak ones
@@ -44,6 +45,7 @@ RETURN
   o.retained_bytes AS retained_bytes,
   o.retained_count AS retained_count,
   o.root_distance AS root_distance,
+  o.strength AS strength,
   coalesce(o.missing, false) AS missing,
   COUNT { (o)-[:REFERENCES|WEAKLY_REFERENCES]->(:Object) } AS reference_count,
   COUNT { (o)<-[:REFERENCES|WEAKLY_REFERENCES]-(:Object) } AS referrer_count,

@@ -10,7 +10,7 @@
 // column: shallow_bytes   INTEGER  shallow size, bytes
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 // column: retained_count  INTEGER  objects freed with it, including itself
-// column: root_distance   INTEGER  references from the nearest strong root; null if unreachable
+// column: root_distance   INTEGER  references from the nearest root; null if unreachable
 // column: value           STRING   text, number or name stored in the object
 // column: length          INTEGER  elements of a list or map, UTF-16 code units of a string
 //

@@ -11,7 +11,7 @@
 // column: first_born_in_gc    INTEGER  first collection after the allocation of the oldest
 // column: last_born_in_gc     INTEGER  first collection after the allocation of the youngest
 // column: fewest_collections  INTEGER  fewest collections that any of them survived
-// column: reachable_count     INTEGER  of the objects, reached by a strong root
+// column: reachable_count     INTEGER  of the objects, reached by a root
 //
 // Objects that live just long enough to reach generation 2 are the most expensive
 // for a collector: only a full collection frees them. Types used for short tasks,

@@ -10,7 +10,7 @@
 // column: shallow_bytes   INTEGER  shallow size, bytes
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 // column: retained_count  INTEGER  objects freed with it, including itself
-// column: root_distance   INTEGER  references from the nearest strong root; 1 if a root refers to it directly
+// column: root_distance   INTEGER  references from the nearest root; 1 if a root refers to it directly
 // column: value           STRING   text, number or name stored in the object
 //
 // A good place to start. A small object that retains much is a container: a cache, a

@@ -6,12 +6,12 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: kind            STRING   kind of root
 // column: root_count      INTEGER  roots of that kind, including weak ones
-// column: weak_count      INTEGER  of those, weak roots: they keep nothing alive
+// column: weak_count      INTEGER  of those, weak roots
 // column: pinned_count    INTEGER  of those, roots that pin their object
-// column: object_count    INTEGER  distinct objects that the strong ones refer to
+// column: object_count    INTEGER  distinct objects that they hold
 // column: retained_bytes  INTEGER  sum of their retained sizes, bytes
 //
-// All kinds except weak ones are strong; the finalizer queue keeps its objects alive
+// All roots except weak ones are strong; the finalizer queue keeps its objects alive
 // until their finalizers have run. No object that a strong root refers to dominates
 // another such object, so the sum counts nothing twice within a row. It leaves out
 // what only two of them together keep alive, and an object with roots of two kinds

@@ -13,7 +13,7 @@
 // column: freed_bytes     INTEGER  bytes freed if only this reference is removed
 // column: freed_count     INTEGER  objects freed if only this reference is removed
 //
-// Each of these objects has one strong reference that leads to it from the rest of the
+// Each of these objects has one reference that holds it and leads to it from the rest of the
 // reachable heap. Remove that reference, and the object is freed with all that it
 // retains. References back to it, from objects that it immediately dominates, do not
 // count. What several references hold together is not listed: `ingest what-if` finds

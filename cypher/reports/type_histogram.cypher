@@ -8,7 +8,7 @@
 // column: domain           INTEGER  ordinal of the domain that declares the type
 // column: instance_count   INTEGER  instances
 // column: shallow_bytes    INTEGER  their shallow size, bytes
-// column: reachable_count  INTEGER  of those, reachable from a strong root
+// column: reachable_count  INTEGER  of those, reachable from a root
 // column: reachable_bytes  INTEGER  shallow size of the reachable ones, bytes
 // column: retained_bytes   INTEGER  freed if all instances of the type are freed, bytes
 // column: estimated_count  INTEGER  estimated instances in the heap if the dump is a sample, else null

@@ -8,7 +8,7 @@
 // column: domain           INTEGER  ordinal of the domain that declares the type
 // column: instance_count   INTEGER  instances in the dump
 // column: shallow_bytes    INTEGER  their shallow size, bytes
-// column: reachable_count  INTEGER  instances that a strong root reaches
+// column: reachable_count  INTEGER  instances that a root reaches
 // column: reachable_bytes  INTEGER  their shallow size, bytes
 // column: retained_bytes   INTEGER  freed if all instances of the type are freed, bytes
 // column: share            FLOAT    of the reachable bytes of the dump: retained_bytes, 0 to 1

@@ -1,5 +1,5 @@
 // name: unreachable-types
-// title: Garbage by type: objects that no strong root reaches
+// title: Garbage by type: objects that no root reaches
 // group: Types
 // mode: read
 // param: dump   INTEGER       number of the dump

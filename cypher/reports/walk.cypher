@@ -11,7 +11,7 @@
 // column: shallow_bytes  INTEGER  shallow size, bytes
 // column: generation     INTEGER  0, 1 or 2; 3 is the LOH, 4 the POH
 // column: type           STRING   full type name
-// column: alive          BOOLEAN  whether it is reachable from a strong root
+// column: alive          BOOLEAN  whether it is reachable from a root
 //
 // Which objects lie next to one another. No rows: the dump has no segments, or none
 // with that ordinal (see segments). Continue with the last address.

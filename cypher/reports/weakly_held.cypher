@@ -8,21 +8,25 @@
 // column: address               STRING   hexadecimal, as a debugger prints it
 // column: shallow_bytes         INTEGER  shallow size, bytes
 // column: retained_bytes        INTEGER  retained size, bytes: freed if the object is freed
-// column: alive                 BOOLEAN  whether it is also reachable from a strong root
+// column: alive                 BOOLEAN  whether it is also strongly reachable
+// column: strength              STRING   soft, weak, finalizer or phantom if nothing stronger holds it
 // column: weak_root_count       INTEGER  weak roots that refer to it
-// column: weak_reference_count  INTEGER  weak references to it from other objects
+// column: weak_reference_count  INTEGER  references to it from other objects that are weaker than strong
 //
-// Weak references do not keep objects alive. Where alive is true, only strong paths
-// keep the object alive (see shortest-root-path); if all objects of a cache that was
-// meant to be weak are alive, something else refers to them. Where it is false, the
-// object is garbage that the next collection will free.
+// Where alive is true, strong paths keep the object alive (see shortest-root-path); if
+// all objects of a cache that was meant to be weak are alive, something else refers to
+// them. Where it is false, the next collection frees the object, or, if it is softly
+// reachable, one when memory is short.
 CALL () {
-  MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(:Root)-[:WEAKLY_REFERENCES]->(o:Object)
+  MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
+  WHERE r.weak
+  MATCH (r)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)
   RETURN o, 1 AS by_root, 0 AS by_object
   UNION ALL
   MATCH (o:Object)
   WHERE o.dump = $dump AND o.weakly_referenced = true
-  MATCH (:Object)-[:WEAKLY_REFERENCES]->(o)
+  MATCH (:Object)-[r:REFERENCES|WEAKLY_REFERENCES]->(o)
+  WHERE r.strength IS NOT NULL
   RETURN o, 0 AS by_root, 1 AS by_object
 }
 WITH o, sum(by_root) AS weak_root_count, sum(by_object) AS weak_reference_count
@@ -34,7 +38,8 @@ RETURN
   o.address AS address,
   o.shallow_bytes AS shallow_bytes,
   o.retained_bytes AS retained_bytes,
-  o.root_distance IS NOT NULL AS alive,
+  o.root_distance IS NOT NULL AND o.strength IS NULL AS alive,
+  o.strength AS strength,
   weak_root_count,
   weak_reference_count
 ORDER BY retained_bytes DESC, shallow_bytes DESC, o.key

@@ -17,9 +17,9 @@ import numpy as np
 from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.runtime_types import TypeClass, type_classes
-from ingest.analysis.what_if import Cut, Freed, left_by
+from ingest.analysis.what_if import Cut, Freed
 from ingest.compiled import kernel
-from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
+from ingest.heap.graph import NO_FIELD, RootKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -230,7 +230,7 @@ def best_cuts(
         if freed_bytes >= enough * what_if.reachable_bytes:
             return
         tried = []
-        for candidate, nearness in _candidates(graph, groups, done):
+        for candidate, nearness in _candidates(what_if, groups, done):
             own_cut = groups.cut(candidate)
             cut = done.with_(own_cut)
             freed = what_if.freed([cut])
@@ -253,22 +253,22 @@ def best_cuts(
 
 
 def _candidates(
-    graph: HeapGraph, groups: _ReferenceGroups, done: Cut
+    what_if: WhatIf, groups: _ReferenceGroups, done: Cut
 ) -> list[tuple[tuple[int, ...], int]]:
     """The groups, or pairs of them, that seem to free most; and how near they are.
 
     Returns:
         Groups, and how many objects are above the first one that they hold.
     """
-    references = left_by(graph, done)
-    tree, search = dominator_tree(graph, references)
+    graph = what_if.graph
+    references = what_if.left_by(done)
+    tree, search = dominator_tree(references)
     size, _, _ = retained_sizes(graph, tree)
     order = preorder_of(graph, tree, search)
     del tree, search
     count = len(order.object_index)
     first, second = np.full((2, count), _UNKNOWN, np.int32)
-    is_left = (graph.root_flags & RootFlag.WEAK) == 0
-    is_left &= ~(done.roots | done.objects[graph.root_object])
+    is_left = what_if.roots_left(done)
     _find_holders(
         references,
         order.position,

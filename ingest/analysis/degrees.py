@@ -1,4 +1,4 @@
-"""The objects with the most strong references to them, and from them."""
+"""The objects with the most references to them, and from them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ReferenceColumns, strong_references
+from ingest.analysis.distances import ReferenceColumns, holding_references
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
@@ -45,8 +45,14 @@ def _count(references: ReferenceColumns, incoming: Ints, outgoing: Ints) -> None
         incoming[root] += 1
 
 
-def most_connected(graph: HeapGraph) -> tuple[Counted, Counted]:
-    """Count strong references, those of strong roots included.
+def most_connected(
+    graph: HeapGraph, strength: NDArray[np.uint8] | None
+) -> tuple[Counted, Counted]:
+    """Count references that hold their target, those of roots included.
+
+    Args:
+        graph: The heap.
+        strength: From `ingest.analysis.distances.search_roots`.
 
     Returns:
         The objects with the most references to them, and those with the most
@@ -54,7 +60,7 @@ def most_connected(graph: HeapGraph) -> tuple[Counted, Counted]:
     """
     n = len(graph.object_id)
     incoming, outgoing = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    _count(strong_references(graph), incoming, outgoing)
+    _count(holding_references(graph, strength), incoming, outgoing)
     return _highest(incoming), _highest(outgoing)
 
 

@@ -1,4 +1,15 @@
-"""Distance of each object from the roots, and a shortest path to it."""
+"""Which objects the roots reach, how strongly, how far away, and by which path.
+
+A path is as strong as its weakest reference, and an object as its strongest path. A
+reference *holds* its target where the best path through it is as strong as the target:
+a soft reference to an object that is strongly reachable does not hold it, and neither
+does a strong reference of a softly reachable object. References that hold make up the
+graph in which distances, dominators and retained sizes are computed. So what is weakly
+reachable never changes what a strongly reachable object retains.
+
+Source: `java.lang.ref` of the Java API for the order of strengths; M. Pollack, The
+maximum capacity through a network (1960), for paths as strong as possible.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +19,22 @@ import numpy as np
 
 from ingest.compiled import kernel
 from ingest.heap.graph import RefKind, RootFlag
+from ingest.heap.read_options import StrengthPolicy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ints, Longs
+    from ingest.compiled import Bools, Bytes, Ints, Longs
     from ingest.heap.graph import HeapGraph
 
 ROOT = -1
-"""In a column of objects: the super-root above all strong roots."""
+"""In a column of objects: the super-root above all roots."""
 
 UNREACHABLE = -2
-"""In a column of objects: this object is not strongly reachable."""
+"""In a column of objects: no root reaches this object."""
+
+NOT_REACHED = 255
+"""In a column of strengths: no root reaches this object."""
 
 
 class ReferenceColumns(NamedTuple):
@@ -37,39 +52,69 @@ class ReferenceColumns(NamedTuple):
     roots: Ints
 
 
-def strong_references(graph: HeapGraph) -> ReferenceColumns:
-    """The strong references and strong roots of ``graph``."""
-    skipped = np.empty(0, np.bool_)
-    if graph.ref_kind is not None:
-        skipped = np.asarray(graph.ref_kind != RefKind.STRONG)
-    roots = graph.root_object[(graph.root_flags & RootFlag.WEAK) == 0]
-    return ReferenceColumns(graph.ref_start, graph.ref_target, skipped, roots)
+class Reach(NamedTuple):
+    """What the roots reach, of N + M objects and placeholders.
+
+    Attributes:
+        distance: int32 (N + M,). Length of a shortest path of references that hold,
+            1 for an object that a root refers to; -1 if unreachable.
+        parent: int32 (N + M,). The previous object on that path, `ROOT`, or
+            `UNREACHABLE`.
+        strength: uint8 (N + M,). `RefKind` of the weakest reference on the strongest
+            path, `NOT_REACHED` if there is none; ``None`` where all references and
+            roots are strong.
+    """
+
+    distance: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    strength: NDArray[np.uint8] | None
 
 
 @kernel
 def _search(
-    references: ReferenceColumns, distance: Ints, parent: Ints, queue: Ints
+    start: Longs,
+    targets: Ints,
+    kinds: Bytes,
+    level: int,
+    seeds: Ints,
+    seed_distance: Ints,
+    seed_parent: Ints,
+    reach: tuple[Ints, Ints, Bytes],
+    queue: Ints,
 ) -> None:
-    """Breadth-first search; fills ``distance``, initially -1, and ``parent``."""
-    start, targets, skipped = references.start, references.target, references.skipped
-    head = tail = 0
-    for root in references.roots:
-        if distance[root] < 0:
-            distance[root] = 1
-            parent[root] = ROOT
-            queue[tail] = root
-            tail += 1
-    some_skipped = len(skipped) > 0
-    while head < tail:
-        source = queue[head]
-        head += 1
-        for ref in range(start[source], start[source + 1]):
-            target = targets[ref]
-            if distance[target] < 0 and not (some_skipped and skipped[ref]):
-                distance[target] = distance[source] + 1
-                parent[target] = source
-                queue[tail] = target
+    """Breadth-first search of what is as strong as ``level``, from seeds on.
+
+    Seeds come by ascending distance. ``kinds`` is empty where all are strong.
+    """
+    distance, parent, strength = reach
+    some_weaker, notes = len(kinds) > 0, len(strength) > 0
+    seed = head = tail = 0
+    step = 0
+    while seed < len(seeds) or head < tail:
+        step = step + 1 if head < tail else seed_distance[seed]
+        while seed < len(seeds) and seed_distance[seed] == step:
+            found = seeds[seed]
+            if distance[found] < 0:
+                distance[found] = step
+                parent[found] = seed_parent[seed]
+                if notes:
+                    strength[found] = level
+                queue[tail] = found
                 tail += 1
+            seed += 1
+        end = tail
+        while head < end:
+            source = queue[head]
+            head += 1
+            for ref in range(start[source], start[source + 1]):
+                target = targets[ref]
+                if distance[target] < 0 and not (some_weaker and kinds[ref] > level):
+                    distance[target] = step + 1
+                    parent[target] = source
+                    if notes:
+                        strength[target] = level
+                    queue[tail] = target
+                    tail += 1
 
 
 def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
@@ -79,47 +124,130 @@ def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
     """
     distance = np.full(objects, -1, np.int32)
     parent, queue = np.empty((2, objects), np.int32)
-    _search(references, distance, parent, queue)
+    roots = references.roots
+    _search(
+        references.start, references.target, references.skipped.view(np.uint8), 0,
+        roots, np.ones(len(roots), np.int32), np.full(len(roots), ROOT, np.int32),
+        (distance, parent, np.empty(0, np.uint8)), queue,
+    )  # fmt: skip
     return np.asarray(distance >= 0)
 
 
-def root_distances(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Breadth-first search along strong references from the strong roots.
-
-    Returns:
-        int32 (N + M,): length of a shortest path from a root in references, 1 for
-        an object that a root refers to, -1 if unreachable; and int32 (N + M,):
-        the previous object on that path, `ROOT`, or `UNREACHABLE`.
-    """
-    n = len(graph.object_id)
-    distance = np.full(n, -1, np.int32)
-    parent = np.full(n, UNREACHABLE, np.int32)
-    _search(strong_references(graph), distance, parent, np.empty(n, np.int32))
-    return distance, parent
-
-
-def weak_only(
-    graph: HeapGraph, distance: NDArray[np.int32]
-) -> NDArray[np.bool_] | None:
-    """Objects that are reachable, but not strongly.
+def search_roots(
+    graph: HeapGraph, policy: StrengthPolicy = StrengthPolicy.STRONGEST
+) -> Reach:
+    """Breadth-first search from the roots, the strongest paths first.
 
     Args:
         graph: The heap.
-        distance: From `root_distances`.
-
-    Returns:
-        Bool (N + M,); ``None`` if nothing is weak.
+        policy: ``mat`` takes all references and roots for strong ones.
     """
-    weak_roots = (graph.root_flags & RootFlag.WEAK) != 0
-    if graph.ref_kind is None and not weak_roots.any():
-        return None
     n = len(graph.object_id)
-    seen = np.full(n, -1, np.int32)
-    references = ReferenceColumns(
-        graph.ref_start,
-        graph.ref_target,
-        skipped=np.empty(0, np.bool_),
-        roots=np.array(graph.root_object),
+    kinds = np.empty(0, np.uint8)
+    is_weak = np.zeros(len(graph.root_object), np.bool_)
+    if policy is StrengthPolicy.STRONGEST:
+        kinds = kinds if graph.ref_kind is None else graph.ref_kind
+        is_weak = (graph.root_flags & RootFlag.WEAK) != 0
+    all_strong = not kinds.any() and not is_weak.any()
+    reach = (
+        np.full(n, -1, np.int32),
+        np.full(n, UNREACHABLE, np.int32),
+        np.full(0 if all_strong else n, NOT_REACHED, np.uint8),
     )
-    _search(references, seen, np.empty(n, np.int32), np.empty(n, np.int32))
-    return (seen >= 0) & (distance < 0)
+    distance, parent, strength = reach
+    queue = np.empty(n, np.int32)
+
+    def follow(level: int, seeds: Ints, far: Ints, parents: Ints) -> None:
+        _search(
+            graph.ref_start, graph.ref_target, kinds, level, seeds, far, parents,
+            reach, queue,
+        )  # fmt: skip
+
+    def at_roots(objects: Ints) -> tuple[Ints, Ints, Ints]:
+        ones = np.ones(len(objects), np.int32)
+        return objects, ones, np.full(len(objects), ROOT, np.int32)
+
+    follow(RefKind.STRONG, *at_roots(graph.root_object[~is_weak]))
+    if all_strong:
+        return Reach(distance, parent, None)
+    weaker = np.flatnonzero(kinds)
+    source = np.searchsorted(graph.ref_start, weaker, "right").astype(np.int32) - 1
+    for level in list(RefKind)[1:]:
+        chosen = (kinds[weaker] == level) & (strength[source] < level)
+        seeds, parents = graph.ref_target[weaker[chosen]], source[chosen]
+        far = distance[parents] + np.int32(1)
+        if level == RefKind.WEAK:
+            roots = at_roots(graph.root_object[is_weak])
+            pairs = zip(roots, (seeds, far, parents), strict=True)
+            seeds, far, parents = (np.concatenate(pair) for pair in pairs)
+        order = np.argsort(far, kind="stable")
+        follow(level, seeds[order], far[order], parents[order])
+    return Reach(distance, parent, strength)
+
+
+@kernel
+def _skip(
+    start: Longs, targets: Ints, kinds: Bytes, strength: Bytes, skipped: Bools
+) -> None:
+    for source in range(len(strength)):
+        own = strength[source]
+        for ref in range(start[source], start[source + 1]):
+            kind = kinds[ref] if len(kinds) > 0 else 0
+            if own == NOT_REACHED:
+                skipped[ref] = kind > 0
+            else:
+                skipped[ref] = max(own, kind) != strength[targets[ref]]
+
+
+def holding_references(
+    graph: HeapGraph, strength: NDArray[np.uint8] | None
+) -> ReferenceColumns:
+    """The references and roots of ``graph`` that hold what the roots reach.
+
+    Args:
+        graph: The heap.
+        strength: From `search_roots`.
+    """
+    skipped = np.empty(0, np.bool_)
+    if strength is not None:
+        skipped = np.zeros(graph.reference_count, np.bool_)
+        kinds = np.empty(0, np.uint8) if graph.ref_kind is None else graph.ref_kind
+        _skip(graph.ref_start, graph.ref_target, kinds, strength, skipped)
+    roots = graph.root_object[holding_roots(graph, strength)]
+    return ReferenceColumns(graph.ref_start, graph.ref_target, skipped, roots)
+
+
+def holding_roots(
+    graph: HeapGraph, strength: NDArray[np.uint8] | None
+) -> NDArray[np.bool_]:
+    """Bool (R,): the roots that hold their object: not weak ones of a stronger one."""
+    if strength is None:
+        return np.ones(len(graph.root_object), np.bool_)
+    is_weak = (graph.root_flags & RootFlag.WEAK) != 0
+    return np.asarray(~is_weak | (strength[graph.root_object] == RefKind.WEAK))
+
+
+def holds(
+    graph: HeapGraph,
+    strength: NDArray[np.uint8] | None,
+    rows: slice,
+    sources: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Bool: which references hold their target.
+
+    One of an unreachable object does where it is strong.
+
+    Args:
+        graph: The heap.
+        strength: From `search_roots`.
+        rows: Of the references.
+        sources: int32. The objects that have them.
+    """
+    if strength is None:
+        return np.ones(len(sources), np.bool_)
+    own = strength[sources]
+    kinds = np.zeros(len(own), np.uint8)
+    if graph.ref_kind is not None:
+        kinds = graph.ref_kind[rows]
+    as_strong = np.maximum(own, kinds) == strength[graph.ref_target[rows]]
+    return np.asarray(np.where(own == NOT_REACHED, kinds == RefKind.STRONG, as_strong))

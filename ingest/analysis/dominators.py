@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, UNREACHABLE, strong_references
+from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
@@ -205,12 +205,12 @@ class DominatorTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DepthFirstSearch:
-    """Further results of the search: E' strong references from reachable objects.
+    """Further results of the search: E' references followed from reachable objects.
 
     Attributes:
         pred_start: int64 (V + 1,). The predecessors of vertex v are
             ``pred_source[pred_start[v]:pred_start[v + 1]]``.
-        pred_source: int32 (E' + strong roots,). Vertices, ascending for each v; 0 is
+        pred_source: int32 (E' + roots,). Vertices, ascending for each v; 0 is
             a root.
         finished: int32 (V - 1,). Vertices in postorder.
     """
@@ -221,19 +221,13 @@ class DepthFirstSearch:
 
 
 def dominator_tree(
-    graph: HeapGraph, references: ReferenceColumns | None = None
+    references: ReferenceColumns,
 ) -> tuple[DominatorTree, DepthFirstSearch]:
-    """Dominators along strong references from the strong roots, and the search.
+    """Dominators along the references, and the search.
 
     Memory: 40 bytes an object and 4 a reference at the peak.
-
-    Args:
-        graph: The heap.
-        references: The references and roots to follow; by default the strong ones.
     """
-    n = len(graph.object_id)
-    if references is None:
-        references = strong_references(graph)
+    n = len(references.start) - 1
     visits = np.zeros((n, 2), np.int32)
     object_index = np.zeros(n + 1, np.int32)
     parent = np.zeros(n + 1, np.int32)

@@ -17,10 +17,10 @@ import numpy as np
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.types import count_by, sum_by
 from ingest.compiled import kernel
-from ingest.heap.graph import RootFlag, RootKind
+from ingest.heap.graph import RootKind
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ints, Longs
+    from ingest.compiled import Bools, Bytes, Ints, Longs
     from ingest.heap.graph import HeapGraph
 
 MAX_DEPTH = 64
@@ -234,7 +234,11 @@ class _Groups:
 
 
 def merged_tree(
-    graph: HeapGraph, parent: Ints, *, by_root: bool = False, limit: int = MAX_GROUPS
+    graph: HeapGraph,
+    parent: Ints,
+    *,
+    by_root: Bools | None = None,
+    limit: int = MAX_GROUPS,
 ) -> MergedTree:
     """Merge a tree of objects by type.
 
@@ -244,18 +248,18 @@ def merged_tree(
     Args:
         graph: The heap.
         parent: int32 (N + M,). Parent of each object; `ROOT` or `UNREACHABLE`.
-        by_root: Whether the first level is the kind of the root that refers to the
-            object at the top: of several, the first strong root in the dump's order.
+        by_root: bool (R,). Whether the first level is the kind of the root that refers
+            to the object at the top: of several, the first of these in the dump's
+            order; ``None`` for no such level.
         limit: Groups to return, including the top.
     """
     group = np.full(len(parent), -1, np.int32)
     least = 1 << (len(RootKind) * (len(graph.type_names) + 2)).bit_length()
-    groups = _Groups(max(_FIRST_CAPACITY, least), by_root=by_root)
-    if by_root:
-        strong = (graph.root_flags & RootFlag.WEAK) == 0
+    groups = _Groups(max(_FIRST_CAPACITY, least), by_root=by_root is not None)
+    if by_root is not None:
         groups.used = _group_roots(
-            graph.root_object[strong],
-            graph.root_kind[strong],
+            graph.root_object[by_root],
+            graph.root_kind[by_root],
             graph.type_index,
             group,
             groups.table(),
@@ -292,7 +296,7 @@ def _largest(graph: HeapGraph, group: Ints, groups: _Groups, limit: int) -> Merg
     object_count = count_by(group, groups.used)
     total_count = object_count.copy()
     _add_to_parents(groups.parent, total_count)
-    # Only kinds of roots without strong roots are empty.
+    # Only kinds of roots that hold nothing are empty.
     some = (total_count[chosen] > 0) | (chosen == 0)
     chosen, own_bytes, all_bytes = chosen[some], own_bytes[some], all_bytes[some]
     own_count, all_count = object_count[chosen], total_count[chosen]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import root_distances, weak_only
+from ingest.analysis.distances import holding_references, search_roots
 from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.tracking import allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
+from ingest.heap.graph import RefKind
+from ingest.heap.read_options import StrengthPolicy
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -33,8 +35,11 @@ class HeapMetrics:
     """Measures of a `HeapGraph` of N objects, M placeholders and T types.
 
     Attributes:
-        root_distance: int32 (N + M,). References from the nearest strong root, 1
-            for an object that a root refers to; -1 if unreachable.
+        policy: Which weaker references hold their target.
+        strength: uint8 (N + M,). How strongly the roots reach each object, a `RefKind`
+            or `NOT_REACHED`; ``None`` where nothing is weaker than strong.
+        root_distance: int32 (N + M,). References from the nearest root, 1 for an
+            object that a root refers to; -1 if unreachable.
         path_parent: int32 (N + M,). The previous object on a shortest path;
             `ROOT` or `UNREACHABLE` of `ingest.analysis.distances`.
         dominator: int32 (N + M,). Immediate dominator, `ROOT` or `UNREACHABLE`.
@@ -43,13 +48,12 @@ class HeapMetrics:
         retained_count: int64 (N + M,). Objects freed with it, including itself.
         largest_child: int32 (N + M,). Of the objects that it immediately
             dominates, the one that retains most; -1 where there is none.
-        reachable_count: Strongly reachable objects, without placeholders.
+        reachable_count: Reachable objects, without placeholders.
         reachable_bytes: Their shallow size, bytes.
-        weak_only_count: Objects that are reachable, but only through weak roots or
-            references; without placeholders.
-        weak_only_bytes: Their shallow size, bytes.
+        count_by_strength: Of those, how many are reachable by each `RefKind` at best.
+        bytes_by_strength: Their shallow size, bytes.
         instance_count: int64 (T,). Instances of each type.
-        type_reachable_count: int64 (T,). Strongly reachable instances.
+        type_reachable_count: int64 (T,). Reachable instances.
         type_shallow_bytes: int64 (T,), bytes. Shallow size of all instances.
         type_reachable_bytes: int64 (T,), bytes. That of the reachable ones.
         type_retained_bytes: int64 (T,), bytes that are freed with all instances.
@@ -65,6 +69,8 @@ class HeapMetrics:
             none are recorded.
     """
 
+    policy: StrengthPolicy
+    strength: NDArray[np.uint8] | None
     root_distance: NDArray[np.int32]
     path_parent: NDArray[np.int32]
     dominator: NDArray[np.int32]
@@ -73,8 +79,8 @@ class HeapMetrics:
     largest_child: NDArray[np.int32]
     reachable_count: int
     reachable_bytes: int
-    weak_only_count: int
-    weak_only_bytes: int
+    count_by_strength: tuple[int, ...]
+    bytes_by_strength: tuple[int, ...]
     instance_count: NDArray[np.int64]
     type_reachable_count: NDArray[np.int64]
     type_shallow_bytes: NDArray[np.int64]
@@ -89,28 +95,43 @@ class HeapMetrics:
     origins: Origins | None = None
     allocation: NDArray[np.int32] | None = None
 
+    @property
+    def weak_only_count(self) -> int:
+        """Objects that nothing stronger than a weak reference or root holds."""
+        return sum(self.count_by_strength[RefKind.WEAK :])
+
+    @property
+    def weak_only_bytes(self) -> int:
+        """Their shallow size, bytes."""
+        return sum(self.bytes_by_strength[RefKind.WEAK :])
+
 
 def analyse(
-    graph: HeapGraph, progress: Progress = silent, *, origins: bool = True
+    graph: HeapGraph,
+    progress: Progress = silent,
+    *,
+    origins: bool = True,
+    policy: StrengthPolicy = StrengthPolicy.STRONGEST,
 ) -> HeapMetrics:
     """Measure ``graph``.
 
-    Kernels release the GIL, so the breadth-first search and the count of references
-    between types run on a second thread.
+    Kernels release the GIL, so the references between types are counted on a second
+    thread.
 
     Args:
         graph: The heap.
         progress: Called after each step.
         origins: Whether to trace objects back through the history; takes time in
             proportion to objects times collections.
+        policy: Which weaker references hold their target.
     """
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
     with ThreadPoolExecutor(1) as second_thread:
-        distances = second_thread.submit(root_distances, graph)
         pairs = second_thread.submit(type_references, graph)
-        tree, search = dominator_tree(graph)
+        distance, path_parent, strength = search_roots(graph, policy)
+        tree, search = dominator_tree(holding_references(graph, strength))
         progress(stage, 1, steps)
         retained_bytes, retained_count, largest_child = retained_sizes(graph, tree)
         progress(stage, 2, steps)
@@ -120,13 +141,8 @@ def analyse(
         type_bytes, exact = type_retained_bytes(graph, preorder, retained_bytes)
         del preorder
         progress(stage, 3, steps)
-        distance, path_parent = distances.result()
         pair_source, pair_target, pair_count = pairs.result()
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
-    is_weak_only = weak_only(graph, distance)
-    weak = (
-        np.empty(0, np.int64) if is_weak_only is None else np.flatnonzero(is_weak_only)
-    )
     sums = np.zeros((6, types), np.int64)
     sum_by_type(
         graph.type_index,
@@ -138,17 +154,21 @@ def analyse(
     )
     # Every object has a type and no placeholder has one: sums over types are those of
     # the objects.
+    reachable = int(sums[1].sum()), int(sums[3].sum())
+    counts, sizes = _by_strength(graph, strength, *reachable)
     metrics = HeapMetrics(
+        policy=policy,
+        strength=strength,
         root_distance=distance,
         path_parent=path_parent,
         dominator=dominator,
         retained_bytes=retained_bytes,
         retained_count=retained_count,
         largest_child=largest_child,
-        reachable_count=int(sums[1].sum()),
-        reachable_bytes=int(sums[3].sum()),
-        weak_only_count=int(np.count_nonzero(weak < graph.object_count)),
-        weak_only_bytes=int(graph.shallow_bytes[weak].sum()),
+        reachable_count=reachable[0],
+        reachable_bytes=reachable[1],
+        count_by_strength=counts,
+        bytes_by_strength=sizes,
         instance_count=sums[0],
         type_reachable_count=sums[1],
         type_shallow_bytes=sums[2],
@@ -165,6 +185,26 @@ def analyse(
     )
     progress(stage, steps, steps)
     return metrics
+
+
+def _by_strength(
+    graph: HeapGraph,
+    strength: NDArray[np.uint8] | None,
+    reachable_count: int,
+    reachable_bytes: int,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Objects that are reachable by each strength at best, and their bytes."""
+    counts, sizes = [], []
+    for kind in list(RefKind)[1:]:
+        rows = np.empty(0, np.int64)
+        if strength is not None:
+            rows = np.flatnonzero(strength[: graph.object_count] == kind)
+        counts.append(len(rows))
+        sizes.append(int(graph.shallow_bytes[rows].sum()))
+    return (
+        (reachable_count - sum(counts), *counts),
+        (reachable_bytes - sum(sizes), *sizes),
+    )
 
 
 def _origins(

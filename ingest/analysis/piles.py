@@ -55,6 +55,8 @@ _MAX_SEARCHES = 200
 
 _MAX_ENTRIES = 200
 
+_HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
+
 
 class Pile(NamedTuple):
     """Objects of one type below one owner.
@@ -171,7 +173,7 @@ class PileSearch:
         """Values of the runtime that handles or the finalizer queue hold one by one."""
         graph = self.graph
         holds = (graph.root_flags & RootFlag.WEAK) == 0
-        holds &= np.isin(graph.root_kind, (RootKind.HANDLE, RootKind.FINALIZER_QUEUE))
+        holds &= np.isin(graph.root_kind, _HANDLES)
         rows = np.unique(graph.root_object[holds])
         kinds = graph.type_index[rows]
         chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT
+from ingest.analysis.distances import ROOT, holding_roots, holds
 from ingest.analysis.ownership import statics_tables
 from ingest.analysis.runtime_types import TypeClass
-from ingest.heap.graph import RefKind, RootFlag, RootKind
+from ingest.heap.graph import RootKind
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Paths:
     ) -> None:
         self._graph, self._metrics, self._classes = graph, metrics, classes
         self._tables = statics_tables(graph)
+        self._roots = holding_roots(graph, metrics.strength)
 
     def holder(
         self, type_index: int, members: NDArray[np.int64], entry: int
@@ -160,10 +161,9 @@ class Paths:
         )
 
     def _root(self, index: int) -> int:
-        """The strong root of an object that says most: a static field, if any."""
+        """The root that holds an object and says most: a static field, if any."""
         graph = self._graph
-        strong = (graph.root_flags & RootFlag.WEAK) == 0
-        rows = np.flatnonzero(strong & (graph.root_object == index))
+        rows = np.flatnonzero(self._roots & (graph.root_object == index))
         says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
         says_less += graph.root_type[rows] < 0
         return int(rows[says_less.argmin()])
@@ -190,12 +190,12 @@ class Paths:
         return graph.owners[int(graph.root_owner[root])]
 
     def field(self, source: int, target: int) -> str | None:
-        """The field of a strong reference, the first by name if there are several."""
+        """The field that holds an object, the first by name if there are several."""
         graph = self._graph
         begin, end = graph.ref_start[source : source + 2].tolist()
         found = graph.ref_target[begin:end] == target
-        if graph.ref_kind is not None:
-            found &= graph.ref_kind[begin:end] == RefKind.STRONG
+        owner = np.full(end - begin, source, np.int32)
+        found &= holds(graph, self._metrics.strength, slice(begin, end), owner)
         names = [graph.field_name(begin + at) for at in np.flatnonzero(found).tolist()]
         return min((name for name in names if name is not None), default=None)
 

@@ -68,7 +68,7 @@ class Suspect:
             records none.
         root_kind: Kind of the root at the start of the path, such as ``static``.
         root_name: Its static field or type, or its thread; ``None`` if not recorded.
-        path: A shortest path from a strong root to the object that retains most: the
+        path: A shortest path from a root to the object that retains most: the
             root, then objects, each after the field that refers to it. Runs of one
             type and the middle of long paths are folded.
         cut: The reference to remove, as ``Holder.field -> Type``.

@@ -1,7 +1,9 @@
 """What would be freed if references, roots or objects went.
 
-An object is freed if no path from a strong root reaches it any more. So the answer is
-exact: what is reachable before, without what is reachable afterwards.
+An object is freed if no path of references that hold leads from a root to it any more.
+So the answer is exact: what is reachable before, without what is reachable afterwards.
+References that do not hold before a cut, because something stronger does, are not taken
+to hold after it.
 """
 
 from __future__ import annotations
@@ -11,13 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ReferenceColumns, reached
+from ingest.analysis.distances import (
+    holding_references,
+    holding_roots,
+    reached,
+    search_roots,
+)
 from ingest.analysis.types import count_by, sum_by
-from ingest.heap.graph import RefKind, RootFlag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ingest.analysis.distances import ReferenceColumns
     from ingest.compiled import Bools, Longs
     from ingest.heap.graph import HeapGraph
 
@@ -45,15 +52,6 @@ class Cut(NamedTuple):
         """Both cuts together."""
         return Cut(*(a | b for a, b in zip(self, other, strict=True)))
 
-    def size(self, graph: HeapGraph) -> tuple[int, int]:
-        """How many objects, and how many strong references and roots, it takes away."""
-        held = self.roots & ((graph.root_flags & RootFlag.WEAK) == 0)
-        cut = self.references
-        if graph.ref_kind is not None:
-            cut = cut & (graph.ref_kind == RefKind.STRONG)
-        count = np.count_nonzero
-        return int(count(self.objects)), int(count(held)) + int(count(cut))
-
 
 @dataclass(frozen=True, slots=True)
 class Freed:
@@ -72,22 +70,6 @@ class Freed:
     type_bytes: Longs
 
 
-def left_by(graph: HeapGraph, cut: Cut) -> ReferenceColumns:
-    """The strong references and strong roots that a cut leaves.
-
-    Memory: 2 bytes a reference.
-    """
-    skipped = cut.references
-    if graph.ref_kind is not None:
-        skipped = skipped | (graph.ref_kind != RefKind.STRONG)
-    weak = (graph.root_flags & RootFlag.WEAK) != 0
-    if cut.objects.any():
-        skipped = skipped | cut.objects[graph.ref_target]
-        weak = weak | cut.objects[graph.root_object]
-    roots = graph.root_object[~(weak | cut.roots)]
-    return ReferenceColumns(graph.ref_start, graph.ref_target, skipped, roots)
-
-
 class WhatIf:
     """Cuts of one heap.
 
@@ -100,12 +82,42 @@ class WhatIf:
 
     def __init__(self, graph: HeapGraph) -> None:
         self.graph = graph
+        strength = search_roots(graph).strength
+        self._held = holding_references(graph, strength)
+        self._root_holds = holding_roots(graph, strength)
         self.alive = self._alive(Cut.nothing(graph))
         self.reachable_bytes = int(graph.shallow_bytes[self.alive].sum())
         self.reachable_count = int(np.count_nonzero(self.alive[: graph.object_count]))
 
     def _alive(self, cut: Cut) -> Bools:
-        return reached(left_by(self.graph, cut), len(self.graph.object_id))
+        return reached(self.left_by(cut), len(self.graph.object_id))
+
+    def roots_left(self, cut: Cut) -> Bools:
+        """Bool (R,): the roots that hold, and that a cut leaves."""
+        gone = cut.roots | cut.objects[self.graph.root_object]
+        return self._root_holds & ~gone
+
+    def left_by(self, cut: Cut) -> ReferenceColumns:
+        """The references and roots that hold, and that a cut leaves.
+
+        Memory: 2 bytes a reference.
+        """
+        skipped = cut.references
+        if len(self._held.skipped):
+            skipped = skipped | self._held.skipped
+        if cut.objects.any():
+            skipped = skipped | cut.objects[self.graph.ref_target]
+        roots = self.graph.root_object[self.roots_left(cut)]
+        return self._held._replace(skipped=skipped, roots=roots)
+
+    def size(self, cut: Cut) -> tuple[int, int]:
+        """How many objects, and how many references and roots that hold, go."""
+        held = cut.references
+        if len(self._held.skipped):
+            held = held & ~self._held.skipped
+        count = np.count_nonzero
+        roots = int(count(cut.roots & self._root_holds))
+        return int(count(cut.objects)), roots + int(count(held))
 
     def freed(self, cuts: Iterable[Cut]) -> Freed:
         """What all of some cuts free together."""

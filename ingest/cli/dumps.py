@@ -22,12 +22,14 @@ from ingest.cli.options import (
     FoldObjects,
     Force,
     HashTypes,
+    Layout,
     LoadedDump,
     MaxMemory,
     Own,
     Part,
     Password,
     Redact,
+    Strength,
     Strict,
     Uri,
     Username,
@@ -39,7 +41,7 @@ from ingest.cli.options import (
 )
 from ingest.database.via import Via
 from ingest.errors import NO_DUMP, DumpError, UnknownDump
-from ingest.heap.read_options import Fold, ReadOptions
+from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
 from ingest.text import human_bytes, human_seconds, local_time, printable
 
 if TYPE_CHECKING:
@@ -75,6 +77,8 @@ def load(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    strength: Strength = StrengthPolicy.STRONGEST,
+    layout: Layout = None,
     max_memory: MaxMemory = None,
     force: Force = False,
     all_dumps: AllDumps = False,
@@ -100,14 +104,9 @@ def load(
     if all_dumps and part is not None:
         raise typer.BadParameter("--all-dumps and --part exclude each other")
     options = ReadOptions(
-        strict,
-        fold,
-        part,
-        own_types(own),
-        redaction_of(redact, hash_types),
-        memory_limit(max_memory),
-        force,
-    )
+        strict, fold, part, own_types(own), strength, layout,
+        redaction_of(redact, hash_types), memory_limit(max_memory), force,
+    )  # fmt: skip
     from ingest.pipeline import Loader
     from ingest.readers import probe
     from ingest.readers.digests import Digests

@@ -15,16 +15,18 @@ from ingest.cli.options import (
     DumpFile,
     FoldObjects,
     HashTypes,
+    Layout,
     MaxMemory,
     Own,
     Part,
     Redact,
+    Strength,
     Strict,
     memory_limit,
     own_types,
     redaction_of,
 )
-from ingest.heap.read_options import Fold, ReadOptions
+from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
 from ingest.tables.export_format import ExportFormat
 from ingest.text import printable
 
@@ -56,6 +58,8 @@ def export(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    strength: Strength = StrengthPolicy.STRONGEST,
+    layout: Layout = None,
     redact: Redact = False,
     hash_types: HashTypes = None,
     max_memory: MaxMemory = None,
@@ -74,14 +78,9 @@ def export(
     from ingest.tables.heap_tables import HeapTables
 
     options = ReadOptions(
-        strict,
-        fold,
-        part,
-        own_types(own),
-        redaction_of(redact, hash_types),
-        memory_limit(max_memory),
-        force,
-    )
+        strict, fold, part, own_types(own), strength, layout,
+        redaction_of(redact, hash_types), memory_limit(max_memory), force,
+    )  # fmt: skip
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress)
         files = write(

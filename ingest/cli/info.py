@@ -12,14 +12,16 @@ from ingest.cli.options import (
     DumpFile,
     FoldObjects,
     Force,
+    Layout,
     MaxMemory,
     Own,
     Part,
+    Strength,
     Strict,
     memory_limit,
     own_types,
 )
-from ingest.heap.read_options import Fold, ReadOptions
+from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
 
 
 def info(
@@ -28,6 +30,8 @@ def info(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    strength: Strength = StrengthPolicy.STRONGEST,
+    layout: Layout = None,
     max_memory: MaxMemory = None,
     force: Force = False,
     top: Annotated[
@@ -44,13 +48,9 @@ def info(
     from ingest.tables.estimates import of_heap, of_types
 
     options = ReadOptions(
-        strict,
-        fold,
-        part,
-        own_types(own),
-        max_memory_bytes=memory_limit(max_memory),
-        force=force,
-    )
+        strict, fold, part, own_types(own), strength, layout,
+        max_memory_bytes=memory_limit(max_memory), force=force,
+    )  # fmt: skip
     with Bars() as progress:
         graph, metrics, sha256 = measure(dump, options, progress, origins=False)
     found = facts(

@@ -15,7 +15,7 @@ from ingest.errors import (
     ServerUnavailable,
     UnknownDump,
 )
-from ingest.heap.read_options import Fold
+from ingest.heap.read_options import Fold, LayoutOption, StrengthPolicy
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
@@ -112,6 +112,36 @@ Part = Annotated[
         help="Which heap dump to read if a file has several (info lists them): the "
         "number of the collection in a .nettrace, the index in a CLR Profiler log. "
         "Default: the first induced one of a trace, the last complete one of a log.",
+    ),
+]
+Strength = Annotated[
+    StrengthPolicy,
+    typer.Option(
+        "--strength",
+        help="strongest: a soft, weak, finalizer or phantom reference holds what "
+        "nothing stronger does. mat: it holds its target like a strong one, as in "
+        "Eclipse Memory Analyzer.",
+    ),
+]
+
+
+def _layout(text: str) -> LayoutOption:
+    found = LayoutOption.parse(text)
+    if found is None:
+        raise typer.BadParameter(
+            "HEADER/REFERENCE/ARRAY[/ALIGNMENT] in bytes, such as 12/4/16 or 16/8/24"
+        )
+    return found
+
+
+Layout = Annotated[
+    LayoutOption | None,
+    typer.Option(
+        "--layout",
+        metavar="HEADER/REFERENCE/ARRAY[/ALIGNMENT]",
+        parser=_layout,
+        help="Bytes of an object's header, a reference, an array's header, for Java "
+        "dumps, such as 12/4/16. Default: inferred (info shows it, and others).",
     ),
 ]
 Own = Annotated[

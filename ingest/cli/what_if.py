@@ -78,7 +78,7 @@ def what_if(
 ) -> None:
     """Show what would be freed if references or objects went.
 
-    What each cut frees is exact: what no strong root reaches any more. Without --cut,
+    What each cut frees is exact: what no root reaches any more. Without --cut,
     the references of the program's types that free most are chosen one by one.
     Exit 9: no such dump. Exit 10: no such object, type or reference.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.analysis.distances import holding_roots
 from ingest.analysis.fingerprints import normalised_type, of_tree
 from ingest.analysis.merged import NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import find_suspects
@@ -140,7 +141,12 @@ def profile_of(
         )
         for found in find_suspects(graph, metrics, own).suspects
     }
-    tree = merged_tree(graph, metrics.path_parent, by_root=True, limit=MAX_PATHS)
+    tree = merged_tree(
+        graph,
+        metrics.path_parent,
+        by_root=holding_roots(graph, metrics.strength),
+        limit=MAX_PATHS,
+    )
     return Profile(
         name=name,
         sha256=sha256,

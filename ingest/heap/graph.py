@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.heap.history import History
-    from ingest.heap.values import ObjectValues
+    from ingest.heap.sampling import Sampling
+    from ingest.heap.threads import ThreadStacks
+    from ingest.heap.values import ExternalMemory, ObjectValues
 
 NO_TYPE = -1
 NO_FIELD = -(2**31)
@@ -26,16 +28,30 @@ EPHEMERON = "(ephemeron)"
 
 
 class RefKind(IntEnum):
-    """Whether the collector follows a reference to find live objects."""
+    """Strength of a reference, the strongest first.
+
+    The collector frees softly reachable objects when memory is short, weakly reachable
+    ones at its next collection. A finalizer sees its object once nothing stronger
+    does; phantom references are told that the object is gone.
+    """
 
     STRONG = 0
-    WEAK = 1
+    SOFT = 1
+    WEAK = 2
+    FINALIZER = 3
+    PHANTOM = 4
+
+    @property
+    def label(self) -> str:
+        """Name of the strength in the graph and in answers."""
+        return self.name.lower()
 
 
 class RootKind(IntEnum):
     """Kind of a GC root, the same for all formats.
 
-    Readers map the kinds of their format to these.
+    Readers map the kinds of their format to these. Those from `JNI_GLOBAL` on are of
+    the JVM.
     """
 
     INTERNAL = 0
@@ -45,6 +61,15 @@ class RootKind(IntEnum):
     STATIC = 4
     RUNTIME = 5
     OTHER = 6
+    JNI_GLOBAL = 7
+    JNI_LOCAL = 8
+    JAVA_FRAME = 9
+    NATIVE_STACK = 10
+    SYSTEM_CLASS = 11
+    THREAD = 12
+    THREAD_BLOCK = 13
+    MONITOR = 14
+    INTERNED_STRING = 15
 
     @property
     def label(self) -> str:
@@ -97,43 +122,6 @@ class Folded:
     object_count: int = 0
     shallow_bytes: int = 0
     reference_count: int = 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ExternalMemory:
-    """Memory outside the heap that is freed with an object.
-
-    Attributes:
-        object_index: int32 (X,). The objects, strictly ascending.
-        size_bytes: int64 (X,), bytes, >= 0.
-        name_index: int32 (X,). Row of ``names``.
-        names: What the memory is used for, as named by the runtime.
-    """
-
-    object_index: NDArray[np.int32]
-    size_bytes: NDArray[np.int64]
-    name_index: NDArray[np.int32]
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sampling:
-    """Factors to estimate a heap from a dump that is a sample of it.
-
-    The graph has the recorded objects with their own sizes. Their count and bytes,
-    times these factors, estimate those of the heap.
-
-    Attributes:
-        count: float64 (T,), >= 0. Factor for the number of objects of each type.
-        size: float64 (T,), >= 0. Factor for the bytes of each type.
-        average_count: Factor for the number of all objects.
-        average_size: Factor for the bytes of all objects.
-    """
-
-    count: NDArray[np.float64]
-    size: NDArray[np.float64]
-    average_count: float
-    average_size: float
 
 
 class SegmentKind(StrEnum):
@@ -255,6 +243,7 @@ class HeapGraph:
     Attributes:
         format_name: Name of the reader.
         producer: Program that wrote the dump; empty if not recorded.
+        notes: What the reader inferred, in words.
         object_count: N.
         object_id: uint64 (N + M,). Id of the object in the dump: an address or an
             opaque number. Not sorted, not dense; unique, or unique within a domain in
@@ -286,6 +275,14 @@ class HeapGraph:
             `NO_FIELD`.
         root_owner: int32 (R,). Row of ``owners``, or -1.
         owners: Names of isolates or threads that have roots of their own.
+        root_frame: int32 (R,). The frame that has the local: a row of
+            ``stacks.frames``, or -1.
+        stacks: Stacks of the owners.
+        type_object: int32 (T,). The object that describes the type to the program, as
+            a ``java.lang.Class`` does, or -1.
+        type_loader: int32 (T,). The object that loaded the type, or -1.
+        space: int8 (N + M,). Part of the heap by use: a row of ``spaces``, or -1.
+        spaces: Names of these parts.
         values: Texts, numbers and names stored in objects.
         length: int64 (N + M,). Elements of a list or map, UTF-16 code units of a
             string; -1 for objects without a length.
@@ -336,6 +333,12 @@ class HeapGraph:
     root_field: NDArray[np.int32] | None = None
     root_owner: NDArray[np.int32] | None = None
     owners: tuple[str, ...] = ()
+    root_frame: NDArray[np.int32] | None = None
+    stacks: ThreadStacks | None = None
+    type_object: NDArray[np.int32] | None = None
+    type_loader: NDArray[np.int32] | None = None
+    space: NDArray[np.int8] | None = None
+    spaces: tuple[str, ...] = ()
     values: ObjectValues | None = None
     length: NDArray[np.int64] | None = None
     external: ExternalMemory | None = None
@@ -345,6 +348,7 @@ class HeapGraph:
     segments: tuple[Segment, ...] = ()
     sampling: Sampling | None = None
     producer: str = ""
+    notes: tuple[str, ...] = ()
     null_reference_count: int = 0
     folded: Folded = Folded()
     collections: tuple[GarbageCollection, ...] = ()
@@ -375,6 +379,12 @@ class HeapGraph:
         self._require("ref_field", np.int32, e, below=f, optional=True)
         self._require("root_field", np.int32, r, below=f, optional=True)
         self._require("root_owner", np.int32, r, above=-1, below=o, optional=True)
+        frames = 0 if self.stacks is None else len(self.stacks.frames)
+        self._require("root_frame", np.int32, r, above=-1, below=frames, optional=True)
+        for name in ("type_object", "type_loader"):
+            self._require(name, np.int32, t, above=-1, below=n, optional=True)
+        p = len(self.spaces)
+        self._require("space", np.int8, n, above=-1, below=p, optional=True)
         self._require("length", np.int64, n, above=-1, optional=True)
         self._require("identity_hash", np.int64, n, above=0, optional=True)
         self._require(
@@ -457,11 +467,19 @@ class HeapGraph:
         return MISSING_TYPE_NAME if row < 0 else self.type_names[row]
 
     def root_name(self, root: int) -> str:
-        """The kind of a root with its static field: ``static root in Game.events``."""
+        """The kind of a root with its static field: ``static root in Game.events``.
+
+        Or with the frame that has the local, or the thread that the root is.
+        """
         kind, container = int(self.root_kind[root]), int(self.root_type[root])
         name = f"{RootKind(kind).label.replace('_', ' ')} root"
         if container >= 0:
             name += f" in {self.captions.of(self.type_names[container])}"
+        if self.root_frame is not None and (frame := int(self.root_frame[root])) >= 0:
+            assert self.stacks is not None
+            name += f" in {self.stacks.frames[frame]}"
+        if kind == RootKind.THREAD and self.root_owner is not None:
+            name += f" {self.owners[int(self.root_owner[root])]}"
         if self.root_field is None or (field := int(self.root_field[root])) < 0:
             return name
         return name + ("." if container >= 0 else " ") + self.field_names[field]

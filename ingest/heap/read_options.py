@@ -1,10 +1,10 @@
-"""How to read a dump."""
+"""How to read and measure a dump."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph, Part
@@ -27,9 +27,49 @@ class Fold(StrEnum):
     NONE = "none"
 
 
+class StrengthPolicy(StrEnum):
+    """Which references and roots weaker than strong hold their target.
+
+    ``strongest``: where nothing stronger reaches it. ``mat``: all, as in Eclipse Memory
+    Analyzer.
+    """
+
+    STRONGEST = "strongest"
+    MAT = "mat"
+
+
+class LayoutOption(NamedTuple):
+    """A layout as the user gives it; sizes in bytes.
+
+    Attributes:
+        header: Of an instance.
+        reference: Of a reference.
+        array: Header of an array of references, with its length.
+        alignment: Of objects; 0 to infer it.
+    """
+
+    header: int
+    reference: int
+    array: int
+    alignment: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> LayoutOption | None:
+        """``HEADER/REFERENCE/ARRAY[/ALIGNMENT]``; ``None`` if it is not like that."""
+        numbers = [int(part) for part in text.split("/") if part.isdecimal()]
+        if len(numbers) not in (3, 4) or text.count("/") != len(numbers) - 1:
+            return None
+        found = cls(*numbers)
+        if found.reference not in (4, 8) or not 4 <= found.header <= found.array <= 64:
+            return None
+        if found.alignment not in (0, 8, 16, 32, 64, 128, 256):
+            return None
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read a dump.
+    """How to read a dump, and how to measure it.
 
     Attributes:
         strict: Refuse at the first irregularity instead of counting it.
@@ -38,6 +78,8 @@ class ReadOptions:
             the format's default.
         own: Globs of types that are the program's own, or with ``!`` of a library;
             see `ingest.analysis.runtime_types.type_classes`.
+        strength: Which weaker references hold their target.
+        layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: What the process may occupy; ``None`` for no limit.
         force: Read compressed dumps however much they expand.
@@ -47,6 +89,8 @@ class ReadOptions:
     fold: Fold = Fold.AUTO
     part: int | None = None
     own: tuple[str, ...] = ()
+    strength: StrengthPolicy = StrengthPolicy.STRONGEST
+    layout: LayoutOption | None = None
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
     force: bool = False

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ingest.heap.graph import HeapGraph, Part
     from ingest.heap.history import History
+    from ingest.heap.threads import ThreadStacks
 
 # One name in a full type name, with the angle brackets of names that compilers make:
 # `System.Action`1[[Game.Level+<Load>d__3, Game]]` has four.
@@ -77,9 +78,11 @@ class Redaction:
         return replace(
             graph,
             producer="",
+            notes=(),
             type_names=names,
             field_names=self._field_names(graph, names, hashed),
             owners=tuple(f"owner-{i}" for i in range(len(graph.owners))),
+            stacks=self._stacks(graph.stacks, hashed),
             domains=tuple(
                 replace(domain, name=f"domain-{i}")
                 for i, domain in enumerate(graph.domains)
@@ -160,6 +163,15 @@ class Redaction:
         kind[kind == ValueKind.UTF16] = ValueKind.LATIN1
         start = np.arange(len(texts) + 1, dtype=np.int64) * width
         return ObjectValues(rows, kind, start, content)
+
+    def _stacks(
+        self, stacks: ThreadStacks | None, hashed: Callable[[str], str]
+    ) -> ThreadStacks | None:
+        """Stacks of threads, with names of methods treated as those of types."""
+        if stacks is None:
+            return None
+        frames = tuple(self._type_name(frame, hashed) for frame in stacks.frames)
+        return replace(stacks, frames=frames)
 
     def _history(
         self, history: History | None, hashed: Callable[[str], str]

@@ -42,6 +42,23 @@ _LABELS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ExternalMemory:
+    """Memory outside the heap that is freed with an object.
+
+    Attributes:
+        object_index: int32 (X,). The objects, strictly ascending.
+        size_bytes: int64 (X,), bytes, >= 0.
+        name_index: int32 (X,). Row of ``names``.
+        names: What the memory is used for, as named by the runtime.
+    """
+
+    object_index: NDArray[np.int32]
+    size_bytes: NDArray[np.int64]
+    name_index: NDArray[np.int32]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ObjectValues:
     """Values of some objects as bytes, decoded to text on demand.
 

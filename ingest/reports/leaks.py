@@ -18,7 +18,7 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.reports.report_panels import PANELS, POLICY
+from ingest.reports.report_panels import PANELS, retention
 from ingest.reports.suspects import NO_SUSPECTS, notes, of_rows, suspects_text
 from ingest.reports.tree import tree_text
 from ingest.reports.why import source
@@ -49,13 +49,14 @@ _COUNTS = (
 
 
 _IF_ANY = (
+    ("softly reachable", "soft_only_count"),
     ("weakly reachable", "weak_only_count"),
     ("folded objects", "folded_count"),
     ("external bytes", "external_bytes"),
     ("estimated objects", "estimated_count"),
     ("estimated bytes", "estimated_bytes"),
 )
-"""Figures that only some formats have: objects that only weak references refer to,
+"""Figures that only some formats have: objects that only soft or weak references hold,
 objects of the runtime itself, bytes outside the heap, estimates for a sample."""
 
 
@@ -110,7 +111,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
         text += f"  {name:<18}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
     for name, figure in _counts(dump):
         text += f"  {name:<18}{cell(figure):>14}\n"
-    text += "\n" + folded(POLICY)
+    text += "\n" + folded(retention(dump["strength_policy"]))
     if tree := _tree(answers):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part, brief in _BRIEFS:
@@ -157,7 +158,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     rows += [(name, count, None) for name, count in _counts(dump)]
     text += "\n## Totals\n\n"
     text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
-    text += f"\n{POLICY}\n"
+    text += f"\n{retention(dump['strength_policy'])}\n"
     if tree := _tree(answers):
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())

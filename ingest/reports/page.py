@@ -25,7 +25,7 @@ from ingest.reports.leaks import notes_of, origin
 from ingest.reports.links import OBJECTS, TYPES, Links
 from ingest.reports.panels import Cell, Panel, filled, short_of
 from ingest.reports.paths import PathLine, path_lines, paths_text
-from ingest.reports.report_panels import PANELS, POLICY
+from ingest.reports.report_panels import PANELS, retention
 from ingest.reports.script import script_json
 from ingest.reports.suspects import NO_SUSPECTS, of_rows
 from ingest.reports.timeline import timeline
@@ -53,12 +53,19 @@ _FIGURES = (
     ("weak roots", "weak_root_count", None),
     ("missing objects", "missing_count", None),
     ("warnings", "warning_count", None),
+    ("softly reachable", "soft_only_count", "soft_only_bytes"),
     ("weakly reachable", "weak_only_count", "weak_only_bytes"),
     ("folded objects", "folded_count", None),
     ("external bytes", "external_bytes", None),
     ("estimated objects", "estimated_count", "estimated_bytes"),
 )
-_IF_ANY = {"weakly reachable", "folded objects", "external bytes", "estimated objects"}
+_IF_ANY = {
+    "softly reachable",
+    "weakly reachable",
+    "folded objects",
+    "external bytes",
+    "estimated objects",
+}
 
 
 def suspect_paths(suspects: Answer) -> list[dict[str, str]]:
@@ -138,7 +145,7 @@ def report_page(
             for name, count, size in _FIGURES
             if dump[count] or name not in _IF_ANY
         ],
-        policy=POLICY,
+        policy=retention(dump["strength_policy"]),
         suspects=suspects,
         no_suspects=NO_SUSPECTS,
         charts=_charts(answers, sources),

@@ -7,18 +7,31 @@ from __future__ import annotations
 
 from ingest.reports.panels import Brief, Panel
 
-LIVENESS = (
-    "Weak references keep nothing alive; all other roots do, including the finalizer "
-    "queue."
+_STRONGEST = (
+    "Soft, weak and phantom references and weak roots hold only what nothing stronger "
+    "holds. All other roots are strong, including the finalizer queue."
 )
-POLICY = (
-    f"{LIVENESS} Retained bytes would be freed with the object, or with all instances "
-    "of the type."
+_MAT = (
+    "All references and roots count as strong (--strength mat), also soft, weak and "
+    "phantom ones."
+)
+RETENTION = (
+    "Retained bytes would be freed with the object, or with all instances of the type."
 )
 UNREACHABLE = (
-    "No strong root reaches it: it is garbage, freed by the next collection that "
-    "examines it."
+    "No root reaches it: it is garbage, freed by the next collection that examines it."
 )
+
+
+def liveness(policy: object) -> str:
+    """Which references hold what they refer to, by ``strength_policy`` of the dump."""
+    return _MAT if policy == "mat" else _STRONGEST
+
+
+def retention(policy: object) -> str:
+    """As `liveness`; and what retained sizes are."""
+    return f"{liveness(policy)} {RETENTION}"
+
 
 # fmt: off
 PANELS: tuple[Panel, ...] = (

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ingest.analysis.suspects import find_suspects
-from ingest.heap.graph import Irregularity, RootFlag, RootKind
+from ingest.heap.graph import Irregularity, RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
-from ingest.reports.report_panels import LIVENESS
+from ingest.reports.report_panels import liveness
 from ingest.reports.suspects import notes, of_heap, suspects_text
 from ingest.text import human_bytes, printable
 
@@ -63,6 +63,7 @@ def facts(
         "sha256": sha256,
         "format": graph.format_name,
         "producer": graph.producer or None,
+        "notes": list(graph.notes),
         "part": None if graph.part is None else graph.part.number,
         "parts": _parts(graph),
         "objects": graph.object_count,
@@ -76,6 +77,9 @@ def facts(
         "shallow_bytes": int(graph.shallow_bytes.sum()),
         "reachable_objects": metrics.reachable_count,
         "reachable_bytes": metrics.reachable_bytes,
+        "strength_policy": str(metrics.policy),
+        "soft_only_objects": metrics.count_by_strength[RefKind.SOFT],
+        "soft_only_bytes": metrics.bytes_by_strength[RefKind.SOFT],
         "weak_only_objects": metrics.weak_only_count,
         "weak_only_bytes": metrics.weak_only_bytes,
         "external_bytes": graph.external_bytes,
@@ -166,6 +170,8 @@ def write_facts(found: dict[str, object], captions: Captions) -> None:
     say(f"{source}: {found['format']}\n")
     if found["producer"]:
         say(folded(printable(str(found["producer"]))))
+    for note in cast("list[str]", found["notes"]):
+        say(folded(printable(note), "    "))
     _write_suspects(found)
     say("\n")
     for name in (
@@ -183,6 +189,8 @@ def write_facts(found: dict[str, object], captions: Captions) -> None:
         say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
     for name in (
         "external_bytes",
+        "soft_only_objects",
+        "soft_only_bytes",
         "weak_only_objects",
         "weak_only_bytes",
         "estimated_objects",
@@ -206,7 +214,7 @@ def write_facts(found: dict[str, object], captions: Captions) -> None:
     _write_warnings(found)
     _write_rows("Types by retained size", found["top_types"], captions)
     _write_rows("Objects by retained size", found["top_retained"], captions)
-    say("\n" + folded(LIVENESS, ""))
+    say("\n" + folded(liveness(found["strength_policy"]), ""))
 
 
 def first_answer(

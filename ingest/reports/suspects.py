@@ -89,7 +89,7 @@ def notes(
         found.append(
             f"{garbage / shallow_bytes:.0%} of the heap is garbage: "
             f"{human_bytes(garbage)} in {object_count - reachable_count:,} objects "
-            "that no strong root reaches."
+            "that no root reaches."
         )
     if metadata_bytes > _NOTABLE_METADATA * reachable_bytes:
         found.append(

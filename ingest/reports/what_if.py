@@ -34,7 +34,7 @@ def facts(
     graph = what_if.graph
     cuts: list[dict[str, object]] = []
     for at, (text, cut) in enumerate(given):
-        objects, references = cut.size(graph)
+        objects, references = what_if.size(cut)
         cuts.append(
             {
                 "references": [text],
@@ -48,7 +48,7 @@ def facts(
         )
     for choice in best:
         own = what_if.freed([choice.own])
-        objects, references = choice.own.size(graph)
+        objects, references = what_if.size(choice.own)
         cuts.append(
             {
                 "references": list(choice.names),

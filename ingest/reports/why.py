@@ -139,7 +139,7 @@ def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str
     text += f"\n{source('referrers-of')}"
     held = [
         {
-            "held_by": f"{r['what']} (weak)" if r["weak"] else r["what"],
+            "held_by": f"{r['what']} ({r['strength']})" if r["strength"] else r["what"],
             "type": referrers.captions.of(str(r["type"] or "")),
             "field": r["field"],
             "address": r["address"],

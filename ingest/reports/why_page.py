@@ -9,7 +9,7 @@ from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
 from ingest.reports.panels import Panel, filled
 from ingest.reports.paths import path_text, paths_text
-from ingest.reports.report_panels import POLICY, UNREACHABLE
+from ingest.reports.report_panels import RETENTION, UNREACHABLE
 from ingest.reports.why import type_figures
 from ingest.text import human_bytes, printable
 
@@ -48,7 +48,7 @@ OBJECT_PANELS: tuple[Panel, ...] = (
             "type",
             "field",
             "address",
-            "weak",
+            "strength",
             "retained_bytes",
             "root_distance",
         ),
@@ -141,7 +141,7 @@ def object_page(
         about=about,
         which=which.sentence(),
         figures=figures,
-        policy=POLICY,
+        policy=RETENTION,
         head_source=sources["object"],
         paths_title="Shortest paths from GC roots",
         note="Each path has a different referrer; shared parts are drawn once.",
@@ -191,7 +191,7 @@ def type_page(
         about=name,
         which=which.sentence(),
         figures=type_figures(answers),
-        policy=POLICY,
+        policy=RETENTION,
         head_source=sources["type-totals"],
         paths_title="Shortest paths from GC roots, merged by type",
         note="A sample: of the 500 instances that retain most. Numbers count the "

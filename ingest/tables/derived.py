@@ -15,15 +15,27 @@ import polars as pl
 
 from ingest.analysis import fingerprints
 from ingest.analysis.degrees import most_connected
-from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.distances import (
+    NOT_REACHED,
+    ROOT,
+    UNREACHABLE,
+    holding_roots,
+    holds,
+)
 from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.values import ValueKind
 from ingest.tables import estimates
-from ingest.tables.origins import OriginColumns
+from ingest.tables.origins import BETWEEN_FRAMES, OriginColumns
 from ingest.tables.regions import Regions
-from ingest.tables.series import addresses, from_end, scattered, texts_of
+from ingest.tables.series import (
+    addresses,
+    from_end,
+    scattered,
+    strengths,
+    texts_of,
+)
 from ingest.text import namespace_of
 
 if TYPE_CHECKING:
@@ -111,7 +123,7 @@ class HeapColumns:
 
     @cached_property
     def _most_connected(self) -> tuple[Counted, Counted]:
-        return most_connected(self.graph)
+        return most_connected(self.graph, self.metrics.strength)
 
     def referrer_count(self, rows: slice) -> pl.Series:
         """References to objects, of those with the most."""
@@ -129,6 +141,14 @@ class HeapColumns:
         )
 
     @property
+    def strength(self) -> Slices | None:
+        """How strongly objects are reachable, where that is weaker than strong."""
+        strength = self.metrics.strength
+        if strength is None or not strength[strength != NOT_REACHED].any():
+            return None
+        return lambda rows: strengths(strength[rows])
+
+    @property
     def value(self) -> Slices | None:
         """Values of objects, as text."""
         values = self.graph.values
@@ -141,6 +161,14 @@ class HeapColumns:
             return scattered(at - rows.start, series, rows.stop - rows.start)
 
         return part
+
+    @property
+    def space(self) -> Slices | None:
+        """Parts of the heap that objects are in."""
+        graph = self.graph
+        if (column := graph.space) is None:
+            return None
+        return lambda rows: texts_of(column[rows].astype(np.int32), graph.spaces)
 
     @property
     def external_bytes(self) -> Slices | None:
@@ -218,6 +246,15 @@ class HeapColumns:
         labels = pl.Series([*(kind.label for kind in ValueKind), None])
         return labels.gather(from_end(kinds, len(labels)))
 
+    def type_addresses(self, name: str) -> pl.Series | None:
+        """Addresses of objects by type, from a column of the graph."""
+        rows: NDArray[np.int32] | None = getattr(self.graph, name)
+        if rows is None:
+            return None
+        some = np.flatnonzero(rows >= 0).astype(np.int32)
+        found = addresses(self.graph.object_id[rows[some]])
+        return scattered(some, found, len(rows))
+
     @cached_property
     def top_addresses(self) -> pl.Series:
         """Of each type's instances that only the roots dominate, the largest's.
@@ -245,6 +282,14 @@ class HeapColumns:
     def root_weak(self, rows: slice) -> Flags:
         """Which roots are weak."""
         return self._has_flag(RootFlag.WEAK, rows)
+
+    @cached_property
+    def _holding_roots(self) -> Flags:
+        return holding_roots(self.graph, self.metrics.strength)
+
+    def root_holds(self, rows: slice) -> Flags:
+        """Which roots hold their object."""
+        return self._holding_roots[rows]
 
     def root_interior(self, rows: slice) -> Flags:
         """Which roots point into their objects."""
@@ -274,18 +319,57 @@ class HeapColumns:
             return None
         return lambda rows: texts_of(owners[rows], graph.owners)
 
-    def root_name(self, rows: slice) -> pl.Series:
-        """Kinds of roots with their static fields; each combination is named once."""
-        graph, count = self.graph, len(RootKind)
-        names = graph.root_type[rows].astype(np.int64) + 1
-        if graph.root_field is not None:
-            fields = np.maximum(graph.root_field[rows], -1).astype(np.int64) + 1
-            names = names * (len(graph.field_names) + 1) + fields
-        _, first, of = np.unique(
-            names * count + graph.root_kind[rows],
-            return_index=True,
-            return_inverse=True,
+    @property
+    def root_frame(self) -> Slices | None:
+        """Frames of locals."""
+        graph = self.graph
+        if (frames := graph.root_frame) is None or graph.stacks is None:
+            return None
+        texts = graph.stacks.frames
+        return lambda rows: texts_of(frames[rows], texts)
+
+    @property
+    def root_frame_number(self) -> Slices | None:
+        """Numbers of those frames in their stack."""
+        graph = self.graph
+        frames, owners, stacks = graph.root_frame, graph.root_owner, graph.stacks
+        if frames is None or owners is None or stacks is None:
+            return None
+        first = np.array(stacks.start, np.int32)
+        return lambda rows: pl.Series(
+            np.where(frames[rows] < 0, -1, frames[rows] - first[owners[rows]])
         )
+
+    @property
+    def root_stack(self) -> Slices | None:
+        """Stacks of threads."""
+        graph = self.graph
+        owners, stacks = graph.root_owner, graph.stacks
+        if owners is None or stacks is None:
+            return None
+        texts = [
+            BETWEEN_FRAMES.join(stacks.stack(row)) or None
+            for row in range(len(graph.owners))
+        ]
+
+        def part(rows: slice) -> pl.Series:
+            is_thread = graph.root_kind[rows] == RootKind.THREAD
+            return texts_of(np.where(is_thread, owners[rows], -1), texts)
+
+        return part
+
+    def root_name(self, rows: slice) -> pl.Series:
+        """Names of roots; each combination of their parts is named once."""
+        graph = self.graph
+        of = graph.root_kind[rows].astype(np.int64)
+        first = np.empty(0, np.int64)
+        for column in (
+            graph.root_type, graph.root_field, graph.root_owner, graph.root_frame,
+        ):  # fmt: skip
+            if column is not None:
+                part = np.maximum(column[rows].astype(np.int64), -1) + 1
+                key = of * (part.max(initial=0) + 1) + part
+                _, first, of = np.unique(key, return_index=True, return_inverse=True)
         texts = [graph.root_name(rows.start + at) for at in first.tolist()]
         return pl.Series(texts, dtype=pl.String).gather(of.astype(np.uint32))
 
@@ -299,12 +383,18 @@ class HeapColumns:
         bounds = np.clip(start[first : last + 1], begin, end)
         return np.repeat(np.arange(first, last, dtype=np.int32), np.diff(bounds))
 
-    def reference_weak(self, rows: slice) -> Flags:
-        """Which references are weak."""
+    def reference_holds(self, rows: slice) -> Flags:
+        """Which references hold their target."""
+        strength = self.metrics.strength
+        return holds(self.graph, strength, rows, self.reference_source(rows))
+
+    @property
+    def reference_strength(self) -> Slices | None:
+        """Strengths of references, where weaker than strong."""
         kinds = self.graph.ref_kind
         if kinds is None:
-            return np.zeros(rows.stop - rows.start, np.bool_)
-        return np.asarray(kinds[rows] != RefKind.STRONG)
+            return None
+        return lambda rows: strengths(kinds[rows])
 
     @property
     def reference_field(self) -> Slices | None:
@@ -351,7 +441,7 @@ class HeapColumns:
         return {
             "dominators": merged_tree(graph, metrics.dominator, limit=limit),
             "root_paths": merged_tree(
-                graph, metrics.path_parent, by_root=True, limit=limit
+                graph, metrics.path_parent, by_root=self._holding_roots, limit=limit
             ),
         }
 

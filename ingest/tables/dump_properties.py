@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ingest.heap.graph import RefKind
 from ingest.tables.column import FLAG, INT64, TEXT, TEXTS, TIME, Column
 
 # fmt: off
@@ -19,6 +20,8 @@ DUMP_PROPERTIES = (
         "number of the dump in its file, as `--part` takes it; likewise", absent=None),
     Column("producer", TEXT, "what wrote the dump", lambda heap: heap.graph.producer,
         free_text=True),
+    Column("notes", TEXTS, "what the reader inferred, such as the layout of objects",
+        lambda heap: list(heap.graph.notes), free_text=True),
     Column("object_count", INT64, "objects in the dump",
         lambda heap: heap.graph.object_count),
     Column("missing_count", INT64,
@@ -35,7 +38,7 @@ DUMP_PROPERTIES = (
         lambda heap: heap.graph.null_reference_count),
     Column("shallow_bytes", INT64, "shallow size of all objects",
         lambda heap: int(heap.graph.shallow_bytes.sum())),
-    Column("reachable_count", INT64, "objects reachable from a strong root",
+    Column("reachable_count", INT64, "objects reachable from a root",
         lambda heap: heap.metrics.reachable_count),
     Column("reachable_bytes", INT64, "shallow size of those",
         lambda heap: heap.metrics.reachable_bytes),
@@ -54,7 +57,16 @@ DUMP_PROPERTIES = (
     Column("metadata_bytes", INT64,
         "reachable bytes of the runtime's metadata: classes, code, scripts",
         lambda heap: heap.findings.metadata_bytes),
-    Column("weak_only_count", INT64, "objects that are only weakly reachable",
+    Column("strength_policy", TEXT,
+        "which weaker references hold their target: `strongest`, where nothing "
+        "stronger does, or `mat`, all", lambda heap: str(heap.metrics.policy)),
+    Column("soft_only_count", INT64,
+        "reachable objects that nothing stronger than a soft reference holds",
+        lambda heap: heap.metrics.count_by_strength[RefKind.SOFT]),
+    Column("soft_only_bytes", INT64, "shallow size of those",
+        lambda heap: heap.metrics.bytes_by_strength[RefKind.SOFT]),
+    Column("weak_only_count", INT64,
+        "reachable objects that nothing stronger than a weak reference holds",
         lambda heap: heap.metrics.weak_only_count),
     Column("weak_only_bytes", INT64, "shallow size of those",
         lambda heap: heap.metrics.weak_only_bytes),

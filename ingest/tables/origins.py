@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Slices = Callable[[slice], pl.Series]
 
-_BETWEEN = " < "
+BETWEEN_FRAMES = " < "
 _MAX_FRAMES, _MAX_NAME = 32, 200
 """Frames of a stack that are stored, and characters of each: a log may have any."""
 
@@ -113,7 +113,7 @@ class OriginColumns:
     @property
     def site_stacks(self) -> list[str]:
         """The innermost functions of each site, joined."""
-        return [_BETWEEN.join(stack) for stack in self._stacks]
+        return [BETWEEN_FRAMES.join(stack) for stack in self._stacks]
 
     @cached_property
     def sites(self) -> Sums:

@@ -33,7 +33,7 @@ def _sums(of: Callable[[HeapColumns], Sums]) -> dict[str, Column]:
         Column(
             "reachable_count",
             INT64,
-            "of those, objects reachable from a strong root",
+            "of those, objects reachable from a root",
             lambda heap: of(heap).reachable_count,
         ),
         Column(

@@ -25,7 +25,7 @@ class Sums(NamedTuple):
     Attributes:
         object_count: int64 (P,). Objects of the dump.
         shallow_bytes: int64 (P,). Their bytes.
-        reachable_count: int64 (P,). Of those, the ones that a strong root reaches.
+        reachable_count: int64 (P,). Of those, the ones that a root reaches.
         reachable_bytes: int64 (P,). Their bytes.
     """
 

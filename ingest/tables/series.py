@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ingest.heap.graph import RefKind
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,10 +36,17 @@ def from_end(rows: NDArray[np.int32], count: int) -> NDArray[np.uint32]:
     return np.where(rows < 0, count - 1, rows).astype(np.uint32)
 
 
-def texts_of(rows: NDArray[np.int32], texts: Sequence[str]) -> pl.Series:
+def texts_of(rows: NDArray[np.int32], texts: Sequence[str | None]) -> pl.Series:
     """The texts of some rows; null where a row is negative."""
     known = pl.Series([*texts, None], dtype=pl.String)
     return known.gather(from_end(rows, len(known)))
+
+
+def strengths(kinds: NDArray[np.uint8]) -> pl.Series:
+    """The names of strengths weaker than strong; null for all others."""
+    labels = [None, *(kind.label for kind in list(RefKind)[1:])]
+    known = pl.Series(labels, dtype=pl.String)
+    return known.gather(np.where(kinds < len(labels), kinds, 0).astype(np.uint32))
 
 
 def scattered(at: NDArray[np.int32], values: pl.Series, rows: int) -> pl.Series:

@@ -89,11 +89,9 @@ def _heap(tables: Tables, format_name: str) -> HeapGraph:
         shallow_bytes=objects["shallow_bytes"].to_numpy(writable=True),
         ref_start=start,
         ref_target=references["target"].to_numpy(writable=True),
-        ref_kind=np.where(references["weak"], RefKind.WEAK, RefKind.STRONG).astype(
-            np.uint8
-        ),
+        ref_kind=_numbers(references["strength"].fill_null("strong"), RefKind),
         root_object=roots["object"].to_numpy(writable=True),
-        root_kind=_kinds(roots["kind"]),
+        root_kind=_numbers(roots["kind"], RootKind),
         root_flags=np.where(roots["weak"], RootFlag.WEAK, 0).astype(np.uint8),
         root_type=roots["type"].fill_null(-1).to_numpy(writable=True),
         type_names=tuple(types),
@@ -116,8 +114,10 @@ def _format_of(types: pl.Series) -> str:
     return ""
 
 
-def _kinds(labels: pl.Series) -> NDArray[np.uint8]:
-    numbers = {kind.label: int(kind) for kind in RootKind}
+def _numbers(
+    labels: pl.Series, kinds: type[RefKind] | type[RootKind]
+) -> NDArray[np.uint8]:
+    numbers = {kind.label: int(kind) for kind in kinds}
     return labels.replace_strict(numbers, return_dtype=pl.UInt8).to_numpy(writable=True)
 
 

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -141,17 +140,20 @@ def igraph_dominators(folder: str) -> Found:
 
 def our_dominators(folder: str) -> Found:
     """Ours from as little; and whether both agree on every object."""
+    from ingest.analysis.distances import ReferenceColumns
     from ingest.analysis.dominators import dominator_tree
 
     columns = {
         name: np.load(f"{folder}/{name}.npy")
         for name in ("ref_start", "ref_target", "root_object", "root_flags")
     }
-    rows = range(len(columns["ref_start"]) - 1)
-    graph: Any = SimpleNamespace(object_id=rows, ref_kind=None, **columns)
-    seconds, _ = timed(2, lambda: dominator_tree(graph)[0])
+    roots = columns["root_object"][(columns["root_flags"] & 2) == 0]
+    references = ReferenceColumns(
+        columns["ref_start"], columns["ref_target"], np.empty(0, np.bool_), roots
+    )
+    seconds, _ = timed(2, lambda: dominator_tree(references)[0])
     reset_peak()
-    last_s, tree = timed(1, lambda: dominator_tree(graph)[0])
+    last_s, tree = timed(1, lambda: dominator_tree(references)[0])
     peak = peak_mib()
     ours = tree.by_object().astype(np.int64)
     other = np.load(f"{folder}/igraph.npy")

@@ -349,10 +349,11 @@ def object(heap: Heap, address: str, limit: int) -> Rows:
                 heap.retained_bytes(i),
                 heap.retained_count(i),
                 heap.distance.get(i),
+                o.strength,
                 o.type is None,
                 len(o.strong) + len(o.weak),
                 sum((*p.strong, *p.weak).count(i) for p in heap.objects),
-                len(heap.roots_of(i)) + len(heap.roots_of(i, weak=True)),
+                sum(r.object == i for r in heap.roots),
                 name if alive else None,
                 None if above is None else heap.objects[above].address,
                 o.value,
@@ -382,12 +383,18 @@ def objects_of_type(heap: Heap, type: str, limit: int) -> Rows:
     return rows[:limit]
 
 
-def _first(
-    targets: tuple[int, ...], fields: tuple[str | None, ...], i: int
-) -> str | None:
-    """The first by name of the fields that lead to ``i``."""
-    pairs = zip(targets, fields, strict=True)
-    return min((f for t, f in pairs if t == i and f is not None), default=None)
+def _ways(o: Obj, i: int) -> list[tuple[bool, str | None, list[str | None]]]:
+    """The references to ``i``: whether they do not hold it, strength, fields."""
+    found: dict[tuple[bool, str | None], list[str | None]] = {}
+    for weak, those, kinds, fields in (
+        (False, o.strong, o.strong_kinds, o.strong_fields),
+        (True, o.weak, o.weak_kinds, o.weak_fields),
+    ):
+        for target, kind, field in zip(those, kinds, fields, strict=True):
+            if target == i:
+                found.setdefault((weak, kind), []).append(field)
+    order = sorted(found, key=lambda key: (key[0], key[1] is None, key[1] or ""))
+    return [(*key, found[key]) for key in order]
 
 
 def references_of(heap: Heap, address: str, limit: int) -> Rows:
@@ -395,12 +402,7 @@ def references_of(heap: Heap, address: str, limit: int) -> Rows:
     for o in heap.at(address):
         targets = [heap.objects[i] for i in {*o.strong, *o.weak}]
         for n in by_retained(heap, targets):
-            for weak, those, fields in (
-                (False, o.strong, o.strong_fields),
-                (True, o.weak, o.weak_fields),
-            ):
-                if n.index not in those:
-                    continue
+            for weak, strength, fields in _ways(o, n.index):
                 _, shallow, retained = sizes(heap, n.index)
                 alive = n.index in heap.live
                 rows.append(
@@ -409,8 +411,9 @@ def references_of(heap: Heap, address: str, limit: int) -> Rows:
                         heap.name_of(n.index),
                         n.address,
                         weak,
-                        _first(those, fields, n.index),
-                        those.count(n.index),
+                        strength,
+                        min((f for f in fields if f is not None), default=None),
+                        len(fields),
                         shallow,
                         retained,
                         alive and heap.dominator(n.index) == o.index,
@@ -426,27 +429,30 @@ def referrers_of(heap: Heap, address: str, limit: int) -> Rows:
             name = None if root.type is None else heap.type_name(root.type)
             what = heap.root_name(root)
             field = root.field
-            rows.append((o.domain, what, name, None, root.weak, field, 1, None, 0))
+            strength = "weak" if root.weak else None
+            rows.append(
+                (
+                    o.domain, what, name, None, not root.holds, strength, field, 1,
+                    None, 0,
+                )
+            )  # fmt: skip
         far = len(heap.objects)
         for p in sorted(
             heap.objects, key=lambda p: (heap.distance.get(p.index, far), p.index)
         ):
-            for weak, those, fields in (
-                (False, p.strong, p.strong_fields),
-                (True, p.weak, p.weak_fields),
-            ):
-                if o.index in those:
-                    rows.append(
-                        (
-                            o.domain,
-                            "object",
-                            heap.name_of(p.index),
-                            p.address,
-                            weak,
-                            _first(those, fields, o.index),
-                            those.count(o.index),
-                            heap.retained_bytes(p.index),
-                            heap.distance.get(p.index),
-                        )
+            for weak, strength, fields in _ways(p, o.index):
+                rows.append(
+                    (
+                        o.domain,
+                        "object",
+                        heap.name_of(p.index),
+                        p.address,
+                        weak,
+                        strength,
+                        min((f for f in fields if f is not None), default=None),
+                        len(fields),
+                        heap.retained_bytes(p.index),
+                        heap.distance.get(p.index),
                     )
+                )
     return rows[:limit]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _freed(heap: Heap, holder: Obj, field: str) -> set[int]:
     """What is no longer reachable once a field of ``holder`` is cleared."""
-    found, todo = set[int](), [r.object for r in heap.roots if not r.weak]
+    found, todo = set[int](), [r.object for r in heap.roots if r.holds]
     while todo:
         if (i := todo.pop()) not in found:
             found.add(i)
@@ -192,7 +192,7 @@ def closures(heap: Heap, type: str, limit: int) -> Rows:
 def isolates(heap: Heap, limit: int) -> Rows:
     groups: dict[str | None, list[Root]] = defaultdict(list)
     for root in heap.roots:
-        if not root.weak and root.owner is not None:
+        if root.holds and root.owner is not None:
             groups[root.owner].append(root)
     top = set(heap.children(None))
     rows = []

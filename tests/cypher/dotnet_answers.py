@@ -149,7 +149,7 @@ def async_state_machines(heap: Heap, limit: int) -> Rows:
 def thread_statics(heap: Heap, limit: int) -> Rows:
     groups: dict[tuple[str, int | None], list[int]] = defaultdict(list)
     for r in heap.roots:
-        if r.kind == "local" and r.field is not None and not r.weak:
+        if r.kind == "local" and r.field is not None and r.holds:
             groups[r.field, r.type].append(r.object)
     rows = []
     for (field, kind), held in groups.items():
@@ -249,7 +249,7 @@ def string_duplicates(heap: Heap, type: str, min_count: int, limit: int) -> Rows
 
 def finalizable_unreachable(heap: Heap, limit: int) -> Rows:
     """Those that go together, by definition: what other roots reach is none of it."""
-    roots = [r for r in heap.roots if not r.weak]
+    roots = [r for r in heap.roots if r.holds]
     queued = {r.object for r in roots if r.kind == "finalizer_queue"}
     queued -= {r.object for r in roots if r.kind != "finalizer_queue"}
     tops = set(heap.children(None))

@@ -28,7 +28,7 @@ def roots_by_kind(heap: Heap, limit: int) -> Rows:
     rows = []
     for kind in {r.kind for r in heap.roots}:
         roots = [r for r in heap.roots if r.kind == kind]
-        held = {r.object for r in roots if not r.weak}
+        held = {r.object for r in roots if r.holds}
         weak, pinned = sum(r.weak for r in roots), sum(r.pinned for r in roots)
         retained = sum(map(heap.retained_bytes, held))
         rows.append((kind, len(roots), weak, pinned, len(held), retained))
@@ -38,7 +38,7 @@ def roots_by_kind(heap: Heap, limit: int) -> Rows:
 def static_roots(heap: Heap, limit: int) -> Rows:
     fields: dict[tuple[int | None, str], list[int]] = defaultdict(list)
     for r in heap.roots:
-        if r.kind == "static" and not r.weak:
+        if r.kind == "static" and r.holds:
             name = (r.field or "(unknown)") if r.type is None else ""
             fields[(r.type, name)].append(r.object)
     found = []
@@ -77,7 +77,7 @@ def pinned_objects(heap: Heap, limit: int) -> Rows:
 
 
 def finalizer_queue(heap: Heap, limit: int) -> Rows:
-    queue = _behind(heap, lambda r: r.kind == "finalizer_queue" and not r.weak)
+    queue = _behind(heap, lambda r: r.kind == "finalizer_queue" and r.holds)
     rows: list[Row] = []
     for o in by_retained(heap, [heap.objects[i] for i in queue]):
         others = len(heap.roots_of(o.index)) - len(queue[o.index])
@@ -112,10 +112,17 @@ def gc_handles(heap: Heap, limit: int) -> Rows:
 def weakly_held(heap: Heap, limit: int) -> Rows:
     rows = []
     for o in heap.objects:
-        by_root = len(heap.roots_of(o.index, weak=True))
-        by_object = sum(p.weak.count(o.index) for p in heap.objects)
+        by_root = sum(r.weak and r.object == o.index for r in heap.roots)
+        by_object = sum(
+            target == o.index and kind is not None
+            for p in heap.objects
+            for target, kind in zip(
+                (*p.strong, *p.weak), (*p.strong_kinds, *p.weak_kinds), strict=True
+            )
+        )
         if by_root or by_object:
-            row = (*facts(heap, o.index), o.index in heap.live, by_root, by_object)
+            alive = o.index in heap.live and o.strength is None
+            row = (*facts(heap, o.index), alive, o.strength, by_root, by_object)
             rows.append((-heap.retained_bytes(o.index), -o.shallow, o.index, row))
     return [row for *_, row in sorted(rows)][:limit]
 
@@ -219,7 +226,7 @@ def _root_ways(heap: Heap) -> tuple[dict[int, list[Step]], list[int]]:
     ways: dict[int, list[Step]] = {}
     queue = []
     for root in heap.roots:
-        if not root.weak and root.object not in ways:
+        if root.holds and root.object not in ways:
             ways[root.object] = [root.kind, heap.objects[root.object].type]
             queue.append(root.object)
     tops = list(queue)
@@ -401,7 +408,7 @@ def _most(heap: Heap, count: Counter[int], limit: int) -> Rows:
 
 
 def hubs(heap: Heap, limit: int) -> Rows:
-    count = Counter(r.object for r in heap.roots if not r.weak)
+    count = Counter(r.object for r in heap.roots if r.holds)
     for o in heap.objects:
         count.update(o.strong)
     return _most(heap, count, limit)
@@ -494,7 +501,8 @@ def domains(heap: Heap, limit: int) -> Rows:
 def dump(heap: Heap, limit: int) -> Rows:
     present = {o.index for o in heap.objects if o.type is not None}
     weak = sum(r.weak for r in heap.roots)
-    seen = heap.seen - heap.live
+    soft = {i for i in heap.live if heap.objects[i].strength == "soft"}
+    weak_only = {i for i in heap.live if heap.objects[i].strength} - soft
     told = heap.graph.sampling
     row = (
         heap.name,
@@ -511,8 +519,11 @@ def dump(heap: Heap, limit: int) -> Rows:
         weak,
         len(heap.objects) - len(present),
         sum(i.count for i in heap.graph.irregularities),
-        len(seen & present),
-        heap.bytes(seen),
+        "strongest",
+        len(soft & present),
+        heap.bytes(soft),
+        len(weak_only & present),
+        heap.bytes(weak_only),
         sum(o.external[1] or 0 for o in heap.objects),
         find_suspects(heap.graph, analyse(heap.graph)).metadata_bytes,
         heap.graph.folded.object_count,

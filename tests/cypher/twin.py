@@ -12,8 +12,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
+from ingest.heap.graph import NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.text import namespace_of
+from tests.unit.graphs import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,10 @@ class Obj:
     """One object, or a placeholder (``type`` is ``None``).
 
     Attributes:
+        strong, weak: What it refers to by references that hold, and that do not.
         strong_fields, weak_fields: Through which it refers, one for each reference.
+        strong_kinds, weak_kinds: Their strengths, ``None`` for strong.
+        strength: How it is held, ``None`` for strongly or not at all.
         external: Name and bytes of memory outside the heap.
     """
 
@@ -46,6 +50,9 @@ class Obj:
     weak: tuple[int, ...]
     strong_fields: tuple[str | None, ...]
     weak_fields: tuple[str | None, ...]
+    strong_kinds: tuple[str | None, ...]
+    weak_kinds: tuple[str | None, ...]
+    strength: str | None
     value: str | None
     length: int | None
     external: tuple[str | None, int | None]
@@ -56,16 +63,25 @@ class Obj:
 
 @dataclass(frozen=True)
 class Root:
-    """One root; ``type`` contains the static field."""
+    """One root; ``type`` contains the static field.
+
+    Attributes:
+        holds: Whether it is strong, or nothing stronger holds the object.
+    """
 
     index: int
     kind: str
     pinned: bool
     weak: bool
+    holds: bool
     object: int
     type: int | None
     field: str | None
     owner: str | None
+
+
+def _weaker(kind: int) -> str | None:
+    return RefKind(kind).label if kind else None
 
 
 def _told(column: NDArray[Any] | None, i: int, nothing: int) -> int | None:
@@ -117,7 +133,8 @@ class Heap:
                 outside[int(i)] = (g.external.names[name], int(size))
         for i in range(len(g.object_id)):
             places = range(int(g.ref_start[i]), int(g.ref_start[i + 1]))
-            weak = {at for at in places if g.ref_kind is not None and g.ref_kind[at]}
+            weak = {at for at in places if at not in self.held.references}
+            strong = [at for at in places if at not in weak]
             found.append(
                 Obj(
                     index=i,
@@ -125,14 +142,13 @@ class Heap:
                     type=int(g.type_index[i]) if g.type_index[i] >= 0 else None,
                     shallow=int(g.shallow_bytes[i]),
                     domain=None if g.domain_index is None else int(g.domain_index[i]),
-                    strong=tuple(
-                        int(g.ref_target[at]) for at in places if at not in weak
-                    ),
+                    strong=tuple(int(g.ref_target[at]) for at in strong),
                     weak=tuple(int(g.ref_target[at]) for at in sorted(weak)),
-                    strong_fields=tuple(
-                        self._field(at) for at in places if at not in weak
-                    ),
-                    weak_fields=tuple(self._field(at) for at in sorted(weak)),
+                    strong_fields=tuple(map(self._field, strong)),
+                    weak_fields=tuple(map(self._field, sorted(weak))),
+                    strong_kinds=tuple(map(self._strength, strong)),
+                    weak_kinds=tuple(map(self._strength, sorted(weak))),
+                    strength=_weaker(self.held.strength.get(i, 0)),
                     value=values.get(i),
                     length=_told(g.length, i, -1),
                     external=outside.get(i, (None, None)),
@@ -142,6 +158,14 @@ class Heap:
                 )
             )
         return found
+
+    @cached_property
+    def held(self) -> Held:
+        return Held(self.graph)
+
+    def _strength(self, at: int) -> str | None:
+        kinds = self.graph.ref_kind
+        return None if kinds is None else _weaker(int(kinds[at]))
 
     def _field(self, at: int) -> str | None:
         g = self.graph
@@ -158,6 +182,7 @@ class Heap:
                 kind=RootKind(int(g.root_kind[i])).label,
                 pinned=bool(g.root_flags[i] & RootFlag.PINNED),
                 weak=bool(g.root_flags[i] & RootFlag.WEAK),
+                holds=i in self.held.roots,
                 object=int(g.root_object[i]),
                 type=int(g.root_type[i]) if g.root_type[i] >= 0 else None,
                 field=None
@@ -227,9 +252,9 @@ class Heap:
     # ------------------------------------------------------------ life
 
     def alive(self, without: Iterable[int] = ()) -> set[int]:
-        """What strong roots reach once ``without`` is deleted."""
+        """What roots hold once ``without`` is deleted."""
         gone, found = set(without), set[int]()
-        todo = [r.object for r in self.roots if not r.weak]
+        todo = [r.object for r in self.roots if r.holds]
         while todo:
             if (i := todo.pop()) not in found and i not in gone:
                 found.add(i)
@@ -239,16 +264,6 @@ class Heap:
     @cached_property
     def live(self) -> set[int]:
         return self.alive()
-
-    @cached_property
-    def seen(self) -> set[int]:
-        """What is reached once weak roots and references count too."""
-        found, todo = set[int](), [r.object for r in self.roots]
-        while todo:
-            if (i := todo.pop()) not in found:
-                found.add(i)
-                todo += [*self.objects[i].strong, *self.objects[i].weak]
-        return found
 
     def retained(self, i: int) -> set[int]:
         """What dies with ``i``, itself too; empty where it is dead already."""
@@ -303,14 +318,15 @@ class Heap:
         """Live objects with a strong reference to ``i``, itself left out."""
         return {h for h in self.live - {i} if i in self.objects[h].strong}
 
-    def roots_of(self, i: int, *, weak: bool = False) -> list[Root]:
-        return [r for r in self.roots if r.object == i and r.weak == weak]
+    def roots_of(self, i: int) -> list[Root]:
+        """The roots that hold it."""
+        return [r for r in self.roots if r.object == i and r.holds]
 
     @cached_property
     def distance(self) -> dict[int, int]:
-        """References from the nearest strong root, 1 at a root."""
+        """References from the nearest root, 1 at a root."""
         found: dict[int, int] = {}
-        level = {r.object for r in self.roots if not r.weak}
+        level = {r.object for r in self.roots if r.holds}
         while level:
             step = max(found.values(), default=0) + 1
             found |= dict.fromkeys(level, step)
@@ -336,10 +352,10 @@ class Heap:
         return [path for path in found if len(path) == len(found[0])]
 
     def root_paths(self, i: int) -> list[tuple[Root, tuple[int, ...]]]:
-        """All simple paths from strong roots, the shortest first."""
+        """All simple paths from roots, the shortest first."""
         found: list[tuple[Root, tuple[int, ...]]] = []
         for root in self.roots:
-            if root.weak:
+            if not root.holds:
                 continue
             if root.object == i:
                 found.append((root, (i,)))
@@ -349,7 +365,7 @@ class Heap:
 
     def first_root_path(self, i: int) -> tuple[Root, tuple[int, ...]]:
         """The first shortest path: roots and references in the order of the dump."""
-        strong = [root for root in self.roots if not root.weak]
+        strong = [root for root in self.roots if root.holds]
         before: dict[int, tuple[int, ...]] = {}
         todo: deque[tuple[int, tuple[int, ...]]]
         todo = deque((root.object, ()) for root in strong)

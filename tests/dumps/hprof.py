@@ -26,7 +26,8 @@ WIDTHS = {BOOLEAN: 1, CHAR: 2, FLOAT: 4, DOUBLE: 8, BYTE: 1, SHORT: 2, INT: 4, L
 _FORMATS = {BOOLEAN: "?", CHAR: "H", FLOAT: "f", DOUBLE: "d", BYTE: "b", SHORT: "h"}
 _FORMATS |= {INT: "i", LONG: "q"}
 
-NAME, LOAD_CLASS, HEAP_DUMP, SEGMENT, HEAP_DUMP_END = 1, 2, 0x0C, 0x1C, 0x2C
+NAME, LOAD_CLASS, FRAME, TRACE = 1, 2, 4, 5
+HEAP_DUMP, SEGMENT, HEAP_DUMP_END = 0x0C, 0x1C, 0x2C
 SYSTEM_CLASS, THREAD_OBJECT = 5, 8
 
 Fields = dict[str, int]
@@ -137,6 +138,25 @@ class Hprof:
             data = self.id(further[0])
         self.sub(bytes([tag]) + self.id(address) + data)
 
+    def frame(self, frame_id: int, name: str, method: str, line: int) -> int:
+        """A stack frame in a class; its source is that of the class."""
+        source = self.name(name.rpartition("/")[2] + ".java")
+        serial = list(self.classes).index(name) + 1
+        ids = (frame_id, self.name(method), self.name("()V"), source)
+        data = b"".join(map(self.id, ids)) + struct.pack(">Ii", serial, line)
+        self.records.append(self.record(FRAME, data))
+        return frame_id
+
+    def trace(self, serial: int, thread: int, frames: Iterable[int]) -> None:
+        """The stack of a thread, innermost frame first."""
+        ids = [self.id(frame) for frame in frames]
+        head = struct.pack(">III", serial, thread, len(ids))
+        self.records.append(self.record(TRACE, head + b"".join(ids)))
+
+    def space(self, number: int, name: str) -> None:
+        """Part of the heap that the next objects of the segment are in."""
+        self.sub(b"\xfe" + struct.pack(">I", number) + self.id(self.name(name)))
+
     def segment(self) -> None:
         """Begin another segment."""
         self.segments.append([])
@@ -183,6 +203,7 @@ def jdk(version: str = "1.0.2", id_size: int = 8, *, compact: bool = True) -> Hp
             {"referent": OBJECT, "queue": OBJECT},
         ),
         ("java/lang/ref/WeakReference", "java/lang/ref/Reference", {}),
+        ("java/lang/ref/FinalReference", "java/lang/ref/Reference", {}),
         ("java/lang/ref/SoftReference", "java/lang/ref/Reference", {}),
         ("java/lang/ref/PhantomReference", "java/lang/ref/Reference", {}),
         ("java/util/HashMap", "java/lang/Object", {"table": OBJECT, "size": INT}),

@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 
-from ingest.analysis.distances import root_distances
+from ingest.analysis.distances import holding_references, search_roots
 from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.merged import merged_tree
 from ingest.analysis.metrics import analyse
@@ -196,11 +196,11 @@ def peaks(objects: int, references: int) -> dict[str, int]:
     tracemalloc.start()
     try:
         with _peak(found, "distances"):
-            root_distances(graph)
+            strength = search_roots(graph).strength
         with _peak(found, "type references"):
             type_references(graph)
         with _peak(found, "dominators"):
-            tree, search = dominator_tree(graph)
+            tree, search = dominator_tree(holding_references(graph, strength))
         with _peak(found, "retained"):
             held, _, _ = retained_sizes(graph, tree)
         with _peak(found, "preorder"):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.heap.graph import EPHEMERON, Domain, ExternalMemory, RootKind
+from ingest.heap.graph import EPHEMERON, Domain, RootKind
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ValueKind
 from ingest.readers.dart.links import describe, reached
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.values import ExternalMemory
     from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
     from ingest.readers.shared.irregularities import IrregularityCounter
 

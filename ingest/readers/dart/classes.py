@@ -13,8 +13,7 @@ from ingest.heap.graph import NO_FIELD
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.heap.graph import ExternalMemory
-    from ingest.heap.values import ObjectValues
+    from ingest.heap.values import ExternalMemory, ObjectValues
 
 _WEAK_FIELDS = {
     ("_WeakReference", "target"),

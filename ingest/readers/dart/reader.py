@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import TruncatedDump
-from ingest.heap.graph import ExternalMemory
-from ingest.heap.values import ObjectValues
+from ingest.heap.values import ExternalMemory, ObjectValues
 from ingest.readers.dart.assembly import assemble
 from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
 from ingest.readers.dart.scan import (

@@ -25,11 +25,11 @@ from ingest.heap.graph import (
     NO_TYPE,
     Domain,
     RootKind,
-    Sampling,
     Segment,
     SegmentKind,
 )
 from ingest.heap.read_options import Fold
+from ingest.heap.sampling import Sampling
 from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
 from ingest.readers.gcdump.signature import NAME

@@ -1,26 +1,25 @@
 """From the columns of an HPROF file to a graph: class objects, roots, strengths.
 
-Class objects are objects of type ``java.lang.Class``. They refer to their superclass
-and class loader; what their static fields hold are roots of kind ``static``, and
-roots of kind ``runtime`` where the VM made the field (``<resolved_references>``).
+Class objects are objects of type ``java.lang.Class``. They refer to their superclass,
+class loader, and constants; what their static fields hold are roots of kind ``static``,
+and roots of kind ``runtime`` where the VM made the field (``<resolved_references>``).
 
-The referents of weak and phantom references are weak. Those of soft references and of
-finalizers are strong: the collector keeps a softly reachable object until memory is
-short, and finalizable objects until they are finalized.
+Referents are as strong as the class of the reference: soft, weak, finalizer or phantom.
+The lists that finalizers and cleaners are in consist of ordinary fields.
 
-Roots. JNI globals are handles. JNI locals, frames, native stacks, blocked threads and
-thread objects are local, and belong to their thread. System classes, interned strings,
-and what a debugger or a cleanup holds are of the runtime. Monitors and unknown roots
-are of kind other.
+Roots have their kinds, and belong to their thread; those of frames and JNI calls to a
+frame of its stack. What a debugger or a cleanup holds is of the runtime. Roots of
+unknown kinds are of kind other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind
+from ingest.heap.threads import ThreadStacks
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.layout import ShallowSizes
 from ingest.readers.hprof.signature import NAME
@@ -30,29 +29,61 @@ from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 
 if TYPE_CHECKING:
-    from ingest.heap.graph import HeapGraph
-    from ingest.readers.hprof.classes import ClassTable
+    from numpy.typing import NDArray
+
+    from ingest.heap.graph import HeapGraph, Part
+    from ingest.heap.read_options import LayoutOption
+    from ingest.readers.hprof.classes import ClassTable, HeapClass
     from ingest.readers.hprof.columns import RecordedHeap
     from ingest.readers.hprof.layout import Fit
+    from ingest.readers.hprof.stacks import StackTable
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 ANDROID = "1.0.3"
 _CLASS_ROOT, _THREAD_ROOT = 5, 8
+_FRAME_ROOTS = (2, 3, 0x8E)
+"""Tags of the roots that have the number of their frame."""
 _KINDS = np.full(256, RootKind.OTHER, np.uint8)
-_KINDS[1] = RootKind.HANDLE
-_KINDS[[2, 3, 4, 6, _THREAD_ROOT]] = RootKind.LOCAL
-_KINDS[[_CLASS_ROOT, 0x89, 0x8B, 0x8C]] = RootKind.RUNTIME
+_KINDS[1] = RootKind.JNI_GLOBAL
+_KINDS[2] = RootKind.JNI_LOCAL
+_KINDS[3] = RootKind.JAVA_FRAME
+_KINDS[4] = RootKind.NATIVE_STACK
+_KINDS[_CLASS_ROOT] = RootKind.SYSTEM_CLASS
+_KINDS[6] = RootKind.THREAD_BLOCK
+_KINDS[[7, 0x8E]] = RootKind.MONITOR
+_KINDS[_THREAD_ROOT] = RootKind.THREAD
+_KINDS[0x89] = RootKind.INTERNED_STRING
 _KINDS[0x8A] = RootKind.FINALIZER_QUEUE
+_KINDS[[0x8B, 0x8C]] = RootKind.RUNTIME
 _KINDS[0x8D] = RootKind.INTERNAL
+
+
+class RecordedFile(NamedTuple):
+    """What a file records besides objects, references and roots.
+
+    Attributes:
+        version: As in its first line.
+        id_size: 4 or 8 bytes.
+        table: The classes.
+        stacks: Stack traces.
+        spaces: Names of the parts of the heap, by number.
+    """
+
+    version: str
+    id_size: int
+    table: ClassTable
+    stacks: StackTable
+    spaces: dict[int, str]
 
 
 def assemble(
     heap: RecordedHeap,
-    table: ClassTable,
-    *,
-    version: str,
-    id_size: int,
+    found: RecordedFile,
     counter: IrregularityCounter,
+    layout: LayoutOption | None = None,
+    *,
+    part: Part | None = None,
+    other_parts: tuple[Part, ...] = (),
 ) -> HeapGraph:
     """Resolve all ids and make the graph.
 
@@ -60,10 +91,14 @@ def assemble(
         MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
             irregular.
     """
+    table = found.table
     roots = _Roots(heap, table)
     specials = heap.specials()
-    sizes = ShallowSizes(table, id_size=id_size, records_sizes=version == ANDROID)
-    objects, fit = _objects(heap, table, sizes)
+    is_android = found.version == ANDROID
+    sizes = ShallowSizes(
+        table, id_size=found.id_size, records_sizes=is_android, given=layout
+    )
+    objects, mirrors, fit = _objects(heap, table, sizes)
     ids = objects.id
     assert ids is not None
     resolver = HeapResolver(
@@ -72,18 +107,35 @@ def assemble(
     if len(objects.size_bytes) < len(ids):
         specials.moved(resolver.find(ids))  # some ids are repeated
     del ids
+    _link_classes(resolver, mirrors, table)
     length, _ = objects.further["length"]
     values = ValueBuilder(specials, resolver.find, objects.type_id, length)
     del length, specials
     threads = values.thread_names()
-    values.add_names(_class_names(resolver, table) | threads)
-    vm = "Android Runtime" if version == ANDROID else "JVM"
+    class_rows = _class_rows(resolver, table)
+    names = table.names()
+    values.add_names(
+        {
+            row: names[kind]
+            for kind, row in enumerate(class_rows["type_object"].tolist())
+            if row >= 0
+        }
+        | threads
+    )
+    owners, stacks = roots.owners(resolver, threads, found.stacks)
+    vm = "Android Runtime" if is_android else "JVM"
     return resolver.graph(
         roots.columns,
         format_name=NAME,
-        producer=f"{vm}, HPROF {version}; {fit}",
+        producer=f"{vm}, HPROF {found.version}; {fit}",
+        notes=fit.notes,
+        part=part,
+        other_parts=other_parts,
         field_names=tuple(table.field_names),
-        owners=roots.owners(resolver, threads),
+        owners=owners,
+        stacks=stacks,
+        **class_rows,
+        spaces=_named_spaces(objects, found.spaces),
         values=values.build(),
         null_reference_count=heap.null_count,
     )
@@ -91,8 +143,12 @@ def assemble(
 
 def _objects(
     heap: RecordedHeap, table: ClassTable, sizes: ShallowSizes
-) -> tuple[ObjectColumns, Fit]:
-    """The objects as recorded, then the class objects that are not among them."""
+) -> tuple[ObjectColumns, list[HeapClass], Fit]:
+    """The objects as recorded, then the class objects that are not among them.
+
+    Returns:
+        The objects, the classes whose objects are among those recorded, the layout.
+    """
     known = heap.ids_of(CLASS_ROW)
     mirrors = [
         found for found in table.classes if found.is_recorded and found.id not in known
@@ -102,6 +158,7 @@ def _objects(
     heap.append("id", np.array([found.id for found in mirrors], np.uint64))
     heap.append("class_row", np.full(many, CLASS_ROW, np.int32))
     heap.append("length", np.full(many, -1, np.int64))
+    heap.append("space", np.zeros(many, np.uint8))
     heap.append("ref_count", np.array([len(one.links) for one in mirrors], np.int32))
     heap.append("ref_id", np.array([target for _, target in links], np.uint64))
     fields = [table.field_index(name) for name, _ in links]
@@ -113,6 +170,10 @@ def _objects(
     fit = sizes.fit(ids[:count], class_row[:count], length[:count])
     size = sizes.sizes(fit, class_row, length)
     size[count:] = [sizes.class_object(fit, found) for found in mirrors]
+    space = heap.column("space", "u1")
+    further: dict[str, tuple[NDArray[Any], int]] = {"length": (length, -1)}
+    if space.any():
+        further["space"] = space, 0
     columns = ObjectColumns(
         id=ids,
         type_id=class_row,
@@ -121,19 +182,52 @@ def _objects(
         ref_id=heap.pieces("ref_id"),
         ref_field=heap.column("ref_field", "i4"),
         ref_kind=heap.column("ref_kind", "u1"),
-        further={"length": (length, -1)},
+        further=further,
     )
-    return columns, fit
+    recorded = [one for one in table.classes if one.is_recorded and one.id in known]
+    return columns, recorded, fit
 
 
-def _class_names(resolver: HeapResolver, table: ClassTable) -> dict[int, str]:
-    """The name of the class of each class object, by row."""
+def _named_spaces(objects: ObjectColumns, names: dict[int, str]) -> tuple[str, ...]:
+    """The parts of the heap by name; numbers in the column become their rows."""
+    if "space" not in objects.further:
+        return ()
+    column, _ = objects.further["space"]
+    row = np.full(256, -1, np.int8)
+    used = [number for number in np.unique(column).tolist() if number]
+    row[used] = np.arange(len(used))
+    objects.further["space"] = row[column], -1
+    return tuple(names.get(number, f"heap {number}") for number in used)
+
+
+def _link_classes(
+    resolver: HeapResolver, classes: list[HeapClass], table: ClassTable
+) -> None:
+    """Let class objects that are recorded as instances refer to what classes do."""
+    links = [(one.id, *link) for one in classes for link in one.links]
+    if not links:
+        return
+    owners, names, targets = zip(*links, strict=True)
+    resolver.add_references(
+        resolver.find(np.array(owners, np.uint64)),
+        np.array(targets, np.uint64),
+        np.array([table.field_index(name) for name in names], np.int32),
+    )
+
+
+def _class_rows(resolver: HeapResolver, table: ClassTable) -> dict[str, Any]:
+    """For each type the rows of its class object and class loader; -1 for none."""
     found = [one for one in table.classes if one.is_recorded]
-    rows = resolver.find(np.array([one.id for one in found], np.uint64)).tolist()
-    names = table.names()
-    return {
-        row: names[one.row] for row, one in zip(rows, found, strict=True) if row >= 0
-    }
+    at = [one.row for one in found]
+    columns = {}
+    for name, ids in (
+        ("type_object", [one.id for one in found]),
+        ("type_loader", [one.loader_id for one in found]),
+    ):
+        column = np.full(len(table.names()), -1, np.int32)
+        column[at] = np.maximum(resolver.find(np.array(ids, np.uint64)), -1)
+        columns[name] = column
+    return columns
 
 
 class _Roots:
@@ -156,11 +250,12 @@ class _Roots:
             for found in recorded
             for name, held in found.statics
         ]
-        self._thread = threads
+        self._thread, self._frame = threads, heap.column("root_frame", "i8")
+        self._tag = tags
         self._is_thread = tags == _THREAD_ROOT
         self._thread_id = ids[self._is_thread]
         before, many = len(ids) + len(system), len(ids) + len(system) + len(statics)
-        kind = np.full(many, RootKind.RUNTIME, np.uint8)
+        kind = np.full(many, RootKind.SYSTEM_CLASS, np.uint8)
         kind[: len(ids)] = _KINDS[tags]
         kind[before:] = [
             RootKind.RUNTIME if name.startswith("<") else RootKind.STATIC
@@ -179,24 +274,46 @@ class _Roots:
             field=field,
         )
 
-    def owners(self, resolver: HeapResolver, names: dict[int, str]) -> tuple[str, ...]:
-        """The names of the threads that own roots, which the roots then refer to.
+    def owners(
+        self, resolver: HeapResolver, names: dict[int, str], traces: StackTable
+    ) -> tuple[tuple[str, ...], ThreadStacks]:
+        """The names and stacks of the threads that own roots, for ``columns``.
 
         Args:
             resolver: Of the objects.
             names: The names of thread objects, by row.
+            traces: The stack traces of the file.
         """
         serials = self._thread[self._is_thread].tolist()
         rows = resolver.find(self._thread_id).tolist()
         of_serial = dict(zip(serials, rows, strict=True))
+        trace_of = dict(
+            zip(serials, self._frame[self._is_thread].tolist(), strict=True)
+        )
         used, owner = np.unique(self._thread, return_inverse=True)
         found: list[str] = []
+        frames: list[list[str]] = []
         place = np.full(len(used), -1, np.int32)
         for i, serial in enumerate(used.tolist()):
             if serial >= 0:
                 place[i] = len(found)
                 found.append(names.get(of_serial.get(serial, -1), f"thread {serial:,}"))
+                frames.append(traces.trace(trace_of.get(serial, -1)))
         column = np.full(len(self.columns.id), -1, np.int32)
         column[: len(owner)] = place[owner] if len(used) else -1
         self.columns.owner = column
-        return tuple(found)
+        stacks = ThreadStacks.of(frames)
+        self._place_locals(stacks)
+        return tuple(found), stacks
+
+    def _place_locals(self, stacks: ThreadStacks) -> None:
+        """Locals are those of their frame."""
+        assert self.columns.owner is not None
+        many = len(self._frame)
+        owner, start = self.columns.owner[:many], np.array(stacks.start, np.int64)
+        is_local = np.isin(self._tag, _FRAME_ROOTS) & (owner >= 0) & (self._frame >= 0)
+        at = start[owner] + self._frame
+        is_local &= at < start[np.minimum(owner + 1, len(start) - 1)]
+        column = np.full(len(self.columns.id), -1, np.int32)
+        column[:many][is_local] = at[is_local]
+        self.columns.frame = column

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compiled import kernel
+from ingest.heap.graph import RefKind
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
     BOOL,
@@ -41,7 +42,13 @@ _LONGEST_CHAIN = 1000
 """More superclasses than any program has."""
 
 _REFERENCE = "java.lang.ref.Reference"
-_WEAK = ("java.lang.ref.WeakReference", "java.lang.ref.PhantomReference")
+_REFERENT_KINDS = {
+    "java.lang.ref.SoftReference": RefKind.SOFT,
+    "java.lang.ref.WeakReference": RefKind.WEAK,
+    "java.lang.ref.FinalReference": RefKind.FINALIZER,
+    "java.lang.ref.FinalizerReference": RefKind.FINALIZER,  # Android's
+    "java.lang.ref.PhantomReference": RefKind.PHANTOM,
+}
 _THREAD = "java.lang.Thread"
 _VALUES = {
     "java.lang.String": (TEXT, ("value", "coder", "offset", "count")),
@@ -72,7 +79,7 @@ class HeapClass:
         instance_bytes: As recorded.
         codes: Type codes of the fields that it declares, in their order.
         names: Their names.
-        static_bytes: Size of its static fields with 8-byte references.
+        static_codes: Type codes of its static fields, without those of the VM.
         statics: Names and ids of static fields that are references, not null.
         depth: Number of superclasses.
     """
@@ -86,7 +93,7 @@ class HeapClass:
     instance_bytes: int = 0
     codes: bytes = b""
     names: list[str] = field(default_factory=list)
-    static_bytes: int = 0
+    static_codes: bytearray = field(default_factory=bytearray)
     statics: list[tuple[str, int]] = field(default_factory=list)
     depth: int = 0
 
@@ -148,6 +155,12 @@ class ClassTable:
         self._name_ids: dict[int, int] = {}
         self._waiting: dict[int, list[HeapClass]] = {}
         self._slot_count = 0
+
+    def renewed(self) -> ClassTable:
+        """A table for the next dump of the file, which knows the names so far."""
+        other = ClassTable(self._id_size, self._names, self._counter)
+        other._name_ids = dict(self._name_ids)
+        return other
 
     def load(self, class_id: int, name_id: int) -> None:
         """Take note of the name of a class."""
@@ -258,15 +271,19 @@ class ClassTable:
         found.links = [link for link in links if link[1]]
         found.instance_bytes = take(4)
         for _ in range(take(2)):
-            take(2)
-            take(self._width(take(1)))
+            index, code = take(2), take(1)
+            value = take(self._width(code))
+            if 0 < code < FIRST_PRIMITIVE and value:
+                found.links.append((f"<constant {index:,}>", value))
         for _ in range(take(2)):
             name_id, code = take(size), take(1)
             width = self._width(code)
-            found.static_bytes += width
             value = take(width)
+            name = self._field_name(name_id)
+            if not name.startswith("<"):
+                found.static_codes.append(code)
             if code < FIRST_PRIMITIVE and value:
-                found.statics.append((self._field_name(name_id), value))
+                found.statics.append((name, value))
         codes = bytearray()
         for _ in range(take(2)):
             found.names.append(self._field_name(take(size)))
@@ -348,15 +365,15 @@ class ClassTable:
             found.depth = above.depth + 1
             columns.parent[row] = above.row
             columns.field_bytes[row] += columns.field_bytes[above.row]
-            columns.is_weak[row] = columns.is_weak[above.row]
+            columns.referent_kind[row] = columns.referent_kind[above.row]
             if columns.special[above.row] == THREAD:
                 columns.special[row] = THREAD
                 columns.special_offset[row] = columns.special_offset[above.row]
                 columns.special_offset[row, 0] += columns.own_bytes[row]
         columns.is_known[row] = 1
         name = self._row_names[row]
-        if name in _WEAK:
-            columns.is_weak[row] = 1
+        if name in _REFERENT_KINDS:
+            columns.referent_kind[row] = _REFERENT_KINDS[name]
         if name in _VALUES:
             kind, wanted = _VALUES[name]
             self._locate(found, kind, wanted)

@@ -10,6 +10,7 @@ from ingest.readers.hprof.records import (
     BYTES,
     CONTENTS,
     DEFERRED,
+    HEAP_INFO,
     NULLS,
     OBJECTS,
     REFERENCES,
@@ -30,12 +31,14 @@ _ROWS = {
     "class_row": OBJECTS,
     "length": OBJECTS,
     "ref_count": OBJECTS,
+    "space": OBJECTS,
     "ref_id": REFERENCES,
     "ref_field": REFERENCES,
     "ref_kind": REFERENCES,
     "root_id": ROOTS,
     "root_tag": ROOTS,
     "root_thread": ROOTS,
+    "root_frame": ROOTS,
     "special_row": SPECIALS,
     "special_kind": SPECIALS,
     "special_bits": SPECIALS,
@@ -50,13 +53,20 @@ _ROWS = {
 class RecordedHeap:
     """The objects, references and roots of a dump.
 
+    Args:
+        id_size: 4 or 8 bytes.
+        stores: Whether objects are stored, not only counted.
+
     Attributes:
         object_count: Objects so far.
         null_count: Null references so far.
         short_count: Instances so far that lack some of the fields of their class.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, id_size: int, *, stores: bool = True) -> None:
+        self._stores = stores
+        self._id_size = id_size
+        self._deferred_space = 0
         self.object_count = self.null_count = self.short_count = 0
         self._content_bytes = 0
         self._deferred = bytearray()
@@ -67,14 +77,18 @@ class RecordedHeap:
     ) -> None:
         """Copy what a scan of ``data`` has written into ``buffers``."""
         for name, kind in _ROWS.items():
-            if count := counts[kind]:
+            if (count := counts[kind]) and self._stores:
                 self._pieces[name].append(getattr(buffers, name)[:count].copy())
         for name in ("special_row", "content_row"):
-            if counts[_ROWS[name]]:
+            if counts[_ROWS[name]] and self._stores:
                 self._pieces[name][-1] += np.int32(self.object_count)
-        if counts[CONTENTS]:
+        if counts[CONTENTS] and self._stores:
             self._pieces["content_end"][-1] += self._content_bytes
-        for begin, end in buffers.deferred[: counts[DEFERRED]].tolist():
+        for begin, end, space in buffers.deferred[: counts[DEFERRED]].tolist():
+            if space != self._deferred_space:
+                info = bytes([HEAP_INFO]) + space.to_bytes(4, "big")
+                self._deferred += info + bytes(self._id_size)
+                self._deferred_space = space
             self._deferred += data[begin:end]
         self.object_count += int(counts[OBJECTS])
         self._content_bytes += int(counts[BYTES])

@@ -16,6 +16,7 @@ Source: the sizes of headers and the placement of fields in HotSpot (``oopDesc``
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Ids, Ints, Longs
+    from ingest.heap.read_options import LayoutOption
     from ingest.readers.hprof.classes import ClassTable, HeapClass
 
 _SAMPLE_ROWS = 1 << 10
@@ -36,8 +38,54 @@ _BLOCK_ROWS = 1 << 14
 _LEAST_GAPS = 64
 _LEAST_EXACT = 0.2
 _MOST_OVERLAPS = 0.001
+_SHOWN = 4
+"""Candidates that are shown."""
 _LARGEST_COMPRESSED = 1 << 35
 """End of the addresses that 32-bit references reach, with objects at 8 bytes."""
+
+
+_PACKED, _LOOM, _NO_CONTEXT = "packed", "loom", "no context"
+"""Marks of a JDK: fields fill gaps (15 and later), threads have a holder of fields (19
+and later), call sites have no object for their context (25 and later)."""
+
+_HIDDEN_FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "java.lang.Class": (
+        ("klass", "word", ""), ("array_klass", "word", ""), ("oop_size", "4", ""),
+        ("static_oop_field_count", "4", ""), ("protectionDomain", "reference", ""),
+        ("signers", "reference", ""), ("source_file", "reference", ""),
+        ("init_lock", "reference", _LOOM),
+    ),
+    "java.lang.ClassLoader": (("loader_data", "word", ""),),
+    "java.lang.InternalError": (("during_unsafe_access", "1", ""),),
+    "java.lang.Module": (("module_entry", "word", ""),),
+    "java.lang.Thread": (
+        ("jvmti_thread_state", "word", _LOOM), ("jfr_epoch", "2", _LOOM),
+        ("jvmti_VTMS_transition_disable_count", "4", _LOOM),
+        ("jvmti_is_in_VTMS_transition", "1", _LOOM),
+    ),
+    "java.lang.invoke.CallSite": (
+        ("vmdependencies", "word", _NO_CONTEXT), ("last_cleanup", "8", _NO_CONTEXT),
+    ),
+    "java.lang.invoke.MemberName": (("vmindex", "word", ""),),
+    "java.lang.invoke.MethodHandleNatives$CallSiteContext": (
+        ("vmdependencies", "word", ""), ("last_cleanup", "8", _PACKED),
+    ),
+    "java.lang.invoke.ResolvedMethodName": (
+        ("vmtarget", "word", ""), ("vmholder", "reference", ""),
+    ),
+}  # fmt: skip
+"""Fields that HotSpot adds to classes, and does not dump: name, width, and the mark of
+the JDK that has them. A later JDK may declare and so dump them."""
+
+_CONTENDED = frozenset(
+    {
+        "threadLocalRandomSeed",
+        "threadLocalRandomProbe",
+        "threadLocalRandomSecondarySeed",
+    }
+)
+"""Fields of a thread that are kept apart from all others, with padding, before Loom."""
+_PADDING = 128
 
 
 class ObjectLayout(NamedTuple):
@@ -68,23 +116,52 @@ class ObjectLayout(NamedTuple):
         )
 
 
+class Candidate(NamedTuple):
+    """How well a layout explains the gaps.
+
+    Attributes:
+        layout: The layout.
+        exact: Share of the gaps that it fills exactly.
+        overlaps: Share of the gaps that are too small for it.
+    """
+
+    layout: ObjectLayout
+    exact: float
+    overlaps: float
+
+    def __str__(self) -> str:
+        packs = "" if self.layout.packs else ", fields before JDK 15"
+        return (
+            f"{self.layout}{packs}: {self.exact:.1%} of gaps fit exactly, "
+            f"{self.overlaps:.1%} are too small"
+        )
+
+
 class Fit(NamedTuple):
     """The layout of a dump.
 
     Attributes:
         layout: The layout.
         alignment: Of objects, bytes.
-        exact: Share of the gaps that it fills exactly; ``None`` if it is assumed
-            because there are too few gaps, or none that fit.
+        how: How it was found, in words.
+        candidates: All layouts that were tried, the best first.
     """
 
     layout: ObjectLayout
     alignment: int
-    exact: float | None
+    how: str
+    candidates: tuple[Candidate, ...] = ()
 
     def __str__(self) -> str:
-        how = "assumed" if self.exact is None else f"{self.exact:.1%} of gaps fit"
-        return f"{self.layout}, alignment {self.alignment} bytes ({how})"
+        return f"{self.layout}, alignment {self.alignment} bytes ({self.how})"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What speaks for the layout, and for others."""
+        return tuple(
+            ("used: " if one.layout == self.layout else "instead: ") + str(one)
+            for one in self.candidates[:_SHOWN]
+        )
 
 
 _COMPRESSED = ObjectLayout(12, 4, 12)
@@ -93,6 +170,9 @@ _CANDIDATES_64 = (
     _COMPRESSED,
     _COMPRESSED._replace(packs=False),
     ObjectLayout(12, 8, 12),
+    ObjectLayout(16, 4, 16),
+    ObjectLayout(16, 4, 16, element_at=8),
+    ObjectLayout(16, 4, 16, packs=False, element_at=8),
     ObjectLayout(8, 4, 8),
     ObjectLayout(8, 8, 8),
     _UNCOMPRESSED,
@@ -106,6 +186,21 @@ def _aligned(size: int, to: int) -> int:
     return -(-size // to) * to
 
 
+def _rank(one: Candidate) -> tuple[float, float]:
+    """Fewest overlaps first, then most exact fits."""
+    overlaps = 0.0 if one.overlaps <= _MOST_OVERLAPS else one.overlaps
+    return overlaps, -one.exact
+
+
+def _is_like(layout: ObjectLayout, given: LayoutOption) -> bool:
+    array = layout.first_element(layout.reference)
+    return given[:3] == (layout.header, layout.reference, array)
+
+
+def _made(given: LayoutOption) -> ObjectLayout:
+    return ObjectLayout(given.header, given.reference, given.array - 4)
+
+
 class ShallowSizes:
     """The sizes of the objects of a dump.
 
@@ -113,9 +208,19 @@ class ShallowSizes:
         table: The classes.
         id_size: 4 or 8 bytes.
         records_sizes: Whether the classes have the true sizes of instances.
+        given: What the user knows of the layout.
     """
 
-    def __init__(self, table: ClassTable, *, id_size: int, records_sizes: bool) -> None:
+    def __init__(
+        self,
+        table: ClassTable,
+        *,
+        id_size: int,
+        records_sizes: bool,
+        given: LayoutOption | None = None,
+    ) -> None:
+        self._given = given
+        self._ends: dict[ObjectLayout, dict[int, tuple[int, int]]] = {}
         self._table = table
         self._id_size = id_size
         self._records_sizes = records_sizes
@@ -130,25 +235,30 @@ class ShallowSizes:
         """
         gap, row, items = _gaps(ids, class_row, length)
         alignment = 8
-        if len(gap) >= _LEAST_GAPS:
+        if self._given is not None and self._given.alignment:
+            alignment = self._given.alignment
+        elif len(gap) >= _LEAST_GAPS:
             common = int(np.gcd.reduce(gap))
             alignment = max(8, min(256, common & -common))
-        candidates = _CANDIDATES_64 if self._id_size == 8 else _CANDIDATES_32
-        best: tuple[float, float] | None = None
-        chosen = candidates[0]
-        for layout in candidates if len(gap) >= _LEAST_GAPS else ():
+        layouts = _CANDIDATES_64 if self._id_size == 8 else _CANDIDATES_32
+        tried = []
+        for layout in layouts if len(gap) >= _LEAST_GAPS else ():
             size = self._of(layout, alignment, row, items)
-            overlaps = float((size > gap).mean())
-            exact = float((size == gap).mean())
-            overlaps = 0.0 if overlaps <= _MOST_OVERLAPS else overlaps
-            if best is None or (-overlaps, exact) > best:
-                best, chosen = (-overlaps, exact), layout
-        if best is not None and best[0] == 0 and best[1] >= _LEAST_EXACT:
-            return Fit(chosen, alignment, best[1])
-        assumed = candidates[0]
+            exact, overlaps = (size == gap).mean(), (size > gap).mean()
+            tried.append(Candidate(layout, float(exact), float(overlaps)))
+        tried.sort(key=_rank)
+        candidates = tuple(tried)
+        if self._given is not None:
+            matching = [one for one in candidates if _is_like(one.layout, self._given)]
+            layout = matching[0].layout if matching else _made(self._given)
+            return Fit(layout, alignment, "as given", candidates)
+        if tried and _rank(tried[0])[0] == 0 and tried[0].exact >= _LEAST_EXACT:
+            how = f"{tried[0].exact:.1%} of gaps fit"
+            return Fit(tried[0].layout, alignment, how, candidates)
+        assumed = layouts[0]
         if self._id_size == 8 and len(ids) and int(ids.max()) >= _LARGEST_COMPRESSED:
             assumed = _UNCOMPRESSED
-        return Fit(assumed, 8, None)
+        return Fit(assumed, 8, "assumed", candidates)
 
     def sizes(self, fit: Fit, class_row: Ints, length: Longs) -> Longs:
         """int64 (N,): the size of each object, bytes."""
@@ -160,7 +270,16 @@ class ShallowSizes:
         size = fit.layout.header
         if mirror is not None:
             size = self._instance(fit.layout, mirror)
-        return _aligned(size + found.static_bytes, fit.alignment)
+        references = sum(code < FIRST_PRIMITIVE for code in found.static_codes)
+        statics = sum(
+            self._width(fit.layout, code)
+            for code in found.static_codes
+            if code >= FIRST_PRIMITIVE
+        )
+        if references:
+            width = fit.layout.reference
+            statics = _aligned(statics, width) + references * width
+        return _aligned(_aligned(size, fit.alignment) + statics, fit.alignment)
 
     def _of(
         self, layout: ObjectLayout, alignment: int, row: Ints, length: Longs
@@ -189,27 +308,84 @@ class ShallowSizes:
         """Bytes of an instance, not aligned."""
         if self._records_sizes and found.instance_bytes:
             return found.instance_bytes
-        end, holes = layout.header, 0
-        for one in reversed(self._table.chain(found)):
-            widths = [self._width(layout, code) for code in one.codes]
-            if not widths:
-                continue
-            if not layout.packs:
-                end, holes = _aligned(end, layout.reference), 0
-            largest = max(widths)
-            small = sum(width for width in widths if width < largest)
-            large = sum(widths) - small
-            filled = min(holes // largest * largest, large)
-            large, holes = large - filled, holes - filled
-            filled = min(holes, small)
-            small, holes = small - filled, holes - filled
-            if not large + small:
-                continue
+        ends = self._ends.setdefault(layout, {})
+        waiting = []
+        for one in self._table.chain(found):
+            if one.row in ends:
+                break
+            waiting.append(one)
+        for one in reversed(waiting):
+            above = int(self._table.columns.parent[one.row])
+            ends[one.row] = self._extended(
+                layout, one, *ends.get(above, (layout.header, 0))
+            )
+        return ends[found.row][0]
+
+    def _extended(
+        self, layout: ObjectLayout, found: HeapClass, end: int, holes: int
+    ) -> tuple[int, int]:
+        """Where the fields of a class end, and the bytes that are free before.
+
+        Args:
+            layout: The layout.
+            found: The class.
+            end: The same of its superclass.
+            holes: Likewise.
+        """
+        widths, apart = self._hidden(layout, found), 0
+        for name, code in zip(found.names, found.codes, strict=True):
+            if name in _CONTENDED and _LOOM not in self._marks:
+                apart += self._width(layout, code)
+            else:
+                widths.append(self._width(layout, code))
+        if not widths:
+            return end, holes
+        if not layout.packs:
+            end, holes = _aligned(end, layout.reference), 0
+        largest = max(widths)
+        small = sum(width for width in widths if width < largest)
+        large = sum(widths) - small
+        filled = min(holes // largest * largest, large)
+        large, holes = large - filled, holes - filled
+        filled = min(holes, small)
+        small, holes = small - filled, holes - filled
+        if large + small:
             if gap := _aligned(end, largest) - end:
                 filled = min(gap, small)
                 small, holes = small - filled, holes + gap - filled
             end = _aligned(end, largest) + large + small
-        return end
+        if apart:
+            end, holes = _aligned(end + _PADDING, 8) + apart + _PADDING, 0
+        return end, holes
+
+    def _hidden(self, layout: ObjectLayout, found: HeapClass) -> list[int]:
+        """Widths of the fields that HotSpot adds to a class."""
+        if self._records_sizes:
+            return []
+        widths = {"word": self._id_size, "reference": layout.reference}
+        hidden = _HIDDEN_FIELDS.get(self._table.names()[found.row], ())
+        marks = self._marks | ({_PACKED} if layout.packs else set())
+        return [
+            widths.get(kind) or int(kind)
+            for name, kind, mark in hidden
+            if name not in found.names and (not mark or mark in marks)
+        ]
+
+    @cached_property
+    def _marks(self) -> set[str]:
+        """The marks of the JDK that its classes show."""
+        fields = {
+            name: found.names
+            for found in self._table.classes
+            if (name := self._table.names()[found.row])
+            in ("java.lang.Thread", "java.lang.invoke.CallSite")
+        }
+        marks = set()
+        if "holder" in fields.get("java.lang.Thread", ()):
+            marks.add(_LOOM)
+        if "context" not in fields.get("java.lang.invoke.CallSite", ("context",)):
+            marks.add(_NO_CONTEXT)
+        return marks
 
     def _width(self, layout: ObjectLayout, code: int) -> int:
         if code < FIRST_PRIMITIVE:

@@ -8,12 +8,15 @@ that no sub-record looks like.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.errors import MalformedDump, TruncatedDump
-from ingest.readers.hprof.assembly import assemble
+from ingest.errors import DumpError, MalformedDump, TruncatedDump
+from ingest.heap.graph import Part
+from ingest.readers.base import PendingDump
+from ingest.readers.hprof.assembly import RecordedFile, assemble
 from ingest.readers.hprof.classes import ClassTable
 from ingest.readers.hprof.columns import RecordedHeap
 from ingest.readers.hprof.names import NameTable
@@ -21,8 +24,10 @@ from ingest.readers.hprof.records import (
     ARRAY_ROW,
     CLASSES,
     COUNTS,
+    HEAP_INFO,
     NEEDED_CLASS,
     SKIP,
+    SPACE,
     STATE,
     WHY,
     HeapBuffers,
@@ -31,16 +36,20 @@ from ingest.readers.hprof.records import (
 )
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
 from ingest.readers.hprof.signature import MAGICS
+from ingest.readers.hprof.stacks import StackTable
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ingest.heap.graph import HeapGraph
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
     from ingest.readers.source import Source
 
-_NAME, _LOAD_CLASS, _HEAP_DUMP, _SEGMENT, _HEAP_DUMP_END = 1, 2, 0x0C, 0x1C, 0x2C
+_NAME, _LOAD_CLASS, _FRAME, _TRACE = 1, 2, 4, 5
+_HEAP_DUMP, _SEGMENT, _HEAP_DUMP_END = 0x0C, 0x1C, 0x2C
 _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
@@ -49,20 +58,104 @@ _NAMES_AT_ONCE = 1 << 13
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read the first dump in ``source``; see `ingest.readers.base.Reader.read`.
+    """Read a dump of ``source``; see `ingest.readers.base.Reader.read`.
 
-    Memory while reading: at most 60 bytes an object and 18 a reference, and texts.
+    Memory while reading: at most 61 bytes an object and 18 a reference, and texts.
+    """
+    wanted = options.part or 0
+    counter = IrregularityCounter(strict=options.strict, name=source.name)
+    chosen, others = None, []
+    for dump in _dumps(source, counter, progress, lambda index: index == wanted):
+        if dump.heap is None:
+            others.append(Part(dump.number, dump.object_count))
+        else:
+            chosen = dump
+    if chosen is None or chosen.heap is None:
+        raise DumpError(
+            f"the file has no heap dump {wanted}; info lists those that it has",
+            path=source.name,
+        )
+    part = None
+    if others:
+        part = Part(wanted, chosen.object_count, is_default=options.part is None)
+        if options.part is None:
+            counter.add("other_heap_dump", len(others), 0, None)
+    return assemble(
+        chosen.heap, chosen.file, counter, options.layout,
+        part=part, other_parts=tuple(others),
+    )  # fmt: skip
+
+
+def read_all(
+    source: Source, options: ReadOptions, progress: Progress
+) -> Iterator[PendingDump]:
+    """Read all dumps; see `ingest.readers.base.PartsReader.read_all`.
+
+    Memory: as `read`, for all of them.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
+    for dump in list(_dumps(source, counter, progress, lambda _index: True)):
+        part = Part(dump.number, dump.object_count)
+        assert dump.heap is not None
+        graph = partial(
+            assemble, dump.heap, dump.file, counter.copy(), options.layout, part=part
+        )
+        yield PendingDump(part, graph)
+
+
+def parts(source: Source, progress: Progress) -> list[Part]:
+    """The dumps of a file, whose objects are only counted."""
+    counter = IrregularityCounter(strict=False, name=source.name)
+    return [
+        Part(dump.number, dump.object_count, is_default=dump.number == 0)
+        for dump in _dumps(source, counter, progress, lambda _index: False)
+    ]
+
+
+class _Dump(NamedTuple):
+    """One heap dump of a file.
+
+    Attributes:
+        number: Its number, from 0.
+        object_count: Its objects.
+        heap: These; ``None`` if they were only counted.
+        file: What else the file records.
+    """
+
+    number: int
+    object_count: int
+    heap: RecordedHeap | None
+    file: RecordedFile
+
+
+def _dumps(
+    source: Source,
+    counter: IrregularityCounter,
+    progress: Progress,
+    wanted: Callable[[int], bool],
+) -> Iterator[_Dump]:
+    """The dumps of a file, of which those that are wanted are stored.
+
+    Raises:
+        MalformedDump, TruncatedDump: there is none with objects.
+    """
     parser = _Parser(Feed(source.chunks(progress), source.name), counter)
-    parser.parse()
+    index = 0
+    while parser.parse(stores=wanted(index)):
+        heap = parser.finished()
+        if heap.object_count or wanted(index):
+            yield _Dump(
+                index,
+                heap.object_count,
+                heap if wanted(index) else None,
+                RecordedFile(
+                    parser.version, parser.id_size, parser.table, parser.stacks,
+                    parser.spaces,
+                ),
+            )  # fmt: skip
+        index += 1
     if source.truncated:
         counter.add("truncated_compression", 1, 0, parser.feed.offset)
-    heap = parser.finished()
-    return assemble(
-        heap, parser.table, version=parser.version, id_size=parser.id_size,
-        counter=counter,
-    )  # fmt: skip
 
 
 class _Parser:
@@ -73,6 +166,8 @@ class _Parser:
         version: As in its first line.
         id_size: 4 or 8.
         table: The classes.
+        stacks: Stack traces.
+        spaces: Names of the parts of the heap, by number.
     """
 
     def __init__(self, feed: Feed, counter: IrregularityCounter) -> None:
@@ -88,7 +183,10 @@ class _Parser:
         feed.take(8)  # milliseconds since 1970
         self._names = NameTable()
         self.table = ClassTable(self.id_size, self._names, counter)
-        self._heap = RecordedHeap()
+        self.spaces: dict[int, str] = {}
+        self.stacks = StackTable(self._names, self.id_size)
+        self._heap = RecordedHeap(self.id_size)
+        self._dump_count = 0
         self._buffers: HeapBuffers = buffers_for(_SMALLEST_WINDOW_BYTES)
         self._window = _SMALLEST_WINDOW_BYTES
         self._counts = np.zeros(COUNTS, np.int64)
@@ -97,15 +195,23 @@ class _Parser:
         self._ids = np.zeros(2, np.uint64)
         self._is_truncated = False
 
-    def parse(self) -> None:
-        """Read up to the end of the first dump.
+    def parse(self, *, stores: bool) -> bool:
+        """Read up to the end of the next dump.
+
+        Args:
+            stores: Whether its objects are stored, not only counted.
+
+        Returns:
+            Whether there is one.
 
         Raises:
             MalformedDump: it contradicts the format.
         """
-        has_heap = has_segments = has_end = False
+        has_heap = has_segments = False
+        self._heap = RecordedHeap(self.id_size, stores=stores)
+        if self._dump_count:
+            self.table = self.table.renewed()
         while not self._is_truncated and self._has(1, is_needed=False):
-            begin = self.feed.offset
             if not self._has(_HEADER_BYTES):
                 break
             at = self.feed.position
@@ -116,22 +222,31 @@ class _Parser:
                     break
                 self._take_names()
                 continue
+            if has_heap and tag == _HEAP_DUMP:
+                break  # the next dump
             self.feed.position += _HEADER_BYTES
             if tag in (_HEAP_DUMP, _SEGMENT):
-                if has_end or (has_heap and tag == _HEAP_DUMP):
-                    self._counter.add("other_heap_dump", 1, 0, begin)
-                    break
                 has_heap, has_segments = True, tag == _SEGMENT
                 self._read_segment(size, may_wrap=tag == _HEAP_DUMP)
             elif tag == _HEAP_DUMP_END:
-                has_end = has_heap
                 self._skip(size)
+                if has_heap:
+                    has_segments = False
+                    break
             elif tag == _LOAD_CLASS and size >= 8 + 2 * self.id_size:
                 self._load_class(size)
+            elif tag in (_FRAME, _TRACE) and 12 <= size <= _LONGEST_NAME_RECORD:
+                if not self._has(size):
+                    break
+                add = self.stacks.add_frame if tag == _FRAME else self.stacks.add_trace
+                add(self.feed.take(size))
             else:
                 self._skip(size)
-        if has_segments and not has_end and not self._is_truncated:
+        if has_segments and not self._is_truncated:
             self._counter.add("truncated_heap_dump", 1, 0, self.feed.offset)
+        self._dump_count += has_heap
+        # A file without any is one with an empty dump, which `finished` refuses.
+        return has_heap or not self._dump_count
 
     def finished(self) -> RecordedHeap:
         """The heap, once instances are read that had to wait for their classes.
@@ -142,11 +257,12 @@ class _Parser:
         self.table.complete()
         waiting = self._heap.take_deferred()
         if waiting:
-            self.feed = Feed(iter([waiting]), self.feed.name)
+            feed, self.feed = self.feed, Feed(iter([waiting]), self.feed.name)
             self.feed.grow()
             self._state[SKIP] = 0
             self._scan(len(waiting), is_last=True)
-        if not self._heap.object_count:
+            self.feed = feed
+        if not self._heap.object_count and self._dump_count < 2:
             error = TruncatedDump if self._is_truncated else MalformedDump
             raise error(
                 "the file has no heap dump with objects; get it again",
@@ -200,6 +316,7 @@ class _Parser:
         class_id = int.from_bytes(data[4 : 4 + width], "big")
         name_id = int.from_bytes(data[8 + width :], "big")
         self.table.load(class_id, name_id)
+        self.stacks.add_class(int.from_bytes(data[:4], "big"), name_id)
         self._skip(size - wanted)
 
     def _read_segment(self, size: int, *, may_wrap: bool) -> None:
@@ -210,6 +327,7 @@ class _Parser:
             may_wrap: Whether that may be 0 or modulo 2^32.
         """
         begin = self.feed.offset
+        self._state[SPACE] = 0
         limit = size or (_UNLIMITED if may_wrap else 0)
         while True:
             why = self._scan(limit - (self.feed.offset - begin), is_last=False)
@@ -259,7 +377,10 @@ class _Parser:
             size -= feed.position - begin
             self._heap.take(feed.data, self._buffers, counts)
             for at in self._buffers.class_begin[: counts[CLASSES]].tolist():
-                self.table.parse(feed.data, at)
+                if feed.data[at] == HEAP_INFO:
+                    self._name_space(feed.data[at + 4 : at + 5 + self.id_size])
+                else:
+                    self.table.parse(feed.data, at)
             why = int(counts[WHY])
             if why == CLASS:
                 self.table.row_of(int(self._ids[NEEDED_CLASS]))
@@ -270,6 +391,11 @@ class _Parser:
                     self._truncated()
                 self._end_array()
                 return MORE
+
+    def _name_space(self, data: bytes | bytearray) -> None:
+        name = self._names.get(int.from_bytes(data[1:], "big"))
+        if name is not None:
+            self.spaces.setdefault(data[0], name)
 
     def _end_array(self) -> None:
         """Store the array at whose elements the file ends."""

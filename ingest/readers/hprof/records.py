@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 """Indexes of the counts of a scan."""
 COUNTS = 11
 
-SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH = range(6)
-"""Indexes of the state of a scan, which is about an array that is longer than a window:
-bytes to skip, elements left, the index of the next one, non-null elements so far,
-the row of its class, its length."""
-STATE = 6
+SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH, SPACE = range(7)
+"""Indexes of the state of a scan. Of an array that is longer than a window: bytes to
+skip, elements left, the index of the next one, non-null elements so far, the row of its
+class, its length. And the part of the heap that the next objects are in, by number."""
+STATE = 7
 
 ARRAY_ID, NEEDED_CLASS = range(2)
 """Indexes of the ids in the state of a scan."""
@@ -50,11 +50,12 @@ WIDTHS = (1, 2, 4, 8, 1, 2, 4, 8)
 CHARS_ROW, _BYTES = 1, 4
 
 PRIMITIVE_ARRAY_WITHOUT_DATA = 0xC3
+HEAP_INFO = 0xFE
 
 CUT, ODD = -1, -2
 _SMALLEST_OBJECT_BYTES = 14
 _SMALLEST_ROOT_BYTES = 5
-_SMALLEST_CLASS_BYTES = 40
+_SMALLEST_CLASS_BYTES = 9
 
 
 class HeapBuffers(NamedTuple):
@@ -65,12 +66,15 @@ class HeapBuffers(NamedTuple):
         class_row: int32. Rows of the classes.
         length: int64. Of arrays; -1 for instances.
         ref_count: int32. Without null references.
+        space: uint8. Part of the heap, by number; 0 if none is recorded.
         ref_id: uint64.
         ref_field: int32, as in the graph.
         ref_kind: uint8, as in the graph.
         root_id: uint64.
         root_tag: uint8. Of the sub-record.
         root_thread: int64. Serial number of the thread, or -1.
+        root_frame: int64. Number of the frame in the stack of the thread, or -1; the
+            serial number of the stack of a thread object.
         special_row: int32. Rows of this scan: objects of which more is known.
         special_kind: uint8. `TEXT` and the kinds after it.
         special_bits: uint64. The number; the id of the array, or the name.
@@ -79,21 +83,24 @@ class HeapBuffers(NamedTuple):
         content_row: int32. Rows of this scan: arrays that may have text.
         content_end: int64. Where each ends in ``content``.
         content: uint8. Their first bytes; characters are little-endian.
-        class_begin: int64. Positions of class records in the window.
-        deferred: int64 (rows, 2). Where the instances begin and end in the window
-            that have to wait for their classes.
+        class_begin: int64. Positions in the window of what is parsed after the scan:
+            classes, and the names of parts of the heap.
+        deferred: int64 (rows, 3). Where the instances begin and end in the window that
+            have to wait for their classes, and the part of the heap.
     """
 
     id: Ids
     class_row: Ints
     length: Longs
     ref_count: Ints
+    space: Bytes
     ref_id: Ids
     ref_field: Ints
     ref_kind: Bytes
     root_id: Ids
     root_tag: Bytes
     root_thread: Longs
+    root_frame: Longs
     special_row: Ints
     special_kind: Bytes
     special_bits: Ids
@@ -119,7 +126,7 @@ class ClassColumns(NamedTuple):
         parent: int32. Row of the superclass, or -1.
         slot_start: int32. First slot of the fields with references that it declares.
         slot_end: int32.
-        is_weak: uint8. 1 where `Reference.referent` keeps nothing alive.
+        referent_kind: uint8. Strength of `Reference.referent`, as in the graph.
         special: uint8. What else is taken from instances.
         special_offset: int32 (rows, 4). Where; -1 for absent fields.
         slot_offset: int32. Offset of each slot in the fields of its class.
@@ -136,7 +143,7 @@ class ClassColumns(NamedTuple):
     parent: Ints
     slot_start: Ints
     slot_end: Ints
-    is_weak: Bytes
+    referent_kind: Bytes
     special: Bytes
     special_offset: Ints
     slot_offset: Ints
@@ -154,11 +161,13 @@ def buffers_for(size: int) -> HeapBuffers:
         np.empty(rows, np.int32),
         np.empty(rows, np.int64),
         np.empty(rows, np.int32),
+        np.empty(rows, np.uint8),
         np.empty(references, np.uint64),
         np.empty(references, np.int32),
         np.empty(references, np.uint8),
         np.empty(roots, np.uint64),
         np.empty(roots, np.uint8),
+        np.empty(roots, np.int64),
         np.empty(roots, np.int64),
         np.empty(rows, np.int32),
         np.empty(rows, np.uint8),
@@ -169,7 +178,7 @@ def buffers_for(size: int) -> HeapBuffers:
         np.empty(rows, np.int64),
         np.empty(size + 1, np.uint8),
         np.empty(size // _SMALLEST_CLASS_BYTES + 1, np.int64),
-        np.empty((rows, 2), np.int64),
+        np.empty((rows, 3), np.int64),
     )
 
 
@@ -247,7 +256,7 @@ def _fields(
     """Store the references of an instance; returns how many."""
     stored = counts[REFERENCES]
     first = stored
-    weak = classes.is_weak[row]
+    referent_kind = classes.referent_kind[row]
     offset = 0
     while row >= 0:
         for slot in range(classes.slot_start[row], classes.slot_end[row]):
@@ -260,7 +269,7 @@ def _fields(
                 continue
             buffers.ref_id[stored] = target
             buffers.ref_field[stored] = classes.slot_field[slot]
-            buffers.ref_kind[stored] = classes.slot_is_referent[slot] & weak
+            buffers.ref_kind[stored] = classes.slot_is_referent[slot] * referent_kind
             stored += 1
         offset += classes.own_bytes[row]
         row = classes.parent[row]
@@ -295,14 +304,40 @@ def elements(
 
 
 @kernel
+def _store_object(
+    object_id: Number,
+    row: Number,
+    length: Number,
+    ref_count: Number,
+    buffers: HeapBuffers,
+    state: Longs,
+    counts: Longs,
+) -> None:
+    at = counts[OBJECTS]
+    buffers.id[at] = object_id
+    buffers.class_row[at] = row
+    buffers.length[at] = length
+    buffers.ref_count[at] = ref_count
+    buffers.space[at] = state[SPACE]
+    counts[OBJECTS] = at + 1
+
+
+@kernel
+def _body_end(body: int, size: Number, end: int, state: Longs) -> Number:
+    """Where a body ends; the rest of a longer one than the window is to be skipped."""
+    if size > end - body:
+        state[SKIP] = size - (end - body)
+        return end
+    return body + size
+
+
+@kernel
 def close_array(buffers: HeapBuffers, state: Longs, ids: Ids, counts: Longs) -> None:
     """Store the row of the open array, whose elements are stored."""
-    at = counts[OBJECTS]
-    buffers.id[at] = ids[ARRAY_ID]
-    buffers.class_row[at] = state[ARRAY_ROW]
-    buffers.length[at] = state[ARRAY_LENGTH]
-    buffers.ref_count[at] = state[HELD]
-    counts[OBJECTS] = at + 1
+    _store_object(
+        ids[ARRAY_ID], state[ARRAY_ROW], state[ARRAY_LENGTH], state[HELD], buffers,
+        state, counts,
+    )  # fmt: skip
     state[ARRAY_ROW] = -1
 
 
@@ -354,16 +389,9 @@ def primitive_array(
         if body + first > end:
             return CUT
         _store_content(data, body, first, kind == CHARS_ROW, buffers, counts)
-    at = counts[OBJECTS]
-    buffers.id[at] = number(data, p + 1, id_size)
-    buffers.class_row[at] = kind
-    buffers.length[at] = length
-    buffers.ref_count[at] = 0
-    counts[OBJECTS] = at + 1
-    if size > end - body:
-        state[SKIP] = size - (end - body)
-        return end
-    return body + size
+    object_id = number(data, p + 1, id_size)
+    _store_object(object_id, kind, length, 0, buffers, state, counts)
+    return _body_end(body, size, end, state)
 
 
 @kernel
@@ -395,31 +423,24 @@ def instance(
             return CUT
         at = counts[DEFERRED]
         buffers.deferred[at, 0], buffers.deferred[at, 1] = p, body + size
+        buffers.deferred[at, 2] = state[SPACE]
         counts[DEFERRED] = at + 1
         return body + size
     needed: Number = min(size, classes.field_bytes[row])
     if body + needed > end:
         return CUT
     counts[SHORT] += size < classes.field_bytes[row]
-    at = counts[OBJECTS]
-    buffers.id[at] = number(data, p + 1, id_size)
-    buffers.class_row[at] = row
-    buffers.length[at] = -1
-    buffers.ref_count[at] = _fields(
-        data, body, needed, id_size, row, classes, buffers, counts
-    )
+    held = _fields(data, body, needed, id_size, row, classes, buffers, counts)
     kind: Number = classes.special[row]
     if kind != NOTHING:
         special = counts[SPECIALS]
-        buffers.special_row[special] = at
+        buffers.special_row[special] = counts[OBJECTS]
         places = classes.special_offset[row]
         _special(data, body, needed, id_size, kind, places, buffers, special)
         counts[SPECIALS] = special + 1
-    counts[OBJECTS] = at + 1
-    if size > end - body:
-        state[SKIP] = size - (end - body)
-        return end
-    return body + size
+    object_id = number(data, p + 1, id_size)
+    _store_object(object_id, row, -1, held, buffers, state, counts)
+    return _body_end(body, size, end, state)
 
 
 @kernel

@@ -17,11 +17,13 @@ from ingest.readers.hprof.records import (
     CLASSES,
     CUT,
     FIRST_PRIMITIVE,
+    HEAP_INFO,
     LEFT,
     ODD,
     PRIMITIVE_ARRAY_WITHOUT_DATA,
     ROOTS,
     SKIP,
+    SPACE,
     WHY,
     WIDTHS,
     close_array,
@@ -47,7 +49,6 @@ class is needed, or at a sub-record that is of no known kind."""
 _ROOT_JNI_MONITOR, _ROOT_FIRST_ANDROID, _ROOT_LAST_ANDROID = 0x8E, 0x89, 0x8D
 _ROOT_UNREACHABLE, _ROOT_UNKNOWN = 0x90, 0xFF
 _CLASS_DUMP, _INSTANCE, _OBJECT_ARRAY, _PRIMITIVE_ARRAY = 0x20, 0x21, 0x22, 0x23
-_HEAP_INFO = 0xFE
 _NEXT_RECORDS = (0x0C, 0x1C, 0x2C)
 """Tags of records that no sub-record has: the segment has ended."""
 
@@ -93,13 +94,13 @@ def _root(
     """Store a root; returns where it ends, `CUT` or `ODD`."""
     tag = data[p]
     further = 0
-    thread = False
+    numbers = 0
     if tag == _ROOT_JNI_GLOBAL:
         further = id_size
     elif tag in (_ROOT_JNI_LOCAL, _ROOT_FRAME, _ROOT_THREAD, _ROOT_JNI_MONITOR):
-        further, thread = 8, True
+        further, numbers = 8, 2
     elif tag in (_ROOT_NATIVE, _ROOT_BLOCK):
-        further, thread = 4, True
+        further, numbers = 4, 1
     elif not (
         tag in (_ROOT_CLASS, _ROOT_MONITOR, _ROOT_UNKNOWN, _ROOT_UNREACHABLE)
         or _ROOT_FIRST_ANDROID <= tag <= _ROOT_LAST_ANDROID
@@ -113,9 +114,11 @@ def _root(
         at = counts[ROOTS]
         buffers.root_id[at] = target
         buffers.root_tag[at] = tag
-        buffers.root_thread[at] = -1
-        if thread:
+        buffers.root_thread[at] = buffers.root_frame[at] = -1
+        if numbers > 0:
             buffers.root_thread[at] = np.int64(number(data, p + 1 + id_size, 4))
+        if numbers > 1:
+            buffers.root_frame[at] = np.int32(number(data, end - 4, 4))
         counts[ROOTS] = at + 1
     return end
 
@@ -206,10 +209,14 @@ def scan(
             if after >= 0:
                 buffers.class_begin[counts[CLASSES]] = p
                 counts[CLASSES] += 1
-        elif tag == _HEAP_INFO:
+        elif tag == HEAP_INFO:
             after = p + 5 + id_size
             if after > end:
                 after = CUT
+            else:
+                state[SPACE] = data[p + 4]
+                buffers.class_begin[counts[CLASSES]] = p
+                counts[CLASSES] += 1
         else:
             after = _root(data, p, id_size, buffers, counts)
         if after == CUT:

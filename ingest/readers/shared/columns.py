@@ -131,6 +131,7 @@ class RootColumns:
         type: int32 (R,), as in the graph; ``None`` where none is recorded.
         field: int32 (R,). Likewise.
         owner: int32 (R,). Likewise.
+        frame: int32 (R,). Likewise.
         scope: int32 (R,). Section of the file; ``None`` in formats with one.
         line: integer (R,). Line of each; ``None`` in binary formats.
         is_location: bool (R,). Where true, the id may be the address of the root
@@ -146,6 +147,7 @@ class RootColumns:
     type: Ints | None = None
     field: Ints | None = None
     owner: Ints | None = None
+    frame: Ints | None = None
     scope: Ints | None = None
     line: NDArray[Any] | None = None
     is_location: Bools | None = None

@@ -224,6 +224,7 @@ class HeapResolver:
             else roots.type,
             root_field=roots.field,
             root_owner=roots.owner,
+            root_frame=roots.frame,
             type_names=tuple(self._types.names),
             type_domain=self._types.domains(),
             irregularities=self._counter.finish(),

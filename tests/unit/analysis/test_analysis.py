@@ -9,16 +9,33 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.dominators import dominator_tree, retained_sizes
+from ingest.analysis.distances import (
+    ROOT,
+    UNREACHABLE,
+    holding_references,
+    holds,
+    search_roots,
+)
+from ingest.analysis.dominators import (
+    DepthFirstSearch,
+    DominatorTree,
+    dominator_tree,
+    retained_sizes,
+)
 from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.suspect_paths import shortest_path
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
-from ingest.heap.graph import HeapGraph
+from ingest.heap.graph import HeapGraph, RefKind
+from ingest.heap.read_options import StrengthPolicy
 from tests.deep import THOROUGH
-from tests.unit.graphs import alive, bytes_of, graph_of, small_graphs
+from tests.unit.graphs import Held, alive, bytes_of, graph_of, small_graphs
+
+
+def dominators_of(graph: HeapGraph) -> tuple[DominatorTree, DepthFirstSearch]:
+    strength = search_roots(graph).strength
+    return dominator_tree(holding_references(graph, strength))
 
 
 def test_a_diamond_is_dominated_by_its_top() -> None:
@@ -26,7 +43,7 @@ def test_a_diamond_is_dominated_by_its_top() -> None:
     #   `-> 2 --^
     graph = graph_of([1, 2], [3], [3], [], roots=[0])
 
-    assert dominator_tree(graph)[0].by_object().tolist() == [ROOT, 0, 0, 0]
+    assert dominators_of(graph)[0].by_object().tolist() == [ROOT, 0, 0, 0]
 
 
 def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:
@@ -40,10 +57,55 @@ def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:
     assert (metrics.reachable_count, metrics.reachable_bytes) == (1, 1)
 
 
-def test_a_weak_root_retains_nothing() -> None:
-    metrics = analyse(graph_of([1], [], roots=[], weak_roots=[0]))
+def test_a_weak_root_holds_what_nothing_stronger_does() -> None:
+    #  0 -> 1 <- 2     0 has a weak root, 2 a strong one
+    graph = graph_of([1], [], [1], roots=[2], weak_roots=[0])
+    metrics = analyse(graph)
 
-    assert metrics.root_distance.tolist() == [-1, -1]
+    assert metrics.root_distance.tolist() == [1, 2, 1]
+    assert metrics.dominator.tolist() == [ROOT, 2, ROOT]
+    assert (metrics.reachable_count, metrics.weak_only_count) == (3, 1)
+
+
+def test_what_is_softly_reachable_takes_nothing_from_what_is_stronger() -> None:
+    #  0 -> 1 -> 2           2 is held by 1, although 4 refers to it, too
+    #  0 -> 3 ~soft~> 4 -> 2
+    #       3 ~weak~> 5 ~phantom~> 6
+    graph = graph_of(
+        [1, 3], [2], [], [4, 5], [2], [6], [], roots=[0],
+        kinds=[0, 0, 0, RefKind.SOFT, RefKind.WEAK, 0, RefKind.PHANTOM],
+    )  # fmt: skip
+    metrics = analyse(graph)
+
+    assert metrics.dominator.tolist() == [ROOT, 0, 1, 0, 3, 3, 5]
+    assert metrics.root_distance.tolist() == [1, 2, 3, 2, 3, 3, 4]
+    assert metrics.count_by_strength == (4, 1, 1, 0, 1)
+    as_mat = analyse(graph, policy=StrengthPolicy.MAT)
+    assert as_mat.dominator.tolist() == [ROOT, 0, 0, 0, 3, 3, 5]
+    assert as_mat.count_by_strength == (7, 0, 0, 0, 0)
+
+
+@THOROUGH
+@given(small_graphs())
+def test_strengths_agree_with_the_strongest_path(graph: HeapGraph) -> None:
+    held, metrics = Held(graph), analyse(graph)
+    n = len(graph.object_id)
+
+    if metrics.strength is not None:
+        expected = [held.strength.get(i, 255) for i in range(n)]
+        assert metrics.strength.tolist() == expected
+    sources = np.repeat(np.arange(n), np.diff(graph.ref_start)).astype(np.int32)
+    found = holds(graph, metrics.strength, slice(0, len(sources)), sources)
+    assert set(np.flatnonzero(found).tolist()) == held.references
+    for i in range(n):
+        if i in held.strength and (path := shortest_path(metrics, i)):
+            assert len(path) == metrics.root_distance[i]
+            for at, to in pairwise(path):
+                rows = range(graph.ref_start[at], graph.ref_start[at + 1])
+                assert any(
+                    row in held.references and graph.ref_target[row] == to
+                    for row in rows
+                )
 
 
 def test_a_heap_without_objects() -> None:
@@ -60,7 +122,7 @@ def test_dominators_agree_with_deletion(graph: HeapGraph) -> None:
     live = alive(graph)
     above = {v: {d for d in live if v not in alive(graph, {d})} for v in live}
 
-    for v, idom in enumerate(dominator_tree(graph)[0].by_object().tolist()):
+    for v, idom in enumerate(dominators_of(graph)[0].by_object().tolist()):
         if v not in live:
             assert idom == UNREACHABLE
         else:
@@ -112,7 +174,7 @@ def test_two_instances_together_retain_what_neither_does_alone() -> None:
 def test_with_too_little_capacity_the_bytes_of_a_type_are_a_lower_bound(
     graph: HeapGraph,
 ) -> None:
-    tree, search = dominator_tree(graph)
+    tree, search = dominators_of(graph)
     preorder = preorder_of(graph, tree, search)
     held, _, _ = retained_sizes(graph, tree)
 
@@ -160,7 +222,7 @@ def test_long_chains_with_shared_leaves_take_no_quadratic_time() -> None:
         rows[-1] = [int(leaves[-1])]
     graph = graph_of(*rows, *([[]] * n), roots=[0], sizes=[1] * (3 * n + 1))
 
-    dominator = dominator_tree(graph)[0].by_object()
+    dominator = dominators_of(graph)[0].by_object()
 
     assert (dominator[leaves] == 0).all()
     assert (dominator[upper[1:]] == upper[:-1]).all()
@@ -181,7 +243,7 @@ def test_exceeding_the_capacity_is_reported() -> None:
         roots=[0],
         types=[3, 0, 1, 2, 0, 1, 2, 4],
     )
-    tree, search = dominator_tree(graph)
+    tree, search = dominators_of(graph)
     preorder = preorder_of(graph, tree, search)
     held, _, _ = retained_sizes(graph, tree)
 
@@ -197,16 +259,13 @@ def test_exceeding_the_capacity_is_reported() -> None:
 def test_distances_and_paths_agree_with_igraph(graph: HeapGraph) -> None:
     n = len(graph.object_id)
     metrics = analyse(graph)
-    edges = [
-        (n, r)
-        for r, f in zip(graph.root_object, graph.root_flags, strict=True)
-        if not f & 2
-    ]
+    held = Held(graph)
+    edges = [(n, int(graph.root_object[at])) for at in held.roots]
     edges += [
         (i, int(graph.ref_target[at]))
         for i in range(n)
         for at in range(graph.ref_start[i], graph.ref_start[i + 1])
-        if graph.ref_kind is None or not graph.ref_kind[at]
+        if at in held.references
     ]
     oracle = igraph.Graph(n + 1, edges, directed=True).distances(n)[0]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis import degrees
+from ingest.analysis.distances import holding_roots, holds, search_roots
 from tests.unit.graphs import small_graphs
 
 if TYPE_CHECKING:
@@ -19,13 +21,17 @@ if TYPE_CHECKING:
 def test_the_most_connected_are_those_with_the_highest_counts(
     graph: HeapGraph, most: int
 ) -> None:
+    reach = search_roots(graph)
     incoming, outgoing = Counter[int](), Counter[int]()
-    incoming.update(graph.root_object[(graph.root_flags & 2) == 0].tolist())
-    for source in range(len(graph.object_id)):
-        for at in range(graph.ref_start[source], graph.ref_start[source + 1]):
-            if graph.ref_kind is None or not graph.ref_kind[at]:
-                incoming[int(graph.ref_target[at])] += 1
-                outgoing[source] += 1
+    roots = graph.root_object[holding_roots(graph, reach.strength)]
+    incoming.update(roots.tolist())
+    sources = np.repeat(
+        np.arange(len(graph.object_id), dtype=np.int32), np.diff(graph.ref_start)
+    )
+    rows = slice(0, len(sources))
+    held = holds(graph, reach.strength, rows, sources)
+    outgoing.update(sources[held].tolist())
+    incoming.update(graph.ref_target[held].tolist())
 
     def highest(counts: Counter[int]) -> dict[int, int]:
         order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -33,7 +39,7 @@ def test_the_most_connected_are_those_with_the_highest_counts(
 
     before, degrees.MOST = degrees.MOST, most
     try:
-        found = degrees.most_connected(graph)
+        found = degrees.most_connected(graph, reach.strength)
     finally:
         degrees.MOST = before
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis import merged as module
-from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.distances import ROOT, UNREACHABLE, holding_roots
 from ingest.analysis.merged import MAX_DEPTH, MergedTree, merged_tree
 from ingest.analysis.metrics import analyse
 from tests.unit.graphs import graph_of, small_graphs
@@ -116,7 +116,9 @@ def test_the_first_level_of_root_paths_is_the_first_root_s_kind(
     graph = graph_with(graph, kinds.astype(np.uint8))
     parent = analyse(graph).path_parent
 
-    tree = merged_tree(graph, parent, by_root=True)
+    tree = merged_tree(
+        graph, parent, by_root=holding_roots(graph, analyse(graph).strength)
+    )
 
     expected: Counter[int] = Counter()
     for i in range(len(parent)):
@@ -194,6 +196,6 @@ def test_a_path_longer_than_the_stack() -> None:
 def test_an_empty_heap() -> None:
     graph = graph_of([], roots=[], types=[0])
 
-    for by_root in (False, True):
+    for by_root in (None, np.zeros(0, np.bool_)):
         tree = merged_tree(graph, analyse(graph).dominator, by_root=by_root)
         assert tree.total_bytes[0] == 0

@@ -13,25 +13,22 @@ from ingest.analysis.what_if import Cut, WhatIf
 from ingest.errors import NotFound
 from ingest.heap.graph import HeapGraph
 from tests.deep import THOROUGH
-from tests.unit.graphs import alive, bytes_of, graph_of, small_graphs
+from tests.unit.graphs import Held, alive, bytes_of, graph_of, small_graphs
 
 
 def left(graph: HeapGraph, cut: Cut) -> set[int]:
     """Objects that are still reachable: the definition."""
-    found: set[int] = set()
-    todo = [
-        int(graph.root_object[root])
-        for root in range(len(graph.root_object))
-        if not graph.root_flags[root] & 2 and not cut.roots[root]
-    ]
+    held, found = Held(graph), set[int]()
+    todo = [int(graph.root_object[root]) for root in held.roots if not cut.roots[root]]
     while todo:
         if (i := todo.pop()) in found or cut.objects[i]:
             continue
         found.add(i)
-        for at in range(graph.ref_start[i], graph.ref_start[i + 1]):
-            assert graph.ref_kind is not None
-            if graph.ref_kind[at] == 0 and not cut.references[at]:
-                todo.append(int(graph.ref_target[at]))
+        todo += [
+            int(graph.ref_target[at])
+            for at in range(graph.ref_start[i], graph.ref_start[i + 1])
+            if at in held.references and not cut.references[at]
+        ]
     return found
 
 

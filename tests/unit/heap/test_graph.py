@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ingest.errors import InvalidGraph
-from ingest.heap.graph import Sampling, Segment
+from ingest.heap.graph import Segment
+from ingest.heap.sampling import Sampling
 from tests.unit.graphs import graph_of
 
 if TYPE_CHECKING:

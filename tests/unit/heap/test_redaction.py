@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.heap.graph import Domain, ExternalMemory, HeapGraph, Part
+from ingest.heap.graph import Domain, HeapGraph, Part
 from ingest.heap.history import Allocations, History
 from ingest.heap.redaction import Redaction
+from ingest.heap.values import ExternalMemory
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.schema import TABLES
 from tests.cypher.dart_heap import dart_heap

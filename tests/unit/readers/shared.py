@@ -46,9 +46,12 @@ def weak(graph: HeapGraph, at: int) -> bool:
 
 
 def alive(graph: HeapGraph) -> set[int]:
-    """Addresses of what the roots reach."""
-    distance = analyse(graph).root_distance
-    return {int(graph.object_id[row]) for row in np.flatnonzero(distance > 0)}
+    """Addresses of what is strongly reachable."""
+    metrics = analyse(graph)
+    reached = metrics.root_distance > 0
+    if metrics.strength is not None:
+        reached &= metrics.strength == RefKind.STRONG
+    return {int(graph.object_id[row]) for row in np.flatnonzero(reached)}
 
 
 def roots(graph: HeapGraph) -> list[tuple[int, str, str]]:

@@ -22,7 +22,7 @@ from ingest.tables.series import addresses
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, two_domains
-from tests.unit.graphs import small_graphs
+from tests.unit.graphs import Held, small_graphs
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -56,14 +56,14 @@ def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
     tables = tables_of(graph)
     metrics = tables.metrics
     merged = tables.merged.values()
-    weak = int(np.count_nonzero(graph.root_flags & 2))
-    weak_references = 0 if graph.ref_kind is None else int((graph.ref_kind > 0).sum())
+    held = Held(graph)
+    holding = len(held.roots) + len(held.references)
+    all_references = len(graph.root_object) + graph.reference_count
     expected = {
         "HAS_DOMAIN": len(graph.domains),
         "HAS_ROOT": len(graph.root_object),
-        "REFERENCES": len(graph.root_object) - weak
-        + graph.reference_count - weak_references,
-        "WEAKLY_REFERENCES": weak + weak_references,
+        "REFERENCES": holding,
+        "WEAKLY_REFERENCES": all_references - holding,
         "STATIC_IN": int((graph.root_type >= 0).sum()),
         "INSTANCE_OF": graph.object_count,
         "DOMINATES": int((metrics.dominator >= -1).sum()),
@@ -109,7 +109,7 @@ def test_weakly_referenced_is_what_a_weak_reference_sees(graph: HeapGraph) -> No
     tables = tables_of(graph)
     objects = tables.part("objects", 0, len(graph.object_id))
     references = tables.part("references", 0, graph.reference_count)
-    seen = set(references.filter("weak")["target"])
+    seen = set(references.filter(pl.col("strength").is_not_null())["target"])
     assert set(objects.filter("weakly_referenced")["object"]) == seen
     assert objects["weakly_referenced"].null_count() == len(objects) - len(seen)
 
