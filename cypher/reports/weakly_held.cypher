@@ -18,9 +18,9 @@
 // them. Where it is false, the next collection frees the object, or, if it is softly
 // reachable, one when memory is short.
 CALL () {
-  MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)
-  WHERE r.weak
-  MATCH (r)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)
+  MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(w:Root)
+  WHERE w.weak
+  MATCH (w)-[:REFERENCES|WEAKLY_REFERENCES]->(o:Object)
   RETURN o, 1 AS by_root, 0 AS by_object
   UNION ALL
   MATCH (o:Object)

@@ -76,7 +76,11 @@ def relationships(relation: Relationship, frame: Frame) -> Frame:
         chosen &= start >= 0
     if relation.where is not None:
         column, value = relation.where
-        chosen &= pl.col(column) == value
+        known = pl.col(column)
+        if isinstance(value, bool):
+            # Tables that an earlier version stored have no such flag.
+            known = known.fill_null(value=True)
+        chosen &= known == value
     return frame.filter(chosen).select(
         start.alias(START),
         pl.col(relation.end_column).alias(END),

@@ -275,7 +275,7 @@ CASES: dict[str, Asked] = {
     + rows("main", *at("0x141", "0x201", "0x733", "0x910", "0x113", "0x801"))
     + rows("domains", *at("0x110", "0x113"))
     + rows("lattice", *at("0x80"))
-    + nothing("main", *at("0x600", "0x803", "0x910a")),
+    + nothing("main", *at("0x700", "0x803", "0x910a")),
     "single-type-chains": rows("main dotnet", {})
     + rows("main dart", {"min_bytes": "0"})
     + rows("main dotnet", {"min_bytes": "0", "min_length": "2", "limit": "100"})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
-from ingest.analysis.distances import ROOT
+from ingest.analysis.distances import ROOT, holding_roots
 from ingest.analysis.metrics import analyse
 from ingest.database import bolt
 from ingest.database.connection import Database, connect
@@ -140,13 +140,15 @@ def test_every_node_and_relationship_is_what_was_measured(
         "OPTIONAL MATCH (r)-[:STATIC_IN]->(t:Type) "
         "RETURN r.key, r.kind, r.weak, r.pinned, type(x), o.key, t.name ORDER BY r.key",
     )
+    holds = holding_roots(graph, metrics.strength)
+    assert not holds.all()
     assert held == [
         (
             key(i),
             RootKind(graph.root_kind[i]).label,
             bool(graph.root_flags[i] & 2),
             bool(graph.root_flags[i] & 1),
-            "WEAKLY_REFERENCES" if graph.root_flags[i] & 2 else "REFERENCES",
+            "REFERENCES" if holds[i] else "WEAKLY_REFERENCES",
             key(int(graph.root_object[i])),
             None if graph.root_type[i] < 0 else graph.type_names[graph.root_type[i]],
         )

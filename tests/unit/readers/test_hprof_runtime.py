@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.errors import DumpError
+from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import LayoutOption, ReadOptions
 from ingest.pipeline import measure
 from ingest.readers import parts, read_all
 from ingest.readers.source import open_source
-from tests.dumps.hprof import HEAP_DUMP_END, INT, OBJECT, SEGMENT, jdk, program
+from tests.deep import cuts
+from tests.dumps.hprof import BYTE, HEAP_DUMP_END, INT, OBJECT, SEGMENT, jdk, program
 from tests.unit.readers.shared import by_id, targets, warnings
 
 if TYPE_CHECKING:
@@ -209,3 +211,38 @@ def test_layouts_that_were_not_chosen_are_shown(reading: Reading) -> None:
     assert graph.notes[0].startswith("used: object header 12, array header 16")
     assert "100.0% of gaps fit exactly" in graph.notes[0]
     assert all(note.startswith("instead: ") for note in graph.notes[1:])
+
+
+def test_flipped_bits_end_in_an_error_or_a_graph(tmp_path: Path) -> None:
+    data = program().bytes()
+    path = tmp_path / "flipped.hprof"
+    head = len(b"JAVA PROFILE 1.0.2\0")
+
+    graphs = 0
+    for at in cuts(8 * head, 8 * len(data), every=211):
+        flipped = bytearray(data)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        try:
+            graph, _, _ = measure(str(path), ReadOptions())
+        except IngestError:
+            continue
+        graphs += 1
+        assert graph.object_count <= len(data)
+    assert graphs > 100
+
+
+def test_a_large_array_that_compresses_well_is_read(tmp_path: Path) -> None:
+    dump = program()
+    dump.numbers(0x90000, BYTE, bytes(32 << 20))
+    dump.array(0xA0000, "[Ljava/lang/Object;", [0] * (1 << 20))
+    path = tmp_path / "large.hprof.gz"
+    path.write_bytes(gzip.compress(dump.bytes(), 9))
+
+    graph, _, _ = measure(str(path), ReadOptions())
+
+    assert path.stat().st_size < (40 << 20) // 560
+    row = by_id(graph)[0x90000]
+    assert graph.length is not None
+    assert graph.length[row] == 32 << 20
+    assert graph.null_reference_count >= 1 << 20
