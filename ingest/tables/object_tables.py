@@ -54,8 +54,8 @@ OBJECTS = Table(
             "objects with the most",
             lambda heap: heap.referrer_count, absent=None),
         Column("reference_count", INT64,
-            "references from it that hold their target; only of the 10,000 objects with "
-            "the most",
+            "references from it that hold their target; only of the 10,000 objects "
+            "with the most",
             lambda heap: heap.reference_count, absent=None),
         Column("missing", FLAG, "true for placeholders, else absent",
             lambda heap: heap.missing, absent=False),

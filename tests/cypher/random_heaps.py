@@ -16,17 +16,16 @@ from ingest.heap.graph import (
     EPHEMERON,
     NO_FIELD,
     Domain,
-    ExternalMemory,
     Folded,
     GarbageCollection,
     HeapGraph,
     Irregularity,
     RootFlag,
-    Sampling,
     Segment,
     SegmentKind,
 )
-from ingest.heap.values import ObjectValues, ValueKind
+from ingest.heap.sampling import Sampling
+from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
