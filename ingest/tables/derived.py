@@ -15,20 +15,15 @@ import polars as pl
 
 from ingest.analysis import fingerprints
 from ingest.analysis.degrees import most_connected
-from ingest.analysis.distances import (
-    NOT_REACHED,
-    ROOT,
-    UNREACHABLE,
-    holding_roots,
-    holds,
-)
+from ingest.analysis.distances import NOT_REACHED, ROOT, UNREACHABLE, holds
 from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, merged_tree
 from ingest.analysis.suspects import find_suspects
-from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootFlag, RootKind
+from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.tables import estimates
-from ingest.tables.origins import BETWEEN_FRAMES, OriginColumns
+from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
+from ingest.tables.root_columns import RootColumns
 from ingest.tables.series import (
     addresses,
     from_end,
@@ -61,6 +56,7 @@ class HeapColumns:
         metrics: Its measures.
         regions: Columns of what objects lie in.
         origins: Columns about where objects come from.
+        roots: Columns of the roots.
         own: Globs of types that are the program's own, for the leak suspects.
         path_limit: The most groups of each merged tree.
     """
@@ -77,6 +73,7 @@ class HeapColumns:
         self.metrics = metrics
         self.regions = Regions(graph, metrics)
         self.origins = OriginColumns(graph, metrics)
+        self.roots = RootColumns(graph, metrics)
         self.own = own
         self.path_limit = path_limit
 
@@ -268,111 +265,6 @@ class HeapColumns:
         found = addresses(graph.object_id[rows[first]])
         return scattered(kinds, found, len(graph.type_names))
 
-    # ------------------------------------------------------------ roots
-
-    def root_kind(self, rows: slice) -> pl.Series:
-        """Kinds of roots, by name."""
-        labels = pl.Series([kind.label for kind in RootKind])
-        return labels.gather(self.graph.root_kind[rows].astype(np.uint32))
-
-    def root_pinned(self, rows: slice) -> Flags:
-        """Which roots are pinned."""
-        return self._has_flag(RootFlag.PINNED, rows)
-
-    def root_weak(self, rows: slice) -> Flags:
-        """Which roots are weak."""
-        return self._has_flag(RootFlag.WEAK, rows)
-
-    @cached_property
-    def _holding_roots(self) -> Flags:
-        return holding_roots(self.graph, self.metrics.strength)
-
-    def root_holds(self, rows: slice) -> Flags:
-        """Which roots hold their object."""
-        return self._holding_roots[rows]
-
-    def root_interior(self, rows: slice) -> Flags:
-        """Which roots point into their objects."""
-        return self._has_flag(RootFlag.INTERIOR, rows)
-
-    @property
-    def weak_root_count(self) -> int:
-        """Weak roots."""
-        return int(np.count_nonzero(self.graph.root_flags & RootFlag.WEAK))
-
-    def _has_flag(self, flag: RootFlag, rows: slice) -> Flags:
-        return np.asarray((self.graph.root_flags[rows] & flag) != 0)
-
-    @property
-    def root_field(self) -> Slices | None:
-        """Static fields of roots, by name."""
-        graph = self.graph
-        if (fields := graph.root_field) is None:
-            return None
-        return lambda rows: texts_of(fields[rows], graph.field_names)
-
-    @property
-    def root_owner(self) -> Slices | None:
-        """Owners of roots, by name."""
-        graph = self.graph
-        if (owners := graph.root_owner) is None:
-            return None
-        return lambda rows: texts_of(owners[rows], graph.owners)
-
-    @property
-    def root_frame(self) -> Slices | None:
-        """Frames of locals."""
-        graph = self.graph
-        if (frames := graph.root_frame) is None or graph.stacks is None:
-            return None
-        texts = graph.stacks.frames
-        return lambda rows: texts_of(frames[rows], texts)
-
-    @property
-    def root_frame_number(self) -> Slices | None:
-        """Numbers of those frames in their stack."""
-        graph = self.graph
-        frames, owners, stacks = graph.root_frame, graph.root_owner, graph.stacks
-        if frames is None or owners is None or stacks is None:
-            return None
-        first = np.array(stacks.start, np.int32)
-        return lambda rows: pl.Series(
-            np.where(frames[rows] < 0, -1, frames[rows] - first[owners[rows]])
-        )
-
-    @property
-    def root_stack(self) -> Slices | None:
-        """Stacks of threads."""
-        graph = self.graph
-        owners, stacks = graph.root_owner, graph.stacks
-        if owners is None or stacks is None:
-            return None
-        texts = [
-            BETWEEN_FRAMES.join(stacks.stack(row)) or None
-            for row in range(len(graph.owners))
-        ]
-
-        def part(rows: slice) -> pl.Series:
-            is_thread = graph.root_kind[rows] == RootKind.THREAD
-            return texts_of(np.where(is_thread, owners[rows], -1), texts)
-
-        return part
-
-    def root_name(self, rows: slice) -> pl.Series:
-        """Names of roots; each combination of their parts is named once."""
-        graph = self.graph
-        of = graph.root_kind[rows].astype(np.int64)
-        first = np.empty(0, np.int64)
-        for column in (
-            graph.root_type, graph.root_field, graph.root_owner, graph.root_frame,
-        ):  # fmt: skip
-            if column is not None:
-                part = np.maximum(column[rows].astype(np.int64), -1) + 1
-                key = of * (part.max(initial=0) + 1) + part
-                _, first, of = np.unique(key, return_index=True, return_inverse=True)
-        texts = [graph.root_name(rows.start + at) for at in first.tolist()]
-        return pl.Series(texts, dtype=pl.String).gather(of.astype(np.uint32))
-
     # ------------------------------------------------------------ relationships
 
     def reference_source(self, rows: slice) -> NDArray[np.int32]:
@@ -441,7 +333,7 @@ class HeapColumns:
         return {
             "dominators": merged_tree(graph, metrics.dominator, limit=limit),
             "root_paths": merged_tree(
-                graph, metrics.path_parent, by_root=self._holding_roots, limit=limit
+                graph, metrics.path_parent, by_root=self.roots.holding, limit=limit
             ),
         }
 

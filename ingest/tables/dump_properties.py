@@ -31,7 +31,7 @@ DUMP_PROPERTIES = (
         lambda heap: len(heap.graph.type_names)),
     Column("root_count", INT64, "roots, including weak ones",
         lambda heap: len(heap.graph.root_object)),
-    Column("weak_root_count", INT64, "weak roots", lambda heap: heap.weak_root_count),
+    Column("weak_root_count", INT64, "weak roots", lambda heap: heap.roots.weak_count),
     Column("reference_count", INT64, "references, without null references",
         lambda heap: heap.graph.reference_count),
     Column("null_reference_count", INT64, "null references",
