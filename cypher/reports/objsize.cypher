@@ -16,7 +16,8 @@
 // Reached bytes include everything reachable from the object, even if it is also
 // reachable by other paths: an object that refers to the services of a program
 // reaches nearly the entire heap. Retained bytes are what is freed with the object.
-// Unreachable objects retain nothing here.
+// Unreachable objects retain nothing here. For all objects of a type, or for several
+// objects together, use the command `ingest objsize`.
 MATCH (o:Object {dump: $dump, address: $address})
 CALL (o) {
   MATCH (o)-[:REFERENCES*0..1000000]->(x)

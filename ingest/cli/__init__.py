@@ -23,6 +23,7 @@ from ingest.cli import (
     export,
     fleet,
     info,
+    objsize,
     queries,
     report,
     server,
@@ -80,6 +81,7 @@ app.command("queries", epilog=examples("queries"))(queries.queries)
 app.command("query", epilog=examples("query"))(ask.query)
 app.command("why", epilog=examples("why"))(why.why)
 app.command("check", epilog=examples("check"))(check.check)
+app.command(epilog=examples("objsize"))(objsize.objsize)
 app.command("what-if", epilog=examples("what-if"))(what_if.what_if)
 app.command("compare", epilog=examples("compare"))(compare.compare)
 app.command("report", epilog=examples("report"))(report.report)

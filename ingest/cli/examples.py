@@ -51,6 +51,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest check app.gcdump --against main.gcdump --save leaks.sarif",
         "ingest check a.gcdump b.gcdump c.gcdump --update-baseline",
     ),
+    "objsize": (
+        "ingest objsize app.gcdump LevelScreen",
+        "ingest objsize before-fix 0x1c1773 0x1c17a0 --json",
+    ),
     "what-if": (
         "ingest what-if app.gcdump",
         "ingest what-if before-fix --cut 'Game.Cache.items -> List' --cut 0x1c1773",

@@ -7,7 +7,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
+
+
+def heap_of(dump: str, options: ReadOptions, progress: Progress) -> HeapGraph:
+    """The heap of a file, of exported tables, or of a loaded dump of that name.
+
+    Raises:
+        UnknownDump: There is neither a file nor a loaded dump of that name.
+        StoreError: The dump is loaded, but its tables are not kept.
+    """
+    from ingest.readers import open_source, read
+    from ingest.tables.parquet import StoredTables
+    from ingest.tables.stored_heap import is_export, stored_heap
+
+    if is_loaded(dump):
+        return loaded_heap(dump, progress)[0]
+    if is_export(Path(dump)):
+        return stored_heap(StoredTables(Path(dump)))
+    with open_source(dump) as source:
+        return read(source, options, progress)
 
 
 def is_loaded(dump: str) -> bool:

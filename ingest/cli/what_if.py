@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.heaps import is_loaded, loaded_heap
+from ingest.cli.heaps import heap_of
 from ingest.cli.options import (
     AsJson,
     FoldObjects,
@@ -21,8 +20,7 @@ from ingest.cli.options import (
 from ingest.heap.read_options import Fold, ReadOptions
 
 if TYPE_CHECKING:
-    from ingest.heap.graph import HeapGraph
-    from ingest.progress import Progress
+    pass
 
 _PERCENT = 100
 
@@ -95,10 +93,7 @@ def what_if(
     )
     most = best if best is not None else 0 if cut else 3
     with Bars() as progress:
-        if is_loaded(dump):
-            graph, _ = loaded_heap(dump, progress)
-        else:
-            graph = _of_files(dump, options, progress)
+        graph = heap_of(dump, options, progress)
         progress("search", 0, None)
         parser = CutParser(graph)
         given = [(text, parser.cut(text)) for text in cut or ()]
@@ -120,15 +115,3 @@ def what_if(
         typer.echo(json.dumps({"dump": dump} | answer, indent=2))
     else:
         typer.echo(as_text(dump, answer, graph.captions), nl=False)
-
-
-def _of_files(dump: str, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """The heap of a dump file, or of exported tables."""
-    from ingest.readers import open_source, read
-    from ingest.tables.parquet import StoredTables
-    from ingest.tables.stored_heap import is_export, stored_heap
-
-    if is_export(Path(dump)):
-        return stored_heap(StoredTables(Path(dump)))
-    with open_source(dump) as source:
-        return read(source, options, progress)

@@ -23,7 +23,7 @@ from ingest.heap.values import ValueKind
 from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
-from ingest.tables.root_columns import RootColumns
+from ingest.tables.root_set import RootSetColumns
 from ingest.tables.series import (
     addresses,
     from_end,
@@ -73,7 +73,7 @@ class HeapColumns:
         self.metrics = metrics
         self.regions = Regions(graph, metrics)
         self.origins = OriginColumns(graph, metrics)
-        self.roots = RootColumns(graph, metrics)
+        self.roots = RootSetColumns(graph, metrics)
         self.own = own
         self.path_limit = path_limit
 

@@ -35,7 +35,7 @@ def test_help_names_every_command(ingest: Callable[..., Ran]) -> None:
     assert code == 0
     for command in (
         "load", "info", "list", "drop", "queries", "query", "why", "report",
-        "browse", "capture", "example", "server", "what-if", "check",
+        "browse", "capture", "example", "server", "what-if", "check", "objsize",
     ):  # fmt: skip
         assert f"\n  {command} " in out
 
@@ -45,7 +45,7 @@ def test_help_names_every_command(ingest: Callable[..., Ran]) -> None:
     ["load", "info", "list", "drop", "queries", "query", "why", "report", "browse",
      "capture", "capture dart", "capture dotnet", "capture jvm", "capture list",
      "example", "server", "server start", "server stop", "server status", "what-if",
-     "check"],
+     "check", "objsize"],
 )  # fmt: skip
 def test_every_command_has_help(ingest: Callable[..., Ran], command: str) -> None:
     code, out, _ = ingest(*command.split(), "--help")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Slices = Callable[[slice], pl.Series]
 
 
-class RootColumns:
+class RootSetColumns:
     """What holds objects from outside of the heap, a slice of rows at a time.
 
     Args:

@@ -1,0 +1,70 @@
+"""``objsize``: what a type or several objects reach, and what they retain."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ingest.cli.bars import Bars
+from ingest.cli.heaps import heap_of
+from ingest.cli.options import (
+    AsJson,
+    FoldObjects,
+    Format,
+    Part,
+    memory_limit,
+)
+from ingest.errors import NotFound
+from ingest.heap.read_options import Fold, ReadOptions
+from ingest.reports.render import OutputFormat
+
+
+def objsize(
+    dump: Annotated[
+        str,
+        typer.Argument(
+            metavar="DUMP",
+            help="A heap dump, a folder of 'ingest export', or the name of a dump that "
+            "the embedded server has.",
+        ),
+    ],
+    subjects: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ADDRESS|TYPE...", help="Objects, or all objects of a type."
+        ),
+    ],
+    fold: FoldObjects = Fold.AUTO,
+    part: Part = None,
+    form: Format = OutputFormat.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a type or several objects reach and retain together.
+
+    Reached bytes are what SOS prints as objsize, each object counted once; retained
+    bytes are freed if all of the objects are. For one object of a loaded dump there
+    is also the query objsize. Exit 10: no such object or type.
+    """
+    from ingest.analysis.cuts import CutParser
+    from ingest.analysis.set_size import SetSize, set_size
+    from ingest.analysis.what_if import Cut
+    from ingest.queries.answer import Answer
+    from ingest.reports.render import write_answer
+
+    with Bars() as progress:
+        graph = heap_of(
+            dump,
+            ReadOptions(fold=fold, part=part, max_memory_bytes=memory_limit(None)),
+            progress,
+        )
+        progress("search", 0, None)
+        parser, chosen = CutParser(graph), Cut.nothing(graph)
+        for subject in subjects:
+            found = parser.cut(subject)
+            if found.references.any() or found.roots.any() or not found.objects.any():
+                raise NotFound(f"the dump has no type or object {subject!r}")
+            chosen = chosen.with_(found)
+        size = set_size(graph, chosen.objects)
+    answer = Answer(SetSize._fields, (tuple(size),))
+    write_answer(answer, OutputFormat.JSON if as_json else form)
