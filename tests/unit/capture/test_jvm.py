@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from ingest.capture import jvm_attach
 from ingest.capture.jvm import capture, file_name
 from ingest.capture.jvm_attach import execute
 from ingest.capture.jvm_processes import JvmProgram, find, main_class, targets
-from ingest.capture.processes import status_of
+from ingest.capture.processes import is_stopped, status_of
 from ingest.errors import CaptureError, IngestError
 from ingest.readers.hprof.signature import sniff
 
@@ -133,6 +134,8 @@ def test_a_jvm_that_sees_other_folders_writes_into_its_own(
 
 def test_a_stopped_jvm(jvm: subprocess.Popen[str], tmp_path: Path) -> None:
     jvm.send_signal(signal.SIGSTOP)
+    while not is_stopped(jvm.pid):
+        time.sleep(0.01)
     try:
         with pytest.raises(CaptureError, match=f"kill -CONT {jvm.pid}"):
             capture(str(jvm.pid), tmp_path / "x")
