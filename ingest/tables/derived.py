@@ -51,6 +51,7 @@ class HeapColumns:
         origins: Columns about where objects come from.
         own: Globs of types that are the program's own, for the leak suspects.
         path_limit: The most groups of each merged tree.
+        trees: The merged trees that there are, by their names in the graph.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class HeapColumns:
         own: Sequence[str] = (),
         *,
         path_limit: int = MAX_GROUPS,
+        trees: Sequence[str] = ("dominators", "root_paths"),
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -67,6 +69,7 @@ class HeapColumns:
         self.origins = OriginColumns(graph, metrics)
         self.own = own
         self.path_limit = path_limit
+        self.trees = trees
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -347,12 +350,18 @@ class HeapColumns:
     @cached_property
     def merged(self) -> dict[str, MergedTree]:
         """Merged trees by the name that they have in the graph."""
-        graph, metrics, limit = self.graph, self.metrics, self.path_limit
+        parent = {
+            "dominators": self.metrics.dominator,
+            "root_paths": self.metrics.path_parent,
+        }
         return {
-            "dominators": merged_tree(graph, metrics.dominator, limit=limit),
-            "root_paths": merged_tree(
-                graph, metrics.path_parent, by_root=True, limit=limit
-            ),
+            name: merged_tree(
+                self.graph,
+                parent[name],
+                by_root=name == "root_paths",
+                limit=self.path_limit,
+            )
+            for name in self.trees
         }
 
     @cached_property
