@@ -79,7 +79,7 @@ def _of_file(name: str, options: ReadOptions, progress: Progress) -> ComparedDum
     from ingest.pipeline import free_name
 
     ((graph, metrics, identity),) = heaps_of(name, options, progress)
-    return of_heap(free_name(name), graph, metrics, identity, options)
+    return of_heap(free_name(name), graph, metrics, identity, options, objects=True)
 
 
 def of_heap(
@@ -91,6 +91,7 @@ def of_heap(
     *,
     path_limit: int = MOST_PATHS,
     trees: Sequence[str] = TREES,
+    objects: bool = False,
 ) -> ComparedDump:
     """What a comparison needs of a heap.
 
@@ -102,12 +103,28 @@ def of_heap(
         options: How it was read.
         path_limit: The most paths of each tree.
         trees: The trees that are needed.
+        objects: Whether to keep the objects that have an identity.
     """
     from ingest.compare.dumps import of_tables
+    from ingest.compare.lives import known_objects
     from ingest.tables.heap_tables import HeapTables
 
-    tables = HeapTables(graph, metrics, options.own, path_limit=path_limit, trees=trees)
-    return of_tables(name, tables, format_name=graph.format_name, identity=identity)
+    objects &= metrics.origins is not None or graph.identity_hash is not None
+    tables = HeapTables(
+        graph,
+        metrics,
+        options.own,
+        path_limit=path_limit,
+        trees=trees,
+        path_rows=objects,
+    )
+    return of_tables(
+        name,
+        tables,
+        format_name=graph.format_name,
+        identity=identity,
+        objects=known_objects(tables) if objects else None,
+    )
 
 
 def _all_of(
@@ -121,10 +138,12 @@ def _all_of(
     from ingest.pipeline import free_name
 
     stem, count = free_name(name), 0
-    for graph, metrics, identity in heaps_of(name, options, progress, every=True):
+    for graph, metrics, identity in heaps_of(
+        name, options, progress, every=True, origins=True
+    ):
         count += 1
         part = "" if identity.part is None else f"-part{identity.part}"
-        yield of_heap(f"{stem}{part}", graph, metrics, identity, options)
+        yield of_heap(f"{stem}{part}", graph, metrics, identity, options, objects=True)
         del graph, metrics
     if count < 2:
         raise DumpError(

@@ -16,11 +16,23 @@ if TYPE_CHECKING:
 
 
 def heaps_of(
-    file: str, options: ReadOptions, progress: Progress, *, every: bool = False
+    file: str,
+    options: ReadOptions,
+    progress: Progress,
+    *,
+    every: bool = False,
+    origins: bool = False,
 ) -> Iterator[tuple[HeapGraph, HeapMetrics, Identity]]:
     """Read and analyse a file's dump, or every dump of it, one after the other.
 
     The caller must not keep a heap, or two are in memory.
+
+    Args:
+        file: A path, or ``-``.
+        options: How to read it.
+        progress: Receives all stages.
+        every: Whether to read all dumps of the file.
+        origins: Whether to follow objects back through collections.
 
     Raises:
         DumpError: The file cannot be read.
@@ -32,7 +44,7 @@ def heaps_of(
     from ingest.readers import open_source, read_all
 
     if not every:
-        graph, metrics, sha256 = measure(file, options, progress, origins=False)
+        graph, metrics, sha256 = measure(file, options, progress, origins=origins)
         yield graph, metrics, Identity.of(sha256, graph.part)
         return
     with open_source(file) as source:
@@ -40,7 +52,7 @@ def heaps_of(
             graph = pending.graph()
             check_memory(graph, file, options)
             identity = Identity.of(options.digest(source.sha256), pending.part)
-            metrics = analyse(graph, progress, origins=False)
+            metrics = analyse(graph, progress, origins=origins)
             yield graph, metrics, identity
             del graph, metrics
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from ingest.compare.dimensions import PATHS, Change, Dimension
 from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
+from ingest.compare.lives import Lives, lives
 from ingest.compare.notes import notes_on
 from ingest.compare.paths import PathTree, moved, path_tree
 from ingest.errors import IngestError
@@ -121,12 +122,15 @@ class Comparison:
         differences: All that changed, by dimension, the largest growth first; suspects
             also if they did not change.
         trees: All paths, changed or not.
+        lives: What became of objects from the first dump to the last one; ``None``
+            where they have no identity.
     """
 
     dumps: tuple[Totals, ...]
     notes: tuple[str, ...]
     differences: Mapping[Dimension, tuple[Difference, ...]]
     trees: Mapping[Dimension, PathTree] = field(repr=False)
+    lives: Lives | None = None
 
     def of(self, by: Dimension) -> tuple[Difference, ...]:
         """What changed in one dimension."""
@@ -180,7 +184,13 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
         Dimension.TYPE: types,
         Dimension.NAMESPACE: namespaces,
     }
-    return Comparison(totals, tuple(notes_on(dumps)), differences, trees)
+    return Comparison(
+        totals,
+        tuple(notes_on(dumps)),
+        differences,
+        trees,
+        lives(dumps[0], dumps[-1]),
+    )
 
 
 def _change(*measures: tuple[int, int], present: tuple[bool, bool]) -> Change:

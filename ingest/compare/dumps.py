@@ -89,6 +89,8 @@ class ComparedDump:
         paths: `PATH_COLUMNS`; ``parent`` is a value of ``path`` or null, parents come
             first, and ``name`` is the full name of the type or the kind of root.
         suspects: `SUSPECT_COLUMNS`, the best first, and ``type_name``, the full name.
+        objects: Those with an identity, as `known_objects` has them; ``None`` if there
+            are none, or they were not asked for.
     """
 
     name: str
@@ -97,6 +99,7 @@ class ComparedDump:
     types: pl.DataFrame
     paths: pl.DataFrame
     suspects: pl.DataFrame
+    objects: pl.DataFrame | None = None
 
     @property
     def reachable_count(self) -> int:
@@ -138,6 +141,7 @@ def of_tables(
     *,
     format_name: str | None = None,
     identity: Identity | None = None,
+    objects: pl.DataFrame | None = None,
 ) -> ComparedDump:
     """The dump that tables are of.
 
@@ -156,6 +160,7 @@ def of_tables(
         whole("suspects", SUSPECT_COLUMNS),
         format_name=format_name,
         identity=identity,
+        objects=objects,
     )
 
 
@@ -167,6 +172,7 @@ def of_frames(
     *,
     format_name: str | None = None,
     identity: Identity | None = None,
+    objects: pl.DataFrame | None = None,
 ) -> ComparedDump:
     """The dump of three tables; rows of paths and suspects name types by ``type``.
 
@@ -196,6 +202,7 @@ def of_frames(
         .with_columns(full.alias("name"))
         .drop("type_name"),
         suspects.join(names, on="type", how="left", maintain_order="left"),
+        objects,
     )
 
 

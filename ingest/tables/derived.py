@@ -52,6 +52,7 @@ class HeapColumns:
         own: Globs of types that are the program's own, for the leak suspects.
         path_limit: The most groups of each merged tree.
         trees: The merged trees that there are, by their names in the graph.
+        path_rows: Whether these have the row of each object.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class HeapColumns:
         *,
         path_limit: int = MAX_GROUPS,
         trees: Sequence[str] = ("dominators", "root_paths"),
+        path_rows: bool = False,
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -70,6 +72,7 @@ class HeapColumns:
         self.own = own
         self.path_limit = path_limit
         self.trees = trees
+        self.path_rows = path_rows
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -360,6 +363,7 @@ class HeapColumns:
                 parent[name],
                 by_root=name == "root_paths",
                 limit=self.path_limit,
+                rows=self.path_rows,
             )
             for name in self.trees
         }
