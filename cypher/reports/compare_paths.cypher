@@ -29,9 +29,10 @@ MATCH (n:TypePath)
 WHERE (n.dump = now OR n.dump = then) AND n.tree = $tree
 WITH now, earlier, n, CASE WHEN n.dump = now THEN 1 ELSE 0 END AS here,
   CASE WHEN EXISTS { (p:TypePath)-[:CONTAINS]->(n) WHERE p.fingerprint = n.fingerprint }
-    THEN 0 ELSE n.total_bytes END AS total
-WITH now, earlier, n.fingerprint AS fingerprint, sum(here * n.object_count) AS object_count,
-  sum((2 * here - 1) * n.object_count) AS more_objects, sum(here * total) AS total_bytes,
+    THEN [0, 0] ELSE [n.object_count, n.total_bytes] END AS own
+WITH now, earlier, n.fingerprint AS fingerprint, here, own[0] AS many, own[1] AS total
+WITH now, earlier, fingerprint, sum(here * many) AS object_count,
+  sum((2 * here - 1) * many) AS more_objects, sum(here * total) AS total_bytes,
   sum((2 * here - 1) * total) AS more_bytes
 WHERE more_objects > 0
 WITH now, earlier, collect([fingerprint, object_count, more_objects, total_bytes, more_bytes]) AS found,

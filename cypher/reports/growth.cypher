@@ -28,7 +28,10 @@ WITH collect(number) AS numbers
 WHERE size(numbers) >= 3
 MATCH (n:TypePath)
 WHERE n.dump IN numbers AND n.tree = $tree
-WITH numbers, n.fingerprint AS fingerprint, n.dump AS at, sum(n.object_count) AS many,
+WITH numbers, n,
+  CASE WHEN EXISTS { (p:TypePath)-[:CONTAINS]->(n) WHERE p.fingerprint = n.fingerprint }
+    THEN 0 ELSE n.object_count END AS own
+WITH numbers, n.fingerprint AS fingerprint, n.dump AS at, sum(own) AS many,
   sum(n.shallow_bytes) AS size
 WITH numbers, fingerprint, collect([at, many, size]) AS found
 WITH numbers, fingerprint,

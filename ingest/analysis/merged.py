@@ -52,6 +52,8 @@ class MergedTree:
         total_count, total_bytes: int64 (G,). The same including all descendants.
         rest_count, rest_bytes: int64 (G,). The same for its children that are not
             among the G groups, including their descendants.
+        row: int32 (N + M,). Row of each object: its group, or the nearest group above
+            that is among the G; -1 if it is unreachable. ``None`` if not asked for.
     """
 
     parent: Ints
@@ -64,6 +66,7 @@ class MergedTree:
     total_bytes: Longs
     rest_count: Longs
     rest_bytes: Longs
+    row: Ints | None = None
 
 
 class GroupTable(NamedTuple):
@@ -239,6 +242,7 @@ def merged_tree(
     *,
     by_root: Bools | None = None,
     limit: int = MAX_GROUPS,
+    rows: bool = False,
 ) -> MergedTree:
     """Merge a tree of objects by type.
 
@@ -252,6 +256,7 @@ def merged_tree(
             to the object at the top: of several, the first of these in the dump's
             order; ``None`` for no such level.
         limit: Groups to return, including the top.
+        rows: Whether to return the row of each object too.
     """
     group = np.full(len(parent), -1, np.int32)
     least = 1 << (len(RootKind) * (len(graph.type_names) + 2)).bit_length()
@@ -281,10 +286,12 @@ def merged_tree(
             break
         groups.grow()
     groups.trim()
-    return _largest(graph, group, groups, limit)
+    return _largest(graph, group, groups, limit, rows=rows)
 
 
-def _largest(graph: HeapGraph, group: Ints, groups: _Groups, limit: int) -> MergedTree:
+def _largest(
+    graph: HeapGraph, group: Ints, groups: _Groups, limit: int, *, rows: bool
+) -> MergedTree:
     """The groups with most total bytes; no parent has less than its children."""
     shallow_bytes = sum_by(group, graph.shallow_bytes, groups.used)
     total_bytes = shallow_bytes.copy()
@@ -317,7 +324,16 @@ def _largest(graph: HeapGraph, group: Ints, groups: _Groups, limit: int) -> Merg
         total_bytes=all_bytes,
         rest_count=_rest(parent, all_count, own_count),
         rest_bytes=_rest(parent, all_bytes, own_bytes),
+        row=_rows(group, groups, row) if rows else None,
     )
+
+
+def _rows(group: Ints, groups: _Groups, row: Ints) -> Ints:
+    """int32 (N + M,): the row of each object's group, or of the nearest above it."""
+    for depth in range(1, MAX_DEPTH + 2):
+        left_out = np.flatnonzero((groups.depth == depth) & (row < 0))
+        row[left_out] = row[groups.parent[left_out]]
+    return np.where(group < 0, np.int32(-1), row[group])
 
 
 def _rest(parent: Ints, total: Longs, own: Longs) -> Longs:

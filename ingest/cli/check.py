@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.heaps import is_loaded, loaded_heap
+from ingest.cli.compared import of_heap
+from ingest.cli.heaps import heaps_of, is_loaded, loaded_heap
 from ingest.cli.options import (
     FoldObjects,
     HashTypes,
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.gate.profile import Profile
+    from ingest.compare.dumps import ComparedDump
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.identity import Identity
     from ingest.progress import Progress
-    from ingest.readers.source import Source
     from ingest.reports.findings import Verdict
 
 
@@ -159,9 +160,9 @@ def check(
         max_memory_bytes=memory_limit(None),
     )
     with Bars() as progress:
-        reference = _profiles(against or (), options, progress)[0]
-        profiles, last = _profiles(dumps, options, progress)
-        judged = judge(profiles, rules, reference)
+        reference = _judged(against or (), options, progress)[0]
+        judged_dumps, last = _judged(dumps, options, progress)
+        judged = judge(judged_dumps, rules, reference)
         if last is not None:
             judged.findings = with_examples(judged.findings, *last, options.own)
     found = compared(judged.findings, known, datetime.datetime.now().date())
@@ -203,18 +204,26 @@ def _written(verdict: Verdict, form: CheckFormat) -> str:
     }[form](verdict)
 
 
-def _profiles(
+def _judged(
     dumps: Sequence[str], options: ReadOptions, progress: Progress
-) -> tuple[list[Profile], tuple[HeapGraph, HeapMetrics] | None]:
+) -> tuple[list[ComparedDump], tuple[HeapGraph, HeapMetrics] | None]:
     """What the gate keeps of each dump, and the heap of the last one."""
-    from ingest.analysis.metrics import analyse
-    from ingest.gate.profile import profile_of
+    from ingest.gate.findings import MAX_PATHS, TREE
 
-    found: list[Profile] = []
+    found: list[ComparedDump] = []
     last = None
-    for name, graph, sha256 in _heaps(dumps, options, progress):
-        metrics = analyse(graph, progress, origins=False)
-        found.append(profile_of(graph, metrics, name, sha256, options.own))
+    for name, graph, metrics, identity in _heaps(dumps, options, progress):
+        found.append(
+            of_heap(
+                name,
+                graph,
+                metrics,
+                identity,
+                options,
+                path_limit=MAX_PATHS,
+                trees=(TREE,),
+            )
+        )
         if len(found) >= len(dumps):  # else the next heap needs the memory
             last = (graph, metrics)
         del graph, metrics
@@ -223,43 +232,43 @@ def _profiles(
 
 def _heaps(
     dumps: Sequence[str], options: ReadOptions, progress: Progress
-) -> Iterator[tuple[str, HeapGraph, str]]:
-    """Name, heap and digest of each dump.
+) -> Iterator[tuple[str, HeapGraph, HeapMetrics, Identity | None]]:
+    """Name, heap, metrics and identity of each dump.
 
     A single file that has several, such as a trace, is judged by all of them.
     """
     from ingest.heap.read_options import REDACTED
-    from ingest.readers import open_source, read, read_all
-    from ingest.tables.parquet import StoredTables
-    from ingest.tables.stored_heap import is_export, stored_heap
 
+    every = len(dumps) == 1 and options.part is None
     for number, dump in enumerate(dumps, start=1):
         name = PurePath(dump).name
         if options.redaction is not None:
             name = f"{REDACTED}-{number}"
-        if is_export(Path(dump)):
-            if options.redaction is not None:
-                raise IngestError(f"{dump}: export the dump with --redact instead")
-            yield name, stored_heap(StoredTables(Path(dump))), dump
+        stored = _stored(dump, options, progress)
+        if stored is not None:
+            from ingest.analysis.metrics import analyse
+
+            graph, identity = stored
+            yield name, graph, analyse(graph, progress, origins=False), identity
             continue
-        if is_loaded(dump):
-            redacted = options.redaction is not None
-            yield name, *loaded_heap(dump, progress, redacted=redacted)
-            continue
-        with open_source(dump) as source:
-            if len(dumps) > 1 or options.part is not None:
-                # Not a variable, which would keep the heap while the next is read.
-                yield name, read(source, options, progress), _digest(source, options)
-                continue
-            for pending in read_all(source, options, progress):
-                digest = _digest(source, options)
-                if pending.part is None:
-                    yield name, pending.graph(), digest
-                else:
-                    part = pending.part.number
-                    yield f"{name} {part}", pending.graph(), f"{digest}/{part}"
+        for graph, metrics, of_file in heaps_of(dump, options, progress, every=every):
+            part = of_file.part if every else None
+            yield name if part is None else f"{name} {part}", graph, metrics, of_file
+            del graph, metrics
 
 
-def _digest(source: Source, options: ReadOptions) -> str:
-    """The digest of a dump that has been read."""
-    return options.digest(source.sha256)
+def _stored(
+    dump: str, options: ReadOptions, progress: Progress
+) -> tuple[HeapGraph, Identity | None] | None:
+    """The heap of an export or of a loaded dump; ``None`` of a file."""
+    from ingest.tables.parquet import StoredTables
+    from ingest.tables.stored_heap import is_export, stored_heap
+
+    redacted = options.redaction is not None
+    if is_export(Path(dump)):
+        if redacted:
+            raise IngestError(f"{dump}: export the dump with --redact instead")
+        return stored_heap(StoredTables(Path(dump))), None
+    if is_loaded(dump):
+        return loaded_heap(dump, progress, redacted=redacted)
+    return None

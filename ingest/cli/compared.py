@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.cli.heaps import heaps_of
+from ingest.compare.dimensions import TREES
 from ingest.errors import DumpError, UnknownDump
-from ingest.heap.identity import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ingest.compare.dumps import ComparedDump
     from ingest.database.connection import Database
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.identity import Identity
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
 
@@ -74,25 +76,55 @@ def read_dumps(
 
 
 def _of_file(name: str, options: ReadOptions, progress: Progress) -> ComparedDump:
-    from ingest.pipeline import free_name, measure
+    from ingest.pipeline import free_name
 
-    graph, metrics, sha256 = measure(name, options, progress, origins=False)
-    identity = Identity.of(sha256, graph.part)
-    return _of_heap(free_name(name), graph, metrics, identity, options)
+    ((graph, metrics, identity),) = heaps_of(name, options, progress)
+    return of_heap(free_name(name), graph, metrics, identity, options, objects=True)
 
 
-def _of_heap(
+def of_heap(
     name: str,
     graph: HeapGraph,
     metrics: HeapMetrics,
-    identity: Identity,
+    identity: Identity | None,
     options: ReadOptions,
+    *,
+    path_limit: int = MOST_PATHS,
+    trees: Sequence[str] = TREES,
+    objects: bool = False,
 ) -> ComparedDump:
+    """What a comparison needs of a heap.
+
+    Args:
+        name: What to call it.
+        graph: The heap.
+        metrics: Its metrics.
+        identity: Which dump of which file.
+        options: How it was read.
+        path_limit: The most paths of each tree.
+        trees: The trees that are needed.
+        objects: Whether to keep the objects that have an identity.
+    """
     from ingest.compare.dumps import of_tables
+    from ingest.compare.lives import known_objects
     from ingest.tables.heap_tables import HeapTables
 
-    tables = HeapTables(graph, metrics, options.own, path_limit=MOST_PATHS)
-    return of_tables(name, tables, format_name=graph.format_name, identity=identity)
+    objects &= metrics.origins is not None or graph.identity_hash is not None
+    tables = HeapTables(
+        graph,
+        metrics,
+        options.own,
+        path_limit=path_limit,
+        trees=trees,
+        path_rows=objects,
+    )
+    return of_tables(
+        name,
+        tables,
+        format_name=graph.format_name,
+        identity=identity,
+        objects=known_objects(tables) if objects else None,
+    )
 
 
 def _all_of(
@@ -103,19 +135,16 @@ def _all_of(
     Raises:
         DumpError: it has one dump only, or cannot be read.
     """
-    from ingest.analysis.metrics import analyse
     from ingest.pipeline import free_name
-    from ingest.readers import open_source, read_all
 
     stem, count = free_name(name), 0
-    with open_source(name) as source:
-        for pending in read_all(source, options, progress):
-            count += 1
-            part = "" if pending.part is None else f"-part{pending.part.number}"
-            graph = pending.graph()
-            metrics = analyse(graph, progress, origins=False)
-            identity = Identity.of(source.sha256, pending.part)
-            yield _of_heap(f"{stem}{part}", graph, metrics, identity, options)
+    for graph, metrics, identity in heaps_of(
+        name, options, progress, every=True, origins=True
+    ):
+        count += 1
+        part = "" if identity.part is None else f"-part{identity.part}"
+        yield of_heap(f"{stem}{part}", graph, metrics, identity, options, objects=True)
+        del graph, metrics
     if count < 2:
         raise DumpError(
             "one dump alone has nothing to be compared with; name a second one",

@@ -1,4 +1,4 @@
-"""Heaps of loaded dumps, from the tables that the embedded server keeps."""
+"""Heaps of files, and of loaded dumps from the tables that the server keeps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.identity import Identity
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
 
@@ -30,6 +34,48 @@ def heap_of(dump: str, options: ReadOptions, progress: Progress) -> HeapGraph:
         return read(source, options, progress)
 
 
+def heaps_of(
+    file: str,
+    options: ReadOptions,
+    progress: Progress,
+    *,
+    every: bool = False,
+    origins: bool = False,
+) -> Iterator[tuple[HeapGraph, HeapMetrics, Identity]]:
+    """Read and analyse a file's dump, or every dump of it, one after the other.
+
+    The caller must not keep a heap, or two are in memory.
+
+    Args:
+        file: A path, or ``-``.
+        options: How to read it.
+        progress: Receives all stages.
+        every: Whether to read all dumps of the file.
+        origins: Whether to follow objects back through collections.
+
+    Raises:
+        DumpError: The file cannot be read.
+        NotEnoughMemory: A dump needs more than may be used.
+    """
+    from ingest.analysis.metrics import analyse
+    from ingest.heap.identity import Identity
+    from ingest.pipeline import check_memory, measure
+    from ingest.readers import open_source, read_all
+
+    if not every:
+        graph, metrics, sha256 = measure(file, options, progress, origins=origins)
+        yield graph, metrics, Identity.of(sha256, graph.part)
+        return
+    with open_source(file) as source:
+        for pending in read_all(source, options, progress):
+            graph = pending.graph()
+            check_memory(graph, file, options)
+            identity = Identity.of(options.digest(source.sha256), pending.part)
+            metrics = analyse(graph, progress, origins=origins)
+            yield graph, metrics, identity
+            del graph, metrics
+
+
 def is_loaded(dump: str) -> bool:
     """Whether a word is the name of a loaded dump: neither a file, nor like one."""
     from ingest.readers import stem
@@ -41,8 +87,8 @@ def is_loaded(dump: str) -> bool:
 
 def loaded_heap(
     name: str, progress: Progress, *, redacted: bool = False
-) -> tuple[HeapGraph, str]:
-    """The heap of a loaded dump, and its digest.
+) -> tuple[HeapGraph, Identity]:
+    """The heap of a loaded dump, and its identity.
 
     Args:
         name: The dump's name.
@@ -69,4 +115,4 @@ def loaded_heap(
             f"the tables of {name!r} are not stored: only the embedded server keeps "
             "them; name the dump's file instead"
         )
-    return stored_heap(tables, found.format), found.sha256
+    return stored_heap(tables, found.format), found.identity

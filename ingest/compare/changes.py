@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from ingest.analysis.fingerprints import normalised_type
-from ingest.compare.dimensions import Change, Dimension
-from ingest.compare.growth import Growth, growth_of
+from ingest.compare.dimensions import PATHS, Change, Dimension
+from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
+from ingest.compare.lives import Lives, lives
+from ingest.compare.notes import notes_on
 from ingest.compare.paths import PathTree, moved, path_tree
 from ingest.errors import IngestError
 from ingest.text import namespace_of
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from ingest.compare.dumps import ComparedDump
 
     Counts = NDArray[np.int64]
-
-
-TREES = {Dimension.DOMINATOR_PATH: "dominators", Dimension.ROOT_PATH: "root_paths"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +122,15 @@ class Comparison:
         differences: All that changed, by dimension, the largest growth first; suspects
             also if they did not change.
         trees: All paths, changed or not.
+        lives: What became of objects from the first dump to the last one; ``None``
+            where they have no identity.
     """
 
     dumps: tuple[Totals, ...]
     notes: tuple[str, ...]
     differences: Mapping[Dimension, tuple[Difference, ...]]
     trees: Mapping[Dimension, PathTree] = field(repr=False)
+    lives: Lives | None = None
 
     def of(self, by: Dimension) -> tuple[Difference, ...]:
         """What changed in one dimension."""
@@ -176,7 +176,7 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
         Totals(dump.name, dump.format_name, dump.reachable_count, dump.reachable_bytes)
         for dump in dumps
     )
-    trees = {by: path_tree(dumps, name) for by, name in TREES.items()}
+    trees = {by: path_tree(dumps, name) for by, name in PATHS.items()}
     types, namespaces = _types(dumps, totals)
     differences = {
         Dimension.SUSPECT: _suspects(dumps, totals),
@@ -184,36 +184,13 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
         Dimension.TYPE: types,
         Dimension.NAMESPACE: namespaces,
     }
-    return Comparison(totals, tuple(_notes(dumps)), differences, trees)
-
-
-def _notes(dumps: Sequence[ComparedDump]) -> Iterator[str]:
-    formats = list(dict.fromkeys(d.format_name for d in dumps if d.format_name))
-    if len(formats) > 1:
-        yield (
-            f"These are dumps of different formats ({', '.join(formats)}): objects of "
-            "the runtime, sizes and roots differ for that reason too."
-        )
-    for at, dump in enumerate(dumps):
-        for other in dumps[:at]:
-            if dump.identity is not None and dump.identity == other.identity:
-                yield f"{other.name} and {dump.name} are the same dump."
-    for dump in dumps:
-        if not dump.reachable_count:
-            yield f"{dump.name} has no reachable objects."
-    first, last = (_names(dump) for dump in (dumps[0], dumps[-1]))
-    if first and last and len(first & last) < 0.2 * min(len(first), len(last)):
-        yield (
-            f"{dumps[0].name} and {dumps[-1].name} have {len(first & last):,} of "
-            f"{min(len(first), len(last)):,} types in common: they seem to be of "
-            "different programs, of which only what they share is compared."
-        )
-
-
-def _names(dump: ComparedDump) -> set[str]:
-    """Types that have objects."""
-    some = dump.types.filter(pl.col("reachable_count") > 0)
-    return {normalised_type(name) for name in some["name"].to_list()}
+    return Comparison(
+        totals,
+        tuple(notes_on(dumps)),
+        differences,
+        trees,
+        lives(dumps[0], dumps[-1]),
+    )
 
 
 def _change(*measures: tuple[int, int], present: tuple[bool, bool]) -> Change:
@@ -246,15 +223,12 @@ def _types(
     of_space: dict[str, list[tuple[int, int]]] = {}
     none, no_space = [(0, 0, 0)] * len(dumps), [(0, 0)] * len(dumps)
     for at, dump in enumerate(dumps):
-        for _, name, count, size, retained in dump.types.iter_rows():
-            if not count:
-                continue
-            key = normalised_type(name)
-            names[key] = name
-            row = of_type.setdefault(key, list(none))
-            row[at] = (row[at][0] + count, row[at][1] + size, row[at][2] + retained)
+        for key, total in dump.totals.items():
+            names[key] = total.name
+            of_type.setdefault(key, list(none))[at] = total[1:]
             space = of_space.setdefault(namespace_of(key), list(no_space))
-            space[at] = (space[at][0] + count, space[at][1] + size)
+            objects, shallow = space[at]
+            space[at] = (objects + total.object_count, shallow + total.shallow_bytes)
     types = []
     for key, row in of_type.items():
         count, size, retained = (tuple(column) for column in zip(*row, strict=True))
@@ -306,15 +280,10 @@ def _paths(
         is_compared & (count[:, -1] > count[:, 0]),
         is_compared & (size[:, -1] > size[:, 0]),
     )
-    larger = (count[:, -1] > count[:, 0]) | (size[:, -1] > size[:, 0])
-    growths = {
-        row: found
-        for row in np.flatnonzero(is_compared & larger).tolist()
-        if (found := growth_of(*(c[row].tolist() for c in (count, size, total))))
-    }
-    growing = np.zeros(len(topmost), np.bool_)
-    growing[list(growths)] = True
-    growing = tree.topmost(growing & (count[:, -1] > count[:, 0]), growing)
+    more_objects, more_bytes = growing(count, size)
+    grew = np.zeros(len(topmost), np.bool_)
+    if len(totals) >= FEWEST_DUMPS:
+        grew = tree.topmost(is_compared & more_objects, is_compared & more_bytes)
     pairs = moved(tree, 0, -1)
     is_moved = np.zeros(len(topmost), np.bool_)
     is_moved[list(pairs)] = is_moved[list(pairs.values())] = True
@@ -322,7 +291,7 @@ def _paths(
     changed = (count[:, 0] != count[:, -1]) | (size[:, 0] != size[:, -1])
     changed |= total[:, 0] != total[:, -1]
     differences = []
-    for row in np.flatnonzero((changed | growing) & is_compared).tolist():
+    for row in np.flatnonzero((changed | grew) & is_compared).tolist():
         if not row:
             continue
         counts, sizes, totals_of = (
@@ -348,7 +317,7 @@ def _paths(
                 tree.fingerprint[int(tree.parent[row])],
                 bool(topmost[row]) and change is not Change.MOVED,
                 tree.steps(pairs[row]) if row in pairs else (),
-                growths[row] if growing[row] else None,
+                growth_of(counts, sizes, totals_of) if grew[row] else None,
             )
         )
     return _ordered(differences)

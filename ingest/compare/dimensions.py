@@ -15,6 +15,15 @@ class Dimension(StrEnum):
     NAMESPACE = "namespace"
 
 
+PATHS = {
+    Dimension.DOMINATOR_PATH: "dominators",
+    Dimension.ROOT_PATH: "root_paths",
+}
+"""The names of the trees of paths."""
+
+TREES = tuple(PATHS.values())
+
+
 class Change(StrEnum):
     """How the last dump differs from the first."""
 

@@ -7,16 +7,20 @@ They come from the tables of a file that was just read, of a folder that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from ingest.analysis.fingerprints import normalised_type
 from ingest.errors import DumpError
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.parquet import StoredTables
 from ingest.tables.schema import table
+from ingest.text import Captions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ingest.heap.identity import Identity
@@ -57,7 +61,23 @@ SUSPECT_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class TypeTotals(NamedTuple):
+    """The reachable instances of a type.
+
+    Attributes:
+        name: Full name; the last of several that are normalised alike.
+        object_count: How many there are.
+        shallow_bytes: Their size.
+        retained_bytes: What they retain together.
+    """
+
+    name: str
+    object_count: int
+    shallow_bytes: int
+    retained_bytes: int
+
+
+@dataclass(frozen=True, slots=False, eq=False)
 class ComparedDump:
     """One dump.
 
@@ -69,6 +89,8 @@ class ComparedDump:
         paths: `PATH_COLUMNS`; ``parent`` is a value of ``path`` or null, parents come
             first, and ``name`` is the full name of the type or the kind of root.
         suspects: `SUSPECT_COLUMNS`, the best first, and ``type_name``, the full name.
+        objects: Those with an identity, as `known_objects` has them; ``None`` if there
+            are none, or they were not asked for.
     """
 
     name: str
@@ -77,6 +99,7 @@ class ComparedDump:
     types: pl.DataFrame
     paths: pl.DataFrame
     suspects: pl.DataFrame
+    objects: pl.DataFrame | None = None
 
     @property
     def reachable_count(self) -> int:
@@ -88,6 +111,29 @@ class ComparedDump:
         """Their shallow size, bytes."""
         return int(self.types["reachable_bytes"].sum())
 
+    @cached_property
+    def totals(self) -> Mapping[str, TypeTotals]:
+        """The types that have reachable instances, by normalised name."""
+        found: dict[str, TypeTotals] = {}
+        for _, name, count, size, retained in self.types.iter_rows():
+            if count:
+                key = normalised_type(name)
+                before = found.get(key, TypeTotals(name, 0, 0, 0))
+                found[key] = TypeTotals(
+                    name, before[1] + count, before[2] + size, before[3] + retained
+                )
+        return found
+
+    @cached_property
+    def captions(self) -> Captions:
+        """Short names of the types."""
+        return Captions.of_types(self.types["name"].to_list())
+
+    def count_of(self, type_name: str) -> int:
+        """Reachable instances of a type, by its normalised name."""
+        found = self.totals.get(type_name)
+        return 0 if found is None else found.object_count
+
 
 def of_tables(
     name: str,
@@ -95,6 +141,7 @@ def of_tables(
     *,
     format_name: str | None = None,
     identity: Identity | None = None,
+    objects: pl.DataFrame | None = None,
 ) -> ComparedDump:
     """The dump that tables are of.
 
@@ -113,6 +160,7 @@ def of_tables(
         whole("suspects", SUSPECT_COLUMNS),
         format_name=format_name,
         identity=identity,
+        objects=objects,
     )
 
 
@@ -124,6 +172,7 @@ def of_frames(
     *,
     format_name: str | None = None,
     identity: Identity | None = None,
+    objects: pl.DataFrame | None = None,
 ) -> ComparedDump:
     """The dump of three tables; rows of paths and suspects name types by ``type``.
 
@@ -153,6 +202,7 @@ def of_frames(
         .with_columns(full.alias("name"))
         .drop("type_name"),
         suspects.join(names, on="type", how="left", maintain_order="left"),
+        objects,
     )
 
 

@@ -1,15 +1,20 @@
-"""Growth over three dumps or more: does it grow in each one, how fast, how evenly?"""
+"""Growth from dump to dump: what grows in each one, how fast, and how evenly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
 
 FEWEST_DUMPS = 3
 """With two dumps everything that grew did so in each one."""
@@ -32,30 +37,84 @@ class Growth:
     since: int
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How much more must be there, from one dump to the next.
+
+    Attributes:
+        objects: So many objects; and
+        percent: so many percent of what there was; or
+        heap_share: one object, if its bytes are such a share of the reachable bytes.
+    """
+
+    objects: int = 1
+    percent: float = 0.0
+    heap_share: float = inf
+
+
+def growing(
+    counts: Counts,
+    sizes: Counts,
+    step: Step | None = None,
+    reachable_bytes: Sequence[int] | None = None,
+) -> tuple[Flags, Flags]:
+    """Find what grew in every dump since the first one that has it.
+
+    There must be two steps of growth at least; to appear is one. Between two dumps
+    there is one step, of what the first one has.
+
+    Args:
+        counts: int64 (G, D). Objects in each dump.
+        sizes: int64 (G, D). Their bytes.
+        step: What a step of growth is; one object if it is ``None``.
+        reachable_bytes: Of each dump, for ``step.heap_share``.
+
+    Returns:
+        Bool (G,) twice: what has more objects in each dump; and what has as many in the
+        last one as in the first, and more bytes in each.
+    """
+    step = step or Step()
+    more, bytes_more = np.diff(counts), np.diff(sizes)
+    least = np.maximum(step.objects, counts[:, :-1] * (step.percent / 100))
+    if reachable_bytes is not None:
+        large = step.heap_share * np.array(reachable_bytes[:-1], np.float64)
+        least = np.where(bytes_more >= large, 1, least)
+    is_counted = counts[:, 0] != counts[:, -1]
+    return (
+        is_counted & _in_each_step(counts, more >= least),
+        ~is_counted & _in_each_step(sizes, bytes_more > 0),
+    )
+
+
+def _in_each_step(values: Counts, enough: Flags) -> Flags:
+    """Bool (G,): whether there is enough at each step since the first value."""
+    steps = enough.shape[1]
+    since = np.argmax(values > 0, axis=1)
+    matters = np.arange(steps) >= since[:, None] - (steps > 1)
+    is_enough = matters.sum(axis=1) >= min(steps, FEWEST_DUMPS - 1)
+    return np.asarray((enough | ~matters).all(axis=1) & is_enough)
+
+
 def growth_of(
     counts: Sequence[int], sizes: Sequence[int], of: Sequence[int] | None = None
 ) -> Growth | None:
-    """The growth of what grew in every dump since the first one that has it.
-
-    It has more objects in each, or as many and more bytes. There must be two steps of
-    growth at least; to appear is one.
+    """The growth of what grew in every dump, as `growing` says; else ``None``.
 
     Args:
-        counts: Objects in each dump.
+        counts: Objects in each dump; of fewer than three dumps nothing is said.
         sizes: Bytes in each dump.
         of: Bytes whose slope is asked for; without it those of ``sizes``.
     """
     if len(counts) < FEWEST_DUMPS:
         return None
-    measure = counts if counts[0] != counts[-1] else sizes
-    since = next((at for at, value in enumerate(measure) if value), len(measure))
-    steps = [after - before for before, after in pairwise(measure)]
-    grown = steps[max(since - 1, 0) :]
-    if len(grown) < FEWEST_DUMPS - 1 or min(grown) <= 0:
+    by_count, by_size = growing(np.array([counts]), np.array([sizes]))
+    if not (by_count[0] or by_size[0]):
         return None
+    measure = counts if by_count[0] else sizes
+    since = next(at for at, value in enumerate(measure) if value)
     slope, fit = _line(measure)
     of_bytes, _ = _line(sizes if of is None else of)
-    return Growth(slope if measure is counts else 0.0, of_bytes, fit, since)
+    return Growth(slope if by_count[0] else 0.0, of_bytes, fit, since)
 
 
 def _line(values: Sequence[int]) -> tuple[float, float]:

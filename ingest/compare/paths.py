@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +44,7 @@ class PathTree:
             what they retain, in the tree of dominators.
         is_known: bool (G, D). False where a dump does not have the path, but lists only
             its larger ones, so that it may be one of the others.
+        levels: Rows by their number of steps, the top first.
     """
 
     fingerprint: tuple[str, ...]
@@ -51,6 +54,7 @@ class PathTree:
     shallow_bytes: NDArray[np.int64]
     total_bytes: NDArray[np.int64]
     is_known: Flags
+    levels: tuple[slice, ...]
 
     def steps(self, row: int) -> tuple[str, ...]:
         """The names from the top to a path's end."""
@@ -68,17 +72,16 @@ class PathTree:
     def is_above(self, flagged: Flags) -> Flags:
         """Bool (G,): whether a path that this one continues is flagged."""
         found = np.zeros(len(flagged), np.bool_)
-        for row, above in enumerate(self.parent.tolist()):
-            if above >= 0:
-                found[row] = found[above] or flagged[above]
+        for rows in self.levels[1:]:
+            above = self.parent[rows]
+            found[rows] = found[above] | flagged[above]
         return found
 
     def is_below(self, flagged: Flags) -> Flags:
         """Bool (G,): whether a path that continues this one is flagged."""
         found = np.zeros(len(flagged), np.bool_)
-        for row in range(len(flagged) - 1, 0, -1):
-            if found[row] or flagged[row]:
-                found[self.parent[row]] = True
+        for rows in reversed(self.levels[1:]):
+            found[self.parent[rows][found[rows] | flagged[rows]]] = True
         return found
 
     def topmost(self, more_objects: Flags, more_bytes: Flags) -> Flags:
@@ -128,6 +131,9 @@ def path_tree(dumps: Sequence[ComparedDump], tree: str) -> PathTree:
         [-1 if key is None else row_of[key] for key in keys["above"].to_list()],
         np.int32,
     )
+    depth = keys["depth"].to_numpy()
+    begins = np.searchsorted(depth, np.unique(depth)).tolist()
+    levels = tuple(starmap(slice, pairwise([*begins, len(depth)])))
     stacked = {
         name: np.stack(values, axis=1).astype(np.int64)
         for name, values in columns.items()
@@ -139,7 +145,8 @@ def path_tree(dumps: Sequence[ComparedDump], tree: str) -> PathTree:
         stacked["object_count"],
         stacked["shallow_bytes"],
         stacked["total_bytes"],
-        _known(parent, np.stack(present, axis=1), stacked),
+        _known(parent, levels, np.stack(present, axis=1), stacked),
+        levels,
     )
 
 
@@ -149,27 +156,31 @@ def _by_fingerprint(paths: pl.DataFrame) -> pl.DataFrame:
         pl.col("path").alias("parent"), pl.col("fingerprint").alias("above")
     )
     rows = paths.join(above, on="parent", how="left", maintain_order="left")
-    # Below another row of the same path, its totals are counted there.
+    # Below another row of the same path are the nodes and tables of a collection: they
+    # are no further collections, and in its totals already.
     is_first = pl.col("above").is_null() | (pl.col("above") != pl.col("fingerprint"))
     return rows.group_by("fingerprint", maintain_order=True).agg(
         pl.col("above", "name", "depth").filter(is_first).first(),
-        pl.sum("object_count", "shallow_bytes", "rest_bytes"),
-        pl.col("total_bytes").filter(is_first).sum(),
+        pl.col("object_count", "total_bytes").filter(is_first).sum(),
+        pl.sum("shallow_bytes", "rest_bytes"),
     )
 
 
 def _known(
-    parent: NDArray[np.int32], present: Flags, sums: dict[str, NDArray[np.int64]]
+    parent: NDArray[np.int32],
+    levels: Sequence[slice],
+    present: Flags,
+    sums: dict[str, NDArray[np.int64]],
 ) -> Flags:
     """Whether a path that a dump does not list is really not in it."""
     known = present.copy()
     rest = sums["rest_bytes"].copy()
     most = sums["total_bytes"].max(axis=1)
-    for row, above in enumerate(parent.tolist()):
-        for dump in np.flatnonzero(~present[row]).tolist():
-            left_out = rest[above, dump] if above >= 0 else 0
-            rest[row, dump] = left_out
-            known[row, dump] = not left_out or left_out < most[row]
+    for rows in levels[1:]:
+        left_out = rest[parent[rows]]
+        absent = ~present[rows]
+        rest[rows] = np.where(absent, left_out, rest[rows])
+        known[rows] |= absent & ((left_out == 0) | (left_out < most[rows, None]))
     return known
 
 
@@ -188,38 +199,43 @@ def moved(tree: PathTree, first: int, last: int) -> dict[int, int]:
         Rows of paths that went, to those of paths that came.
     """
     before, after = tree.total_bytes[:, first], tree.total_bytes[:, last]
-    gone = tree.is_compared & (before > 0) & (after == 0)
-    came: dict[str, list[int]] = {}
-    for row in np.flatnonzero(tree.is_compared & (before == 0) & (after > 0)).tolist():
-        came.setdefault(tree.name[row], []).append(row)
+    had, has = tree.object_count[:, first].tolist(), tree.object_count[:, last].tolist()
+    is_gone = tree.is_compared & (before > 0) & (after == 0)
+    is_gone &= tree.object_count[:, first] >= FEWEST_MOVED
+    came: dict[str, list[tuple[int, int]]] = {}
+    is_new = tree.is_compared & (before == 0) & (after > 0)
+    for row in np.flatnonzero(is_new).tolist():
+        came.setdefault(tree.name[row], []).append((int(after[row]), row))
+    for found_of_type in came.values():
+        found_of_type.sort()
+    parent = tree.parent.tolist()
     found: dict[int, int] = {}
-    taken = np.zeros(len(before), np.bool_)
-    is_paired = np.zeros(len(before), np.bool_)
-    for row in sorted(
-        np.flatnonzero(gone).tolist(), key=lambda row: (-before[row], row)
-    ):
-        if _is_within(tree, row, is_paired):
+    taken: set[int] = set()
+    gone = np.flatnonzero(is_gone)
+    for row in gone[np.argsort(-before[gone], kind="stable")].tolist():
+        others = came.get(tree.name[row])
+        if others is None or _is_within(parent, row, found):
             continue
-        many = int(tree.object_count[row, first])
+        size = int(before[row])
+        begin = bisect_left(others, (int(TWIN * size),))
         best, likeness = -1, TWIN
-        for other in came.get(tree.name[row], ()):
-            alike = min(
-                _ratio(int(before[row]), int(after[other])),
-                _ratio(many, int(tree.object_count[other, last])),
-            )
-            if alike >= likeness and not _is_within(tree, other, taken):
+        for many, other in others[begin:]:
+            if TWIN * many > size:
+                break
+            alike = min(_ratio(size, many), _ratio(had[row], has[other]))
+            if alike >= likeness and not _is_within(parent, other, taken):
                 best, likeness = other, alike + 1e-9
-        if best >= 0 and many >= FEWEST_MOVED:
+        if best >= 0:
             found[row] = best
-            is_paired[row] = taken[best] = True
+            taken.add(best)
     return found
 
 
-def _is_within(tree: PathTree, row: int, flagged: Flags) -> bool:
+def _is_within(parent: Sequence[int], row: int, flagged: Container[int]) -> bool:
     while row > 0:
-        if flagged[row]:
+        if row in flagged:
             return True
-        row = int(tree.parent[row])
+        row = parent[row]
     return False
 
 

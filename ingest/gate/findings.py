@@ -16,22 +16,36 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ingest.analysis.fingerprints import fingerprint
+import numpy as np
+
+from ingest.analysis.fingerprints import fingerprint, normalised_type
+from ingest.compare.growth import Step, growing
+from ingest.compare.notes import notes_on
+from ingest.compare.paths import path_tree
 from ingest.heap.graph import RootKind
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ingest.gate.profile import PathGroup, Profile
+    from numpy.typing import NDArray
+
+    from ingest.compare.dumps import ComparedDump, TypeTotals
+    from ingest.compare.paths import PathTree
     from ingest.gate.rules import Budget, Rules
 
+    Flags = NDArray[np.bool_]
+
 ARROW = " -> "
+TREE = "root_paths"
+"""The paths that are judged."""
+
+MAX_PATHS = 50_000
+"""Of one dump, the largest ones: many more than the graph has, for a leak begins small.
+"""
 
 _BYTES_SHARE = 0.01
 """Of the reachable heap: growth by so much is a finding with one object more a dump."""
-
-_FEW_IN_COMMON = 0.5
 
 _LISTED = 3
 """Types below a path that a finding names."""
@@ -102,18 +116,18 @@ class Judged:
     """What was found in some dumps.
 
     Attributes:
-        dumps: Their profiles, in order.
+        dumps: In order.
         findings: What is wrong, sorted by rule, the largest growth first.
         notes: What limits the comparison.
     """
 
-    dumps: Sequence[Profile]
+    dumps: Sequence[ComparedDump]
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def judge(
-    dumps: Sequence[Profile], rules: Rules, against: Sequence[Profile] = ()
+    dumps: Sequence[ComparedDump], rules: Rules, against: Sequence[ComparedDump] = ()
 ) -> Judged:
     """Find what is wrong.
 
@@ -122,18 +136,20 @@ def judge(
         rules: What is allowed.
         against: Dumps of a reference. What is found there too is no finding.
     """
-    found = Judged(dumps, notes=_notes([*against, *dumps]))
+    every = [*against, *dumps]
+    found = Judged(dumps, notes=list(notes_on(every)) if len(every) > 1 else [])
     last = dumps[-1]
     if len(dumps) > 1 and rules.growth:
         found.findings += _growths(dumps, rules)
     if rules.suspects:
-        earlier = [*against, *dumps[:-1]]
-        known = {key for dump in earlier for key in dump.suspects}
+        earlier = every[:-1]
+        known = {key for dump in earlier for key in dump.suspects["fingerprint"]}
         rule = Rule.NEW_SUSPECT if earlier else Rule.SUSPECT
         found.findings += [
-            Finding(rule, key, suspect.names, suspect.sentence)
-            for key, suspect in last.suspects.items()
-            if key not in known and _kept_growing(dumps, suspect.type_name, rules)
+            Finding(rule, row["fingerprint"], _places(last, row), row["sentence"])
+            for row in last.suspects.iter_rows(named=True)
+            if row["fingerprint"] not in known
+            and _kept_growing(dumps, normalised_type(row["type_name"]), rules)
         ]
     for budget in rules.budgets:
         found.findings += _over(last, budget)
@@ -145,134 +161,91 @@ def judge(
     return found
 
 
-def _kept_growing(dumps: Sequence[Profile], type_name: str, rules: Rules) -> bool:
+def _places(dump: ComparedDump, suspect: Mapping[str, str]) -> tuple[str, ...]:
+    """The steps of a suspect that are the same in every dump."""
+    holder, _, target = suspect["cut"].rpartition(ARROW)
+    name = dump.captions.of(suspect["type_name"])
+    return tuple(dict.fromkeys((holder, target, name)))
+
+
+def _kept_growing(dumps: Sequence[ComparedDump], type_name: str, rules: Rules) -> bool:
     """Whether a type grows in every dump as a path must; of two dumps nothing is said.
 
     What is filled once, such as a cache, is no leak because it is large.
     """
-    counts = [dump.normalised_types.get(type_name, 0) for dump in dumps]
-    return len(dumps) <= 2 or all(
-        more - count >= max(rules.growth, count * rules.growth_percent / 100, 1)
-        for count, more in pairwise(counts)
-    )
+    counts = np.array([[dump.count_of(type_name) for dump in dumps]])
+    step = Step(max(rules.growth, 1), rules.growth_percent)
+    return len(dumps) <= 2 or bool(growing(counts, counts, step)[0][0])
 
 
-def _notes(dumps: Sequence[Profile]) -> list[str]:
-    """What limits a comparison of these dumps, one sentence each."""
-    notes = [
-        f"{dump.name} has no reachable objects"
-        for dump in dumps
-        if not dump.object_count
-    ]
-    for one, other in pairwise(dumps):
-        if one.sha256 == other.sha256:
-            notes.append(f"{one.name} and {other.name} are the same dump")
-        elif one.format_name != other.format_name:
-            notes.append(
-                f"{one.name} is {one.format_name}, {other.name} is "
-                f"{other.format_name}: only what both record is compared"
-            )
-        elif one.object_count and other.object_count:
-            fewer = min(len(one.normalised_types), len(other.normalised_types))
-            common = one.normalised_types.keys() & other.normalised_types.keys()
-            if len(common) < _FEW_IN_COMMON * fewer:
-                notes.append(
-                    f"{one.name} and {other.name} have {len(common)} of {fewer} types "
-                    "in common: are they of one program?"
-                )
-    return notes
-
-
-def _growths(dumps: Sequence[Profile], rules: Rules) -> list[Finding]:
+def _growths(dumps: Sequence[ComparedDump], rules: Rules) -> list[Finding]:
     """Topmost paths that grew in every dump, those with most new bytes first."""
-    last = dumps[-1]
-    growing = {
-        key: counts
-        for key, group in last.paths.items()
-        if group.type_name and (counts := _grown(dumps, key, group, rules))
-    }
-    has_more = {
-        key
-        for key, counts in growing.items()
-        if _has_more(dumps, last.paths[key], counts)
-    }
-    below = _below(last.paths, growing)
+    tree = path_tree(dumps, TREE)
+    step = Step(max(rules.growth, 1), rules.growth_percent, _BYTES_SHARE)
+    sizes = [dump.reachable_bytes for dump in dumps]
+    grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
+    grows &= ~_is_root(tree)
+    has_more = np.zeros(len(grows), np.bool_)
+    rows = np.flatnonzero(grows).tolist()
+    has_more[[row for row in rows if _has_more(dumps, tree, row)]] = True
+    in_progress = _in_progress(tree)
+    chosen = has_more & ~(
+        tree.is_above(has_more) | in_progress | tree.is_above(in_progress)
+    )
+    # If what holds them only moved, more of a common type mean nothing.
+    below_others = tree.is_above(grows)
+    captions = dumps[-1].captions
+    below = _below(tree, rows)
     found = []
-    for key, counts in growing.items():
-        group = last.paths[key]
-        above = list(_ancestors(last.paths, group.parent))
-        if (
-            key not in has_more
-            or any(other in has_more for other in above)
-            or any(_is_in_progress(dumps, other) for other in (key, *above))
-        ):
+    for row in np.flatnonzero(chosen).tolist():
+        counts = tuple(tree.object_count[row].tolist())
+        total = dumps[-1].count_of(normalised_type(tree.name[row]))
+        if below_others[row] and 2 * counts[-1] < total:
             continue
-        # If what holds them only moved, more of a common type mean nothing.
-        total = last.normalised_types[group.type_name]
-        if any(other in growing for other in above) and 2 * counts[-1] < total:
-            continue
-        first = dumps[0].paths.get(key)
-        more = group.total_bytes - (first.total_bytes if first else 0)
+        more = int(tree.total_bytes[row, -1] - tree.total_bytes[row, 0])
         text = ", ".join(f"{count:,}" for count in counts)
-        names = tuple(dict.fromkeys(below.get(key, ())))[:_LISTED]
-        beside = f", with {', '.join(names)}" if names else ""
+        listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
+        beside = f", with {', '.join(listed)}" if listed else ""
+        root, *steps = tree.steps(row)
+        path = (root, *map(captions.of, steps))
         message = (
-            f"{group.names[-1]} grew in every dump: {text} objects, "
+            f"{path[-1]} grew in every dump: {text} objects, "
             f"{human_bytes(max(more, 0))} more in all"
             f"{beside}."
         )
+        key = tree.fingerprint[row]
         found.append(
-            (
-                more,
-                Finding(Rule.GROWTH, key, group.names, message, tuple(counts), names),
-            )
+            (-more, key, Finding(Rule.GROWTH, key, path, message, counts, listed))
         )
-    found.sort(key=lambda one: (-one[0], one[1].fingerprint))
-    return [finding for _, finding in found]
+    return [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
 
 
-def _below(
-    paths: Mapping[str, PathGroup], growing: Iterable[str]
-) -> dict[str, list[str]]:
-    """The names of what grows below each path, the largest first."""
-    found: dict[str, list[str]] = {}
-    for key in sorted(growing, key=lambda one: -paths[one].total_bytes):
-        for above in _ancestors(paths, paths[key].parent):
-            found.setdefault(above, []).append(paths[key].names[-1])
+def _is_root(tree: PathTree) -> Flags:
+    """Bool (G,): the top, and the kinds of roots."""
+    return np.asarray(tree.parent <= 0)
+
+
+def _below(tree: PathTree, rows: Sequence[int]) -> dict[int, list[str]]:
+    """The types that grow below each path, the largest first."""
+    found: dict[int, list[str]] = {}
+    size, parent = tree.total_bytes[:, -1], tree.parent.tolist()
+    for row in sorted(rows, key=lambda row: (-size[row], row)):
+        above = parent[row]
+        while above > 0:
+            found.setdefault(above, []).append(tree.name[row])
+            above = parent[above]
     return found
 
 
-def _grown(
-    dumps: Sequence[Profile], key: str, group: PathGroup, rules: Rules
-) -> list[int] | None:
-    """The counts of a path that grew in every dump; ``None`` if it did not."""
-    groups = [dump.paths.get(key) for dump in dumps]
-    counts = [0 if one is None else one.object_count for one in groups]
-    # Between two dumps, a path that was not there is one that is made late.
-    if len(dumps) == 2 and not counts[0]:
-        return None
-    sizes = [0 if one is None else one.shallow_bytes for one in groups]
-    for at, (before, after) in enumerate(pairwise(counts)):
-        more = after - before
-        bytes_more = sizes[at + 1] - sizes[at]
-        is_large = bytes_more >= _BYTES_SHARE * dumps[at].reachable_bytes
-        least = (
-            1 if is_large else max(rules.growth, before * rules.growth_percent / 100)
-        )
-        if more < least:
-            return None
-    return counts
-
-
-def _has_more(
-    dumps: Sequence[Profile], group: PathGroup, counts: Sequence[int]
-) -> bool:
+def _has_more(dumps: Sequence[ComparedDump], tree: PathTree, row: int) -> bool:
     """Whether there are more objects of a type in every dump, wherever they are.
 
     Otherwise what seems to grow has been elsewhere before. Half of the growth is
     enough, for the type may be common.
     """
-    totals = [dump.normalised_types.get(group.type_name, 0) for dump in dumps]
+    key = normalised_type(tree.name[row])
+    totals = [dump.count_of(key) for dump in dumps]
+    counts = tree.object_count[row].tolist()
     return all(
         2 * (more - before) >= after - count
         for (before, more), (count, after) in zip(
@@ -281,41 +254,36 @@ def _has_more(
     )
 
 
-def _ancestors(paths: Mapping[str, PathGroup], key: str) -> Iterable[str]:
-    while key:
-        yield key
-        key = paths[key].parent
+def _in_progress(tree: PathTree) -> Flags:
+    """Bool (G,): paths of objects at a stack or in the finalizer queue that change."""
+    found = np.zeros(len(tree.parent), np.bool_)
+    roots = _is_root(tree)
+    for root in np.flatnonzero(roots).tolist():
+        if tree.name[root] in _IN_PROGRESS:
+            found |= (tree.parent == root) & ~roots
+    counts = tree.object_count
+    return np.asarray(found & (counts != counts[:, :1]).any(axis=1))
 
 
-def _is_in_progress(dumps: Sequence[Profile], key: str) -> bool:
-    """Whether a path is of objects at a stack or in the finalizer queue that change."""
-    group = dumps[-1].paths[key]
-    if len(group.names) != 2 or group.root_kind not in _IN_PROGRESS:
-        return False
-    groups = [dump.paths.get(key) for dump in dumps]
-    return len({one.object_count if one else 0 for one in groups}) > 1
-
-
-def _over(dump: Profile, budget: Budget) -> list[Finding]:
+def _over(dump: ComparedDump, budget: Budget) -> list[Finding]:
     """A finding for each limit of a budget that a dump exceeds."""
     if budget.type is not None:
-        matching = [
-            total
-            for full, total in dump.types.items()
-            if _is_named(dump, full, budget.type)
-        ]
         pattern = budget.type
+        matching = _named(dump, pattern)
         count = sum(total.object_count for total in matching)
         size = sum(total.shallow_bytes for total in matching)
     else:
         pattern = str(budget.path)
-        groups = [
-            group
-            for group in dump.paths.values()
-            if fnmatchcase(ARROW.join(group.names), pattern)
+        tree = path_tree([dump], TREE)
+        texts = [""]
+        for name, above in zip(tree.name[1:], tree.parent.tolist()[1:], strict=True):
+            step = dump.captions.of(name) if above else name
+            texts.append(f"{texts[above]}{ARROW}{step}" if above else step)
+        rows = [
+            row for row, text in enumerate(texts) if row and fnmatchcase(text, pattern)
         ]
-        count = sum(group.object_count for group in groups)
-        size = sum(group.total_bytes for group in groups)
+        count = int(tree.object_count[rows, 0].sum())
+        size = int(tree.total_bytes[rows, 0].sum())
     found = []
     for name, value, most, text in (
         ("instances", count, budget.max_instances, f"{count:,} objects"),
@@ -334,12 +302,8 @@ def _over(dump: Profile, budget: Budget) -> list[Finding]:
     return found
 
 
-def _unexpected(dump: Profile, name: str, expected: int) -> list[Finding]:
-    count = sum(
-        total.object_count
-        for full, total in dump.types.items()
-        if _is_named(dump, full, name)
-    )
+def _unexpected(dump: ComparedDump, name: str, expected: int) -> list[Finding]:
+    count = sum(total.object_count for total in _named(dump, name))
     if count == expected:
         return []
     return [
@@ -352,5 +316,11 @@ def _unexpected(dump: Profile, name: str, expected: int) -> list[Finding]:
     ]
 
 
-def _is_named(dump: Profile, full: str, pattern: str) -> bool:
-    return fnmatchcase(full, pattern) or fnmatchcase(dump.captions[full], pattern)
+def _named(dump: ComparedDump, pattern: str) -> list[TypeTotals]:
+    """The types whose full or short name matches."""
+    return [
+        total
+        for total in dump.totals.values()
+        if fnmatchcase(total.name, pattern)
+        or fnmatchcase(dump.captions.of(total.name), pattern)
+    ]

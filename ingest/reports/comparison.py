@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ingest.compare.dimensions import Change, Dimension
 from ingest.queries.answer import Answer
+from ingest.reports.comparison_words import (
+    MOST_BELOW,
+    NOTHING,
+    TITLES,
+    Wording,
+    gone_paths,
+    listed,
+    more,
+    more_bytes,
+    moved_paths,
+    sparkline,
+)
 from ingest.reports.render import (
     cell,
     folded,
@@ -14,161 +26,17 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.text import Captions, human_bytes, printable
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ingest.compare.changes import Comparison, Difference
+    from ingest.compare.lives import Lived, Lives
+    from ingest.reports.comparison_words import Below
 
 SCHEMA_VERSION = 1
 """Of the JSON: raised when a field changes its name or its meaning."""
-
-TITLES = {
-    Dimension.SUSPECT: "Leak suspects",
-    Dimension.DOMINATOR_PATH: "Where objects accumulate: dominator paths",
-    Dimension.ROOT_PATH: "Where objects accumulate: shortest root paths",
-    Dimension.TYPE: "Types",
-    Dimension.NAMESPACE: "Namespaces",
-}
-NOTHING = {
-    Dimension.SUSPECT: "No dump has a suspect.",
-    Dimension.DOMINATOR_PATH: "No path has more objects.",
-    Dimension.ROOT_PATH: "No path has more objects.",
-    Dimension.TYPE: "No type has more or fewer reachable objects.",
-    Dimension.NAMESPACE: "No namespace has more or fewer reachable objects.",
-}
-MOST_BELOW = 4
-"""Types below a path that are named."""
-
-_BARS = "▁▂▃▄▅▆▇█"
-_ROOTS = "roots"
-
-
-def sparkline(values: Sequence[int]) -> str:
-    """Return a character for each value, as high as the value is large."""
-    most = max([*values, 1])
-    return "".join(_BARS[min(7, 8 * value // (most + 1))] for value in values)
-
-
-def more(count: int) -> str:
-    """Format a difference with its sign."""
-    return f"{count:+,}"
-
-
-def more_bytes(count: int) -> str:
-    """Format a difference of sizes in a suitable unit, with its sign."""
-    return f"{'-' if count < 0 else '+'}{human_bytes(abs(count))}"
-
-
-@dataclass(frozen=True, slots=True)
-class Below:
-    """Objects of one type that came with those of a path.
-
-    Attributes:
-        name: Short name of the type.
-        objects: How many more.
-        size: Their bytes, how many more.
-    """
-
-    name: str
-    objects: int
-    size: int
-
-
-class Wording:
-    """Names and sentences of one comparison.
-
-    Attributes:
-        comparison: The comparison.
-        captions: Short names of its types.
-    """
-
-    def __init__(self, comparison: Comparison) -> None:
-        self.comparison = comparison
-        names: set[str] = set()
-        for by in (Dimension.TYPE, Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
-            for found in comparison.of(by):
-                names.update((found.name, *found.steps))
-        self.captions = Captions.of_types(sorted(names))
-        self._below = {
-            by: _children(comparison.of(by))
-            for by in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH)
-        }
-
-    def short(self, name: str) -> str:
-        """Return the short name of a type."""
-        return printable(self.captions.of(name))
-
-    def steps(self, by: Dimension, steps: Sequence[str]) -> list[str]:
-        """Return the short names of a path."""
-        shown = [self.short(step) for step in steps]
-        if by is Dimension.ROOT_PATH and shown:
-            shown[0] = f"{steps[0].replace('_', ' ')} {_ROOTS}"
-        return shown
-
-    def path(self, by: Dimension, steps: Sequence[str]) -> str:
-        """Return a path in one line."""
-        return " → ".join(self.steps(by, steps))
-
-    def below(self, found: Difference) -> list[Below]:
-        """Return what else is more on paths that continue this one, by type."""
-        sums: dict[str, list[int]] = {}
-        waiting = [found.key]
-        children = self._below[found.by]
-        for key in waiting:
-            for child in children.get(key, ()):
-                entry = sums.setdefault(child.name, [0, 0])
-                entry[0] += child.more_objects
-                entry[1] += child.more_shallow_bytes
-                waiting.append(child.key)
-        listed = [
-            Below(self.short(name), objects, size)
-            for name, (objects, size) in sums.items()
-            if objects > 0 or size > 0
-        ]
-        return sorted(listed, key=lambda one: (-one.size, -one.objects, one.name))
-
-    def added(self, found: Difference) -> str:
-        """Return how many more objects of which type a path has."""
-        name = self.short(found.name)
-        if found.more_objects:
-            return f"{more(found.more_objects)} {name}"
-        return f"{more_bytes(found.more_shallow_bytes)} in {name}"
-
-
-def _children(rows: Iterable[Difference]) -> dict[str, list[Difference]]:
-    found: dict[str, list[Difference]] = {}
-    for row in rows:
-        if row.parent is not None:
-            found.setdefault(row.parent, []).append(row)
-    return found
-
-
-def listed(comparison: Comparison, by: Dimension) -> list[Difference]:
-    """What a report lists in one dimension, the largest growth first."""
-    rows = comparison.of(by)
-    if by in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
-        return [row for row in rows if row.is_topmost]
-    if by is Dimension.SUSPECT:
-        order = list(Change)
-        return sorted(rows, key=lambda row: order.index(row.change))
-    # What shrank most is as telling as what grew.
-    return sorted(rows, key=lambda row: (-abs(row.more_bytes), row.key))
-
-
-def moved_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
-    """Paths that went while one with as many objects came."""
-    return [row for row in comparison.of(by) if row.moved_to]
-
-
-def gone_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
-    """Paths that went, without those that continue one of them."""
-    gone = {row.key: row for row in comparison.of(by) if row.change is Change.GONE}
-    return sorted(
-        (row for row in gone.values() if row.parent not in gone),
-        key=lambda row: (row.more_bytes, row.key),
-    )
 
 
 # ------------------------------------------------------------ text
@@ -201,6 +69,11 @@ def as_text(comparison: Comparison, by: Sequence[Dimension], top: int) -> str:
         text += _left_out(len(rows) - top)
         if one in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
             text += _moved_text(words, one, top)
+    for one, title, born in lives_parts(comparison, by):
+        assert comparison.lives is not None
+        text += _heading(title) + folded(lives_note(comparison.lives))
+        text += _grid(lives_answer(words, one, born[:top]))
+        text += _left_out(len(born) - top)
     return text
 
 
@@ -358,6 +231,55 @@ def growth_answer(words: Wording, rows: Iterable[Difference]) -> Answer:
     return Answer(columns, tuple(found))
 
 
+def lives_answer(words: Wording, by: Dimension, rows: Sequence[Lived]) -> Answer:
+    """Return a row for each type or path with objects that were born or died."""
+    tree = words.comparison.trees[Dimension.DOMINATOR_PATH]
+    found: list[tuple[object, ...]] = []
+    for row in rows:
+        name = words.short(row.key)
+        if by is not Dimension.TYPE:
+            steps = tree.steps(tree.fingerprint.index(row.key))
+            name = words.path(Dimension.DOMINATOR_PATH, steps)
+        found.append(
+            (
+                *(cell(count) for count, _ in (row.born, row.died, row.survived)),
+                *(human_bytes(size) for _, size in (row.born, row.died)),
+                name,
+            )
+        )
+    columns = ("born", "died", "survived", "bytes born", "bytes died", "name")
+    return Answer(columns, tuple(found))
+
+
+def lives_note(lives: Lives) -> str:
+    """Return a sentence on how much of the heap is known by identity."""
+    shares = [
+        f"{known:,} of {all_of:,} objects of {printable(name)}"
+        for name, known, all_of in zip(
+            (lives.first, lives.last), lives.known, lives.reachable, strict=True
+        )
+    ]
+    return f"Known by identity: {' and '.join(shares)}."
+
+
+def lives_parts(
+    comparison: Comparison, by: Iterable[Dimension]
+) -> list[tuple[Dimension, str, list[Lived]]]:
+    """Return the tables of objects that were born and died: titles and rows."""
+    lives = comparison.lives
+    if lives is None:
+        return []
+    parts = (
+        (Dimension.DOMINATOR_PATH, "Born and died, by dominator path", lives.paths),
+        (Dimension.TYPE, "Born and died, by type", lives.types),
+    )
+    return [
+        (one, title, [row for row in rows if row.born[0] or row.died[0]])
+        for one, title, rows in parts
+        if one in by
+    ]
+
+
 def _rows_answer(words: Wording, rows: Iterable[Difference]) -> Answer:
     """Return a row for each type or namespace."""
     found: list[tuple[object, ...]] = [
@@ -414,6 +336,10 @@ def as_markdown(comparison: Comparison, by: Sequence[Dimension], top: int) -> st
             text += "".join(_markdown_items(words, found[:top]))
         if len(found) > top:
             text += f"\n{len(found) - top:,} more.\n"
+    for one, title, born in lives_parts(comparison, by):
+        assert comparison.lives is not None
+        text += f"\n## {title}\n\n{markdown_text(lives_note(comparison.lives))}\n\n"
+        text += markdown_table(lives_answer(words, one, born[:top]))
     return text
 
 
@@ -477,4 +403,5 @@ def as_json(comparison: Comparison, by: Sequence[Dimension]) -> dict[str, object
         ],
         "notes": list(comparison.notes),
         "differences": as_rows(comparison, by),
+        "lives": None if comparison.lives is None else asdict(comparison.lives),
     }

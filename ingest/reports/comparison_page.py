@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 
 from ingest.compare.dimensions import Dimension
 from ingest.reports.comparison import (
+    growth_answer,
+    lives_answer,
+    lives_note,
+    lives_parts,
+    totals_answer,
+)
+from ingest.reports.comparison_words import (
     NOTHING,
     TITLES,
     Wording,
-    growth_answer,
     listed,
     more,
     more_bytes,
     sparkline,
-    totals_answer,
 )
 from ingest.reports.hierarchy import Tile
 from ingest.reports.html import QuerySource, render
@@ -25,7 +30,7 @@ from ingest.reports.script import script_json
 from ingest.text import namespace_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ingest.compare.changes import Comparison, Difference
 
@@ -45,6 +50,7 @@ class PageTable:
         heads: Headings of the columns, each with whether it has numbers.
         rows: Cells.
         nothing: What is said without rows.
+        note: A sentence above the table.
     """
 
     id: str
@@ -52,6 +58,7 @@ class PageTable:
     heads: Heads
     rows: Sequence[tuple[str, ...]]
     nothing: str = ""
+    note: str = ""
 
 
 def comparison_page(comparison: Comparison, by: Sequence[Dimension], top: int) -> str:
@@ -75,6 +82,7 @@ def comparison_page(comparison: Comparison, by: Sequence[Dimension], top: int) -
         title = "Grew in every dump"
         parts.append(PageTable("growth", title, heads, cells, "Nothing did."))
     parts += [_table(words, one, top) for one in by]
+    parts += _lives_tables(words, by, top)
     chart, data = _chart(words)
     totals = totals_answer(comparison)
     return render(
@@ -116,6 +124,23 @@ def _table(words: Wording, by: Dimension, top: int) -> PageTable:
         for row in listed(words.comparison, by)[:top]
     ]
     return PageTable(by.value, TITLES[by], _HEADS, rows, NOTHING[by])
+
+
+def _lives_tables(
+    words: Wording, by: Sequence[Dimension], top: int
+) -> Iterator[PageTable]:
+    """Objects that were born and died."""
+    for one, title, rows in lives_parts(words.comparison, by):
+        answer = lives_answer(words, one, rows[:top])
+        assert words.comparison.lives is not None
+        yield PageTable(
+            f"lives-{one.value}",
+            title,
+            tuple((name, name != "name") for name in answer.columns),
+            [tuple(map(str, row)) for row in answer.rows],
+            "No object was born or died.",
+            lives_note(words.comparison.lives),
+        )
 
 
 def _name(words: Wording, row: Difference) -> str:

@@ -64,7 +64,7 @@ class Verdict:
 
 def _dumps(verdict: Verdict) -> list[str]:
     return [
-        f"{dump.name}: {dump.object_count:,} objects, "
+        f"{dump.name}: {dump.reachable_count:,} objects, "
         f"{human_bytes(dump.reachable_bytes)} reachable"
         for dump in verdict.judged.dumps
     ]
@@ -130,8 +130,9 @@ def as_json(verdict: Verdict) -> str:
             {
                 "name": dump.name,
                 "format": dump.format_name,
-                "sha256": dump.sha256,
-                "reachable_objects": dump.object_count,
+                "sha256": None if dump.identity is None else dump.identity.sha256,
+                "part": None if dump.identity is None else dump.identity.part,
+                "reachable_objects": dump.reachable_count,
                 "reachable_bytes": dump.reachable_bytes,
             }
             for dump in verdict.judged.dumps

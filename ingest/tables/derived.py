@@ -59,6 +59,8 @@ class HeapColumns:
         roots: Columns of the roots.
         own: Globs of types that are the program's own, for the leak suspects.
         path_limit: The most groups of each merged tree.
+        trees: The merged trees that there are, by their names in the graph.
+        path_rows: Whether these have the row of each object.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class HeapColumns:
         own: Sequence[str] = (),
         *,
         path_limit: int = MAX_GROUPS,
+        trees: Sequence[str] = ("dominators", "root_paths"),
+        path_rows: bool = False,
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -76,6 +80,8 @@ class HeapColumns:
         self.roots = RootSetColumns(graph, metrics)
         self.own = own
         self.path_limit = path_limit
+        self.trees = trees
+        self.path_rows = path_rows
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -329,12 +335,19 @@ class HeapColumns:
     @cached_property
     def merged(self) -> dict[str, MergedTree]:
         """Merged trees by the name that they have in the graph."""
-        graph, metrics, limit = self.graph, self.metrics, self.path_limit
+        parent = {
+            "dominators": self.metrics.dominator,
+            "root_paths": self.metrics.path_parent,
+        }
         return {
-            "dominators": merged_tree(graph, metrics.dominator, limit=limit),
-            "root_paths": merged_tree(
-                graph, metrics.path_parent, by_root=self.roots.holding, limit=limit
-            ),
+            name: merged_tree(
+                self.graph,
+                parent[name],
+                by_root=self.roots.holding if name == "root_paths" else None,
+                limit=self.path_limit,
+                rows=self.path_rows,
+            )
+            for name in self.trees
         }
 
     @cached_property

@@ -18,9 +18,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ingest.analysis.metrics import analyse
-from ingest.gate.findings import Finding, judge
-from ingest.gate.profile import Profile, profile_of
+from ingest.cli.compared import of_heap
+from ingest.gate.findings import MAX_PATHS, TREE, Finding, judge
 from ingest.gate.rules import Rules
+from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import read
@@ -33,6 +34,7 @@ from tests.dumps.programs import LEAKED, LEAKING, LEAKS, STEADY, dumps_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ingest.compare.dumps import ComparedDump
     from tests.bench.answers.cases import Case
     from tests.dumps.programs import Program
 
@@ -40,18 +42,26 @@ _SMALL, _SHARE = 0.02, 0.03
 """Of `make bench-answers`: scale of a leak, and its share of the heap."""
 
 
-def profiled(dump: str | bytes, number: int = 0) -> Profile:
-    """The profile of a dump in memory."""
+def compared(dump: str | bytes, number: int = 0) -> ComparedDump:
+    """What the gate keeps of a dump in memory."""
     data = dump.encode() if isinstance(dump, str) else dump
     graph = read(Source("test", BytesIO(data), len(data)), DEFAULTS, silent)
     metrics = analyse(graph, origins=False)
-    return profile_of(graph, metrics, f"dump {number}", f"{number}-{len(data)}")
+    return of_heap(
+        f"dump {number}",
+        graph,
+        metrics,
+        Identity(f"{number}-{len(data)}"),
+        DEFAULTS,
+        path_limit=MAX_PATHS,
+        trees=(TREE,),
+    )
 
 
 def findings(dumps: Sequence[str | bytes], rules: Rules | None = None) -> list[Finding]:
     """What the gate says of some dumps."""
-    profiles = [profiled(dump, at) for at, dump in enumerate(dumps)]
-    return judge(profiles, rules or Rules()).findings
+    found = [compared(dump, at) for at, dump in enumerate(dumps)]
+    return judge(found, rules or Rules()).findings
 
 
 def leak(

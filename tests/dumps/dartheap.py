@@ -184,13 +184,14 @@ def program() -> DartHeap:
     return heap
 
 
-def large_snapshot(objects: int, references: int, seed: int = 1) -> bytes:
+def large_snapshot(
+    objects: int, references: int, seed: int = 1, kinds: int = 3000
+) -> bytes:
     """So many objects: a wide tree and more references, texts in a quarter."""
     rng = random.Random(seed)
     heap = DartHeap()
     heap.cls("Root")
     heap.cls("Isolate", fields=[f"static{i}" for i in range(100)])
-    kinds = 3000
     for i in range(kinds):
         fields = [f"field{j}" for j in range(4)]
         heap.cls(f"Thing{i}", f"package:app/part{i % 300}.dart", fields)

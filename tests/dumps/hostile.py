@@ -18,9 +18,14 @@ from tests.dumps.nettrace import NetTrace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LOG = b"f 0 NATIVE FUNCTION ( UNKNOWN ARGUMENTS ) 0 0\n" + b"t 1 0 A\n" * 2000
+_FUNCTION = b"f 0 NATIVE FUNCTION ( UNKNOWN ARGUMENTS ) 0 0\n"
 _XML = '<gcheap><types><type id="1" name="A"/></types>'
 _ELEMENT = '<object address="0x10" typeid="1" size="8"/>'
+
+
+def _log(size: int) -> bytes:
+    """What a CLR Profiler log begins with, and is recognised by."""
+    return _FUNCTION + b"t 1 0 A\n" * min(size // 100, 2000)
 
 
 def type_lines(size: int) -> bytes:
@@ -46,23 +51,23 @@ def domains(size: int) -> bytes:
 
 def log_roots(size: int) -> bytes:
     """A CLR Profiler log of the shortest roots."""
-    return _LOG + b"e 1 1 1\n" * (size // 8) + b"o 1 1 1\n"
+    return _log(size) + b"e 1 1 1\n" * (size // 8) + b"o 1 1 1\n"
 
 
 def log_collections(size: int) -> bytes:
     """A CLR Profiler log of collections, and one object."""
-    return _LOG + b"b 1 0 0\nb 0 0 0\n" * (size // 16) + b"o 1 1 1\n"
+    return _log(size) + b"b 1 0 0\nb 0 0 0\n" * (size // 16) + b"o 1 1 1\n"
 
 
 def log_dumps(size: int) -> bytes:
     """A CLR Profiler log of dumps with one object each."""
-    return _LOG + b"g 1\no 1 1 1\n" * (size // 12)
+    return _log(size) + b"g 1\no 1 1 1\n" * (size // 12)
 
 
 def log_functions(size: int) -> bytes:
     """A CLR Profiler log of functions that nothing uses."""
     lines = (b"f %d a b\n" % ident for ident in range(size // 12))
-    return _LOG + b"".join(lines) + b"o 1 1 1\n"
+    return _log(size) + b"".join(lines) + b"o 1 1 1\n"
 
 
 def xml_nested(size: int) -> bytes:
@@ -211,7 +216,7 @@ def log_ranges(size: int) -> bytes:
     log = Log().type(1, "T").begin(0)
     lines = b"".join(b"v %d 8\n" % (16 * at) for at in range(size // 13))
     end = Log().end(0).plain_roots(16).bytes("\n")
-    return _LOG + log.bytes("\n") + lines + end + b"o 16 1 8\n"
+    return _log(size) + log.bytes("\n") + lines + end + b"o 16 1 8\n"
 
 
 HOSTILE: dict[str, Callable[[int], bytes]] = {

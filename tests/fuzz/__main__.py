@@ -12,12 +12,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import IO
 
+import psutil
+
 from tests.conftest import TEST_CACHE
 from tests.fuzz.seeds import SEEDS, seeds_of
 from tests.fuzz.worker import input_of
 
 FAILURES = TEST_CACHE.parent / ".bench" / "fuzz"
 COMPILING_S = 300.0
+PROGRESS_INPUTS = 20_000
+_BUSY = 30
+"""How many times its processor time something may take on a busy machine."""
 
 
 @dataclass
@@ -74,7 +79,7 @@ class Fuzz:
             env=environment,
         )
         assert worker.stdout is not None
-        lines = _Lines(worker.stdout)
+        lines = _Lines(worker.stdout, psutil.Process(worker.pid))
         if lines.next(COMPILING_S) != "ready":
             worker.kill()
             sys.exit(f"{self.package}: the seeds cannot be read")
@@ -86,6 +91,8 @@ class Fuzz:
                 break
             self._count(line, found)
             number += 1
+            if number % PROGRESS_INPUTS == 0:
+                print(f"{self.package}: {number:,} inputs", flush=True)
         worker.kill()
         worker.wait()
         return min(number + 1, end)
@@ -113,19 +120,38 @@ class Fuzz:
 
 
 class _Lines:
-    """The lines of a pipe, waited for no longer than some seconds each."""
+    """The lines of a worker, waited for until it has hung.
 
-    def __init__(self, pipe: IO[bytes]) -> None:
+    It hangs where a line takes more processor time than it may, or does not come at
+    all. Seconds during which the machine is busy, or both processes are stopped, do not
+    count.
+    """
+
+    def __init__(self, pipe: IO[bytes], worker: psutil.Process) -> None:
         self._pipe = pipe
+        self._worker = worker
         self._rest = b""
+
+    def _has_line(self, seconds: float) -> bool:
+        spent = self._spent_s()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._pipe, selectors.EVENT_READ)
+            for _ in range(int(seconds) * _BUSY):
+                if selector.select(1.0):
+                    return True
+                if self._spent_s() - spent > seconds:
+                    break
+        return False
+
+    def _spent_s(self) -> float:
+        times = self._worker.cpu_times()
+        return times.user + times.system
 
     def next(self, seconds: float) -> str | None:
         """The next line; empty at the end, ``None`` where none comes in time."""
         while b"\n" not in self._rest:
-            with selectors.DefaultSelector() as selector:
-                selector.register(self._pipe, selectors.EVENT_READ)
-                if not selector.select(seconds):
-                    return None
+            if not self._has_line(seconds):
+                return None
             more = os.read(self._pipe.fileno(), 1 << 16)
             if not more:
                 return ""

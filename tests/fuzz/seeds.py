@@ -67,7 +67,7 @@ def _gcdump() -> list[bytes]:
 
 
 def _dart() -> list[bytes]:
-    return [dartheap.program().bytes(), dartheap.large_snapshot(20, 40)]
+    return [dartheap.program().bytes(), dartheap.large_snapshot(20, 40, kinds=10)]
 
 
 def _hprof() -> list[bytes]:

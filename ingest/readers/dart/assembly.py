@@ -72,7 +72,8 @@ def assemble(
         pseudo = _pseudo_objects(classes, objects)
         stays[pseudo] = False
         if nulls := classes.of_runtime("Null"):
-            null_row = int(np.argmax(objects.class_index == nulls[0]))
+            folded = (objects.class_index == nulls[0]) & ~stays
+            null_row = int(np.argmax(folded)) if folded.any() else -1
     roots = SnapshotRoots(classes, objects, isolate)
     if len(pseudo):
         roots.unfold(pseudo)

@@ -68,11 +68,11 @@ class Specials:
         self.coder, self.slice = self.coder[first], self.slice[first]
         sizes = np.diff(self.content_start)
         rows, first = np.unique(new_row[self.content_row], return_index=True)
-        used = np.zeros(len(sizes), np.bool_)
-        used[first] = True
-        self.content = self.content[np.repeat(used, sizes)]
+        start = np.concatenate([[0], np.cumsum(sizes[first])])
+        content = np.empty(start[-1], np.uint8)
+        _gather(self.content, self.content_start[first], sizes[first], content)
+        self.content, self.content_start = content, start
         self.content_row = rows.astype(np.int32)
-        self.content_start = np.concatenate([[0], np.cumsum(sizes[first])])
 
 
 @kernel
@@ -125,7 +125,8 @@ class ValueBuilder:
         begin, end = found.content_start[at], found.content_start[at + 1]
         part = found.slice[is_text].astype(np.int64)
         is_part = part[:, 1] >= 0
-        units = length[array] // np.where(wide & ~is_chars, 2, 1)
+        # An instance that repeats the id of an array has its content, but no length.
+        units = np.maximum(length[array], 0) // np.where(wide & ~is_chars, 2, 1)
         units = np.where(is_part, np.minimum(part[:, 1], units), units)
         offset = np.where(is_part, np.maximum(part[:, 0], 0), 0)
         begin = np.minimum(begin + offset * unit, end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -236,6 +237,33 @@ def test_what_is_odd_about_the_dumps_is_said(tmp_path: Path) -> None:
     assert any("empty has no reachable" in note for note in compare([empty] * 2).notes)
     with pytest.raises(IngestError, match="nothing to compare"):
         compare(dumps[:1])
+
+
+def test_the_nodes_of_a_map_are_not_further_maps() -> None:
+    """A map has more nodes: what grew is what they refer to."""
+
+    def maps(items: int) -> HeapGraph:
+        nodes = range(2, 2 + items)
+        graph = graph_of(
+            [1],
+            list(nodes),
+            *([items + node] for node in nodes),
+            *[[]] * items,
+            roots=[0],
+            types=[0, 1, *[2] * items, *[3] * items],
+        )
+        table = "java.util.HashMap$Node"
+        names = ("java.util.HashMap", f"{table}[]", table, "App.Order")
+        return replace(graph, type_names=names)
+
+    found = changed(maps(2), maps(5))
+
+    (top,) = found.topmost(Dimension.DOMINATOR_PATH)
+    assert top.steps == ("java.util.HashMap", "App.Order")
+    assert changes(found, Dimension.DOMINATOR_PATH)["java.util.HashMap"][:2] == (
+        "grown",
+        0,
+    )
 
 
 def test_an_export_is_compared_as_its_file(tmp_path: Path) -> None:

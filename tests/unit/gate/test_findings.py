@@ -9,7 +9,7 @@ import pytest
 
 from ingest.gate.findings import Rule, judge
 from ingest.gate.rules import Budget, Rules
-from tests.bench.gate import findings, leak, profiled, steady
+from tests.bench.gate import compared, findings, leak, steady
 from tests.dumps.programs import (
     HANDLE,
     LEAKING,
@@ -121,9 +121,9 @@ def test_one_dump_is_judged_by_its_suspects() -> None:
 
 
 def test_what_a_reference_has_is_no_finding() -> None:
-    before = profiled(held([400], STATIC, below=8)[0], 1)
-    after = profiled(held([450], STATIC, below=8)[0], 2)
-    other = profiled(held([1], STATIC)[0], 3)
+    before = compared(held([400], STATIC, below=8)[0], 1)
+    after = compared(held([450], STATIC, below=8)[0], 2)
+    other = compared(held([1], STATIC)[0], 3)
 
     assert judge([after], Rules(), [before]).findings == []
     (found,) = judge([after], Rules(), [other]).findings
@@ -131,7 +131,7 @@ def test_what_a_reference_has_is_no_finding() -> None:
 
 
 def test_budgets_and_expectations() -> None:
-    dump = profiled(held([7], HANDLE)[0])
+    dump = compared(held([7], HANDLE)[0])
     rules = Rules(
         suspects=False,
         expect={"Shop.App": 1, "Shop.Box": 6, "Shop.Nobody": 1},
@@ -155,9 +155,9 @@ def test_budgets_and_expectations() -> None:
 
 
 def test_what_limits_a_comparison_is_said() -> None:
-    dump = profiled(held([7], HANDLE)[0])
-    empty = profiled("a 1 Empty.exe 0\nc Empty.exe 1\n", 2)
-    other = profiled("a 1 O.exe 0\nt 1 Other\no 9 1 10\nr 9 4 0\nc O.exe 1\n", 3)
+    dump = compared(held([7], HANDLE)[0])
+    empty = compared("a 1 Empty.exe 0\nc Empty.exe 1\n", 2)
+    other = compared("a 1 O.exe 0\nt 1 Other\no 9 1 10\nr 9 4 0\nc O.exe 1\n", 3)
 
     def notes(*dumps: object) -> str:
         return " ".join(judge(dumps, Rules()).notes)  # type: ignore[arg-type]
@@ -165,6 +165,6 @@ def test_what_limits_a_comparison_is_said() -> None:
     assert "are the same dump" in notes(dump, dump)
     assert "dump 2 has no reachable objects" in notes(dump, empty)
     assert "0 of 1 types in common" in notes(dump, other)
-    assert "only what both record" in notes(
-        dump, replace(other, format_name="dartheap", sha256="x")
+    assert "different formats" in notes(
+        dump, replace(other, format_name="dartheap", identity=None)
     )

@@ -212,6 +212,17 @@ def test_an_old_vm_without_pseudo_classes(reading: Reading) -> None:
     assert alive(graph) == {1, 2}
 
 
+def test_null_with_external_memory_stays_an_object(reading: Reading) -> None:
+    heap = program()
+    heap.outside(4, 16, "Picture")
+
+    graph = reading(heap.bytes())
+
+    null = graph.object_id.tolist().index(4)
+    assert null < graph.object_count
+    assert null in graph.ref_target
+
+
 def test_each_isolate_owns_its_roots(reading: Reading) -> None:
     heap = DartHeap()
     heap.cls("Root")

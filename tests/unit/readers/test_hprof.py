@@ -439,6 +439,22 @@ def test_repeated_objects_keep_the_values_of_the_others(
     assert fields(graph, 0x1010) == [("name", 0x30020), ("<super>", 0x1000)]
 
 
+def test_an_array_that_repeats_the_id_of_an_instance_is_no_text(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    dump = program()
+    dump.obj(0x30000, "java/lang/Object")
+    dump.numbers(0x30010, BYTE, b"text")
+    dump.numbers(0x30000, BYTE, b"of another")
+    dump.obj(0x30020, "java/lang/String", value=0x30010)
+    dump.obj(0x30030, "java/lang/String", value=0x30000)
+
+    graph = reading(dump.bytes())
+
+    assert warnings(graph) == {"repeated_object": 1}
+    assert (value(graph, 0x30020), value(graph, 0x30030)) == ("text", "")
+
+
 def test_a_leak_in_a_static_map_is_named(reading: Callable[..., HeapGraph]) -> None:
     dump = jdk()
     dump.cls("app/Session", 0x2000, "java/lang/Object", {"data": OBJECT})

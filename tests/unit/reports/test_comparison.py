@@ -9,14 +9,9 @@ import pytest
 
 from ingest.compare.changes import Comparison
 from ingest.compare.dimensions import Dimension
-from ingest.reports.comparison import (
-    as_json,
-    as_markdown,
-    as_text,
-    more_bytes,
-    sparkline,
-)
+from ingest.reports.comparison import as_json, as_markdown, as_text
 from ingest.reports.comparison_page import comparison_page
+from ingest.reports.comparison_words import more_bytes, sparkline
 from tests.unit.compare.test_changes import changed, held
 
 HOSTILE = "<script>alert(1)</script>|\x1b[31m"

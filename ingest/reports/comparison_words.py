@@ -1,0 +1,160 @@
+"""Names and words of a comparison of dumps, the same in all its forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.compare.dimensions import Change, Dimension
+from ingest.text import Captions, human_bytes, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ingest.compare.changes import Comparison, Difference
+
+TITLES = {
+    Dimension.SUSPECT: "Leak suspects",
+    Dimension.DOMINATOR_PATH: "Where objects accumulate: dominator paths",
+    Dimension.ROOT_PATH: "Where objects accumulate: shortest root paths",
+    Dimension.TYPE: "Types",
+    Dimension.NAMESPACE: "Namespaces",
+}
+NOTHING = {
+    Dimension.SUSPECT: "No dump has a suspect.",
+    Dimension.DOMINATOR_PATH: "No path has more objects.",
+    Dimension.ROOT_PATH: "No path has more objects.",
+    Dimension.TYPE: "No type has more or fewer reachable objects.",
+    Dimension.NAMESPACE: "No namespace has more or fewer reachable objects.",
+}
+MOST_BELOW = 4
+"""Types below a path that are named."""
+
+_BARS = "▁▂▃▄▅▆▇█"
+_ROOTS = "roots"
+
+
+def sparkline(values: Sequence[int]) -> str:
+    """Return a character for each value, as high as the value is large."""
+    most = max([*values, 1])
+    return "".join(_BARS[min(7, 8 * value // (most + 1))] for value in values)
+
+
+def more(count: int) -> str:
+    """Format a difference with its sign."""
+    return f"{count:+,}"
+
+
+def more_bytes(count: int) -> str:
+    """Format a difference of sizes in a suitable unit, with its sign."""
+    return f"{'-' if count < 0 else '+'}{human_bytes(abs(count))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Objects of one type that came with those of a path.
+
+    Attributes:
+        name: Short name of the type.
+        objects: How many more.
+        size: Their bytes, how many more.
+    """
+
+    name: str
+    objects: int
+    size: int
+
+
+class Wording:
+    """Names and sentences of one comparison.
+
+    Attributes:
+        comparison: The comparison.
+        captions: Short names of its types.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        names: set[str] = set()
+        for by in (Dimension.TYPE, Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
+            for found in comparison.of(by):
+                names.update((found.name, *found.steps))
+        self.captions = Captions.of_types(sorted(names))
+        self._below = {
+            by: _children(comparison.of(by))
+            for by in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH)
+        }
+
+    def short(self, name: str) -> str:
+        """Return the short name of a type."""
+        return printable(self.captions.of(name))
+
+    def steps(self, by: Dimension, steps: Sequence[str]) -> list[str]:
+        """Return the short names of a path."""
+        shown = [self.short(step) for step in steps]
+        if by is Dimension.ROOT_PATH and shown:
+            shown[0] = f"{steps[0].replace('_', ' ')} {_ROOTS}"
+        return shown
+
+    def path(self, by: Dimension, steps: Sequence[str]) -> str:
+        """Return a path in one line."""
+        return " → ".join(self.steps(by, steps))
+
+    def below(self, found: Difference) -> list[Below]:
+        """Return what else is more on paths that continue this one, by type."""
+        sums: dict[str, list[int]] = {}
+        waiting = [found.key]
+        children = self._below[found.by]
+        for key in waiting:
+            for child in children.get(key, ()):
+                entry = sums.setdefault(child.name, [0, 0])
+                entry[0] += child.more_objects
+                entry[1] += child.more_shallow_bytes
+                waiting.append(child.key)
+        listed = [
+            Below(self.short(name), objects, size)
+            for name, (objects, size) in sums.items()
+            if objects > 0 or size > 0
+        ]
+        return sorted(listed, key=lambda one: (-one.size, -one.objects, one.name))
+
+    def added(self, found: Difference) -> str:
+        """Return how many more objects of which type a path has."""
+        name = self.short(found.name)
+        if found.more_objects:
+            return f"{more(found.more_objects)} {name}"
+        return f"{more_bytes(found.more_shallow_bytes)} in {name}"
+
+
+def _children(rows: Iterable[Difference]) -> dict[str, list[Difference]]:
+    found: dict[str, list[Difference]] = {}
+    for row in rows:
+        if row.parent is not None:
+            found.setdefault(row.parent, []).append(row)
+    return found
+
+
+def listed(comparison: Comparison, by: Dimension) -> list[Difference]:
+    """What a report lists in one dimension, the largest growth first."""
+    rows = comparison.of(by)
+    if by in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
+        return [row for row in rows if row.is_topmost]
+    if by is Dimension.SUSPECT:
+        order = list(Change)
+        return sorted(rows, key=lambda row: order.index(row.change))
+    # What shrank most is as telling as what grew.
+    return sorted(rows, key=lambda row: (-abs(row.more_bytes), row.key))
+
+
+def moved_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
+    """Paths that went while one with as many objects came."""
+    return [row for row in comparison.of(by) if row.moved_to]
+
+
+def gone_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
+    """Paths that went, without those that continue one of them."""
+    gone = {row.key: row for row in comparison.of(by) if row.change is Change.GONE}
+    return sorted(
+        (row for row in gone.values() if row.parent not in gone),
+        key=lambda row: (row.more_bytes, row.key),
+    )

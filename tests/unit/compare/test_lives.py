@@ -1,0 +1,75 @@
+"""Which objects were born and which died, where dumps record identity."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.dumps.dartheap import DartHeap, program
+from tests.unit.readers.test_nettrace_history import two_dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Ran
+
+
+def test_a_trace_tells_survivors_from_newborns(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """Of 0x110 and 0x130 a collection moves one, and both dumps have two objects."""
+    path = tmp_path / "day.nettrace"
+    path.write_bytes(two_dumps().file())
+
+    code, out, _ = ingest("compare", str(path), "--json")
+
+    assert code == 0
+    lives = json.loads(out)["lives"]
+    assert lives["first"].endswith("part1")
+    (of_type,) = lives["types"]
+    assert of_type["key"] == "App.Thing"
+    assert of_type["survived"] == [1, 16]
+    assert of_type["died"][0] + of_type["survived"][0] == lives["known"][0]
+    assert of_type["born"][0] + of_type["survived"][0] == lives["known"][1]
+
+
+def _snapshot(path: Path, change: Callable[[DartHeap], None]) -> str:
+    heap = program()
+    change(heap)
+    path.write_bytes(heap.bytes())
+    return str(path)
+
+
+def test_objects_with_hash_codes_are_told_apart(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    def numbered(heap: DartHeap) -> None:
+        heap.hashes = [i + 100 for i in range(14)]
+
+    def other(heap: DartHeap) -> None:
+        heap.hashes = [78 if i == 6 else i + 100 for i in range(14)]
+
+    before = _snapshot(tmp_path / "a.dartheap", numbered)
+    same = _snapshot(tmp_path / "b.dartheap", numbered)
+    after = _snapshot(tmp_path / "c.dartheap", other)
+
+    lives = json.loads(ingest("compare", before, same, "--json")[1])["lives"]
+    assert all(one["born"] == one["died"] == [0, 0] for one in lives["types"])
+    code, out, _ = ingest("compare", before, after)
+
+    assert code == 0
+    assert "Born and died, by type" in out
+    lives = json.loads(ingest("compare", before, after, "--json")[1])["lives"]
+    assert sum(one["born"][0] for one in lives["types"]) == 1
+    assert sum(one["died"][0] for one in lives["paths"]) == 1
+
+
+def test_dumps_without_identity_say_nothing(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.gclog").write_text("a 1 A 0\nt 1 T\no 9 1 10\nc A 1\n")
+
+    files = [str(tmp_path / f"{name}.gclog") for name in "ab"]
+    assert json.loads(ingest("compare", *files, "--json")[1])["lives"] is None
