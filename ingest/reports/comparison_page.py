@@ -14,6 +14,7 @@ from ingest.reports.comparison import (
     lives_parts,
     totals_answer,
 )
+from ingest.reports.comparison_paths import path_pairs
 from ingest.reports.comparison_words import (
     NOTHING,
     TITLES,
@@ -70,19 +71,19 @@ def comparison_page(comparison: Comparison, by: Sequence[Dimension], top: int) -
         top: The most rows of each table.
     """
     words = Wording(comparison)
-    parts = []
+    tables = []
     if len(comparison.dumps) > 2:
         rows = [row for one in by for row in comparison.growing(one)[:top]]
         answer = growth_answer(words, rows)
         heads = tuple(
             (name, not name or name.endswith(("dump", "fit")))
-            for name in answer.columns
+            for name in _name_first(answer.columns)
         )
-        cells = [tuple(map(str, row)) for row in answer.rows]
+        cells = [_name_first(row) for row in answer.rows]
         title = "Grew in every dump"
-        parts.append(PageTable("growth", title, heads, cells, "Nothing did."))
-    parts += [_table(words, one, top) for one in by]
-    parts += _lives_tables(words, by, top)
+        tables.append(PageTable("growth", title, heads, cells, "Nothing did."))
+    tables += [_table(words, one, top) for one in by]
+    tables += _lives_tables(words, by, top)
     chart, data = _chart(words)
     totals = totals_answer(comparison)
     return render(
@@ -93,33 +94,40 @@ def comparison_page(comparison: Comparison, by: Sequence[Dimension], top: int) -
         notes=comparison.notes,
         totals_heads=[(name, name.startswith("reach")) for name in totals.columns],
         totals=[tuple(value or "" for value in row) for row in totals.rows],
-        parts=parts,
+        tables=tables,
+        pairs=path_pairs(words, top) if Dimension.ROOT_PATH in by else [],
         chart=chart,
         chart_data=data,
     )
 
 
 _HEADS: Heads = (
+    ("what", False),
     ("change", False),
     ("", True),
     ("more objects", True),
     ("objects", True),
     ("more bytes", True),
     ("share", True),
-    ("what", False),
 )
+
+
+def _name_first(row: Sequence[object]) -> tuple[str, ...]:
+    """The cells of a table, whose last column says what the row is about."""
+    *figures, name = map(str, row)
+    return (name, *figures)
 
 
 def _table(words: Wording, by: Dimension, top: int) -> PageTable:
     rows = [
         (
+            _name(words, row),
             row.change.value,
             sparkline(row.object_count),
             more(row.more_objects),
             f"{row.object_count[-1]:,}",
             more_bytes(row.more_bytes),
             f"{row.share:.1%}",
-            _name(words, row),
         )
         for row in listed(words.comparison, by)[:top]
     ]
@@ -136,8 +144,8 @@ def _lives_tables(
         yield PageTable(
             f"lives-{one.value}",
             title,
-            tuple((name, name != "name") for name in answer.columns),
-            [tuple(map(str, row)) for row in answer.rows],
+            tuple((name, name != "name") for name in _name_first(answer.columns)),
+            [_name_first(row) for row in answer.rows],
             "No object was born or died.",
             lives_note(words.comparison.lives),
         )

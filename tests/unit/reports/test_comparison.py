@@ -11,8 +11,9 @@ from ingest.compare.changes import Comparison
 from ingest.compare.dimensions import Dimension
 from ingest.reports.comparison import as_json, as_markdown, as_text
 from ingest.reports.comparison_page import comparison_page
-from ingest.reports.comparison_words import more_bytes, sparkline
-from tests.unit.compare.test_changes import changed, held
+from ingest.reports.comparison_paths import path_pairs
+from ingest.reports.comparison_words import Wording, more_bytes, sparkline
+from tests.unit.compare.test_changes import OTHER, changed, held
 
 HOSTILE = "<script>alert(1)</script>|\x1b[31m"
 ALL = list(Dimension)
@@ -41,6 +42,7 @@ def test_no_form_lets_text_of_a_dump_out(count: int) -> None:
     added = 10 * (count - 1)
     assert f"+{added}" in text
     assert '"growth"' in page
+    assert "Root paths, before and after" in page
 
 
 def test_json_has_all_figures_of_each_dump() -> None:
@@ -74,3 +76,23 @@ def test_signs_and_sparklines() -> None:
     )
     assert sparkline([0, 4, 8]) == "▁▄█"
     assert sparkline([0, 0]) == "▁▁"
+
+
+def test_a_path_that_moved_is_drawn_before_and_after() -> None:
+    words = Wording(changed(held(10), held(10, holder=OTHER)))
+
+    moved = path_pairs(words, 10)[0]
+
+    assert moved.title == "T2 moved"
+    before, after = (side.shapes for _, side in moved.sides if side)
+    assert [shape.title for shape in before] == ["local roots", "T0", "T1", "T2"]
+    assert [shape.title for shape in after] == ["local roots", "T4", "T1", "T2"]
+    assert before[-1].detail == after[-1].detail == "10 objects · 640 B"
+
+
+def test_a_new_path_has_no_drawing_before() -> None:
+    words = Wording(changed(held(2), held(2, others=4)))
+
+    (pair,) = path_pairs(words, 10)
+
+    assert [side is None for _, side in pair.sides] == [True, False]
