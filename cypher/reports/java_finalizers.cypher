@@ -14,7 +14,7 @@
 //
 // One thread runs all finalizers, one after the other: a slow one keeps every object
 // behind it alive, with all that it refers to. Many waiting objects mean that this
-// has happened. Close resources
+// has happened; threads shows what the thread named Finalizer does. Close resources
 // in the program, and replace finalize by java.lang.ref.Cleaner.
 MATCH (t:Type)
 WHERE t.dump = $dump

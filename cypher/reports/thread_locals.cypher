@@ -16,7 +16,7 @@
 // A value lives as long as its thread, in a pool forever, unless it is removed. Stale
 // entries belong to a ThreadLocal that nobody can read any more; the map of a thread
 // drops them only when it happens upon them. A value whose type comes from an
-// application that was stopped keeps its class loader alive.
+// application that was stopped keeps its class loader alive: see class-loaders.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.name = 'java.lang.ThreadLocal$ThreadLocalMap$Entry'
 MATCH (e:Object)-[:INSTANCE_OF]->(t)

@@ -39,6 +39,10 @@ NEEDS: dict[str, Need] = {
     "jvm": Need(
         _type("t.name = 'java.lang.Class'"), "this dump is not of a Java program"
     ),
+    "android": Need(
+        _type("t.name STARTS WITH 'android.'"),
+        "this dump is not of an Android program",
+    ),
     "dart": Need(
         _type("t.namespace = 'dart:core'"), "this dump is not of a Dart program"
     ),
@@ -53,6 +57,19 @@ NEEDS: dict[str, Need] = {
     "numbers": Need(
         _type("t.value_kind IN ['integer', 'double', 'boolean']"),
         "this dump has no numbers that are objects",
+    ),
+    "loaders": Need(
+        _type("t.loader_address IS NOT NULL"), "this dump names no class loaders"
+    ),
+    "threads": Need(_root("r.kind = 'thread'"), "this dump has no thread objects"),
+    "strengths": Need(
+        "(o:Object) WHERE o.dump = d.number AND o.strength IS NOT NULL",
+        "this dump has no objects that only a soft, weak or other weaker reference "
+        "holds",
+    ),
+    "spaces": Need(
+        "(o:Object) WHERE o.dump = d.number AND o.space IS NOT NULL",
+        "this dump does not record parts of the heap",
     ),
     "external": Need(
         "(d) WHERE d.external_bytes > 0", "this dump records no memory outside the heap"

@@ -134,7 +134,7 @@ CASES: dict[str, Asked] = {
     + rows("main dotnet trace", {"pattern": "App[.].*|System.EventHandler"})
     + rows("dotnet", TWO)
     + nothing("domains", {}),
-    "external-bytes": rows("dart", {}, FIRST) + nothing("main", {}),
+    "external-bytes": rows("dart jvm", {}) + rows("dart", FIRST) + nothing("main", {}),
     "finalizable-unreachable": rows("main dotnet", {})
     + rows("dotnet", FIRST)
     + nothing("dart", {}),
@@ -254,6 +254,13 @@ CASES: dict[str, Asked] = {
     + rows("main domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW})
     + nothing("dart", OF_SESSION),
+    "bitmaps": rows("jvm", {}, FIRST) + nothing("main dart", {}),
+    "class-loaders": rows("jvm", {}, TWO) + nothing("main dart", {}),
+    "destroyed-components": rows("jvm", {}, TWO) + nothing("main dart", {}),
+    "held-by-strength": rows("jvm", {}, TWO) + nothing("trace", {}),
+    "repeated-classes": rows("jvm", {}) + nothing("main dart", {}),
+    "spaces": rows("jvm", {}) + nothing("main dart", {}),
+    "threads": rows("jvm", {}, TWO) + nothing("main dart", {}),
     "boxed-numbers": rows("jvm", {}, TWO) + nothing("main trace", {}),
     "collections": rows("jvm", {}, TWO, {"nodes": "", "pattern": ".*List|.*Map"})
     + nothing("main trace", {}),

@@ -237,3 +237,191 @@ def java_finalizers(heap: Heap, limit: int) -> Rows:
         for name, found in groups.items()
     ]
     return sorted(rows, key=lambda r: (-r[4], -r[1], r[0]))[:limit]
+
+
+def _loaded_types(heap: Heap) -> list[tuple[int, int | None]]:
+    """Types that have a class object, each with its loader."""
+    g = heap.graph
+    if g.type_object is None or g.type_loader is None:
+        return []
+    return [
+        (t, int(g.type_loader[t]) if g.type_loader[t] >= 0 else None)
+        for t in range(len(g.type_names))
+        if g.type_object[t] >= 0
+    ]
+
+
+def class_loaders(heap: Heap, limit: int) -> Rows:
+    types = _loaded_types(heap)
+    if all(loader is None for _, loader in types):
+        return []
+    seen: dict[tuple[str | None, str], set[int | None]] = defaultdict(set)
+    for t, loader in types:
+        of = None if loader is None else heap.name_of(loader)
+        seen[(of, heap.type_name(t))].add(loader)
+    rows = []
+    for loader in {loader for _, loader in types}:
+        mine = [t for t, of in types if of == loader]
+        found = heap.instances(mine)
+        of = None if loader is None else heap.name_of(loader)
+        repeated = sum(len(seen[(of, heap.type_name(t))]) > 1 for t in mine)
+        retained = 0 if loader is None else heap.retained_bytes(loader)
+        row = (
+            of,
+            None if loader is None else heap.objects[loader].address,
+            len(mine),
+            repeated,
+            len(found),
+            sum(o.shallow for o in found),
+            None if loader is None else retained,
+            loader in heap.live,
+        )
+        rows.append((-repeated, -retained, -len(mine), loader or 0, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def repeated_classes(heap: Heap, limit: int) -> Rows:
+    by_name: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
+    for t, loader in _loaded_types(heap):
+        by_name[heap.type_name(t)].append((t, loader))
+    rows = []
+    for name, found in by_name.items():
+        loaders = list(dict.fromkeys(loader for _, loader in found))
+        named = [loader for loader in loaders if loader is not None]
+        if len(loaders) > 1:
+            members = heap.instances([t for t, _ in found])
+            rows.append(
+                (
+                    name,
+                    len(loaders),
+                    sorted({heap.name_of(loader) for loader in named}),
+                    len(members),
+                    sum(o.shallow for o in members),
+                    [heap.objects[loader].address for loader in named][:5],
+                )
+            )
+    return sorted(rows, key=lambda r: (-r[1], -r[4], r[0]))[:limit]
+
+
+_LOCALS = ("java_frame", "jni_local", "native_stack")
+
+
+def threads(heap: Heap, limit: int) -> Rows:
+    top, rows = set(heap.children(None)), []
+    found = {r.object: r for r in heap.roots if r.kind == "thread"}
+    for root in found.values():
+        mine = [
+            r
+            for r in heap.roots
+            if r.kind in _LOCALS and r.owner == root.owner and r.object not in found
+        ]
+        held = {r.object: 0 for r in mine}
+        held |= {i: heap.retained_bytes(i) for i in held if i in top}
+        first = min(held, key=lambda i: (-held[i], i), default=None)
+        o = None if first is None or not held[first] else heap.objects[first]
+        frame = None
+        if o is not None and heap.graph.root_frame is not None:
+            at = min(r.index for r in mine if r.object == o.index)
+            assert heap.graph.stacks is not None
+            frame = heap.graph.stacks.frames[heap.graph.root_frame[at]]
+        thread, sums = heap.objects[root.object], sum(held.values())
+        retained = heap.retained_bytes(thread.index)
+        row = (
+            root.owner,
+            _name(heap, thread),
+            thread.address,
+            retained,
+            len(held),
+            sums,
+            None if o is None else _name(heap, o),
+            None if o is None else o.address,
+            None if o is None else held[o.index],
+            frame,
+        )
+        rows.append((-retained - sums, thread.index, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def held_by_strength(heap: Heap, limit: int) -> Rows:
+    groups: dict[tuple[str, str], list[Obj]] = defaultdict(list)
+    for o in heap.objects:
+        if o.strength is not None:
+            groups[(o.strength, heap.name_of(o.index))].append(o)
+    rows = [
+        (
+            strength,
+            name,
+            len(found),
+            sum(o.shallow for o in found),
+            max(heap.retained_bytes(o.index) for o in found),
+            _largest(heap, [o.index for o in found]),
+        )
+        for (strength, name), found in groups.items()
+    ]
+    return sorted(rows, key=lambda r: (-r[3], -r[2], r[0], r[1]))[:limit]
+
+
+def spaces(heap: Heap, limit: int) -> Rows:
+    g, rows = heap.graph, []
+    if g.space is None:
+        return []
+    top = set(heap.children(None))
+    for number, name in enumerate(g.spaces):
+        found = [o for o in heap.objects if g.space[o.index] == number]
+        if found:
+            rows.append(
+                (
+                    name,
+                    len(found),
+                    sum(o.shallow for o in found),
+                    sum(o.index not in heap.live for o in found),
+                    sum(heap.retained_bytes(o.index) for o in found if o.index in top),
+                )
+            )
+    return sorted(rows, key=lambda r: (-r[2], r[0]))[:limit]
+
+
+def destroyed_components(heap: Heap, bases: str, limit: int) -> Rows:
+    types = {heap.type_name(t): t for t in range(len(heap.graph.type_names))}
+    objects = heap.graph.type_object
+    rows = []
+    for base in bases.split() if objects is not None else []:
+        for o in heap.objects:
+            if base not in types or o.type is None or o.index not in heap.live:
+                continue
+            assert objects is not None
+            at, names = [int(objects[o.type])], []
+            while at and at[0] >= 0:
+                names.append(heap.objects[at[0]].value)
+                at = _through(heap.objects[at[0]], "<super>", weak=True)
+            gone = o.value == "destroyed" or (
+                "Fragment" in base and not _through(o, "mFragmentManager", weak=True)
+            )
+            if base in names and gone:
+                holder = heap.dominator(o.index)
+                row = (
+                    base,
+                    _name(heap, o),
+                    o.address,
+                    heap.retained_bytes(o.index),
+                    None if holder is None else heap.name_of(holder),
+                    None if holder is None else heap.objects[holder].address,
+                )
+                rows.append((-row[3], o.index, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def bitmaps(heap: Heap, limit: int) -> Rows:
+    groups: dict[str, list[Obj]] = defaultdict(list)
+    for o in _live(heap, r"android\.graphics\.Bitmap"):
+        groups[o.value or ""].append(o)
+    rows = []
+    for size, found in groups.items():
+        external = sum(o.external[1] or 0 for o in found)
+        retained = sum(heap.retained_bytes(o.index) for o in found)
+        largest = min(found, key=lambda o: (-heap.retained_bytes(o.index), o.index))
+        holder = heap.dominator(largest.index)
+        of = None if holder is None else heap.name_of(holder)
+        row = (size, len(found), external, retained, largest.address, of)
+        rows.append((-external - retained, size, row))
+    return [row for *_, row in sorted(rows)][:limit]

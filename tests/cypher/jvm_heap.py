@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
 _OBJECT, _REFERENCE = "java/lang/Object", "java/lang/ref/Reference"
+_JAVA_FRAME = 3
 _CLASSES: tuple[tuple[str, str, Fields], ...] = (
     ("java/util/ArrayList", _OBJECT, {"elementData": OBJECT, "size": INT}),
     ("java/util/LinkedList", _OBJECT, {"first": OBJECT}),
@@ -49,7 +50,6 @@ _CLASSES: tuple[tuple[str, str, Fields], ...] = (
     ),
     ("java/lang/ref/ReferenceQueue", _OBJECT, {}),
     ("java/lang/ref/ReferenceQueue$Null", "java/lang/ref/ReferenceQueue", {}),
-    ("java/lang/ref/FinalReference", _REFERENCE, {}),
     (
         "java/lang/ref/Finalizer",
         "java/lang/ref/FinalReference",
@@ -61,6 +61,17 @@ _CLASSES: tuple[tuple[str, str, Fields], ...] = (
     ("app/Slow", _OBJECT, {"data": OBJECT}),
     ("app/Key", _OBJECT, {"number": INT}),
     ("app/Worker", "java/lang/Thread", {"threadLocals": OBJECT}),
+    ("java/nio/Buffer", _OBJECT, {"mark": INT, "capacity": INT}),
+    (
+        "java/nio/DirectByteBuffer",
+        "java/nio/Buffer",
+        {"att": OBJECT, "cleaner": OBJECT},
+    ),
+    ("android/app/Activity", _OBJECT, {"mTitle": OBJECT, "mDestroyed": BOOLEAN}),
+    ("app/MainActivity", "android/app/Activity", {"count": LONG, "view": OBJECT}),
+    ("androidx/fragment/app/Fragment", _OBJECT, {"mFragmentManager": OBJECT}),
+    ("app/ListFragment", "androidx/fragment/app/Fragment", {"view": OBJECT}),
+    ("android/graphics/Bitmap", _OBJECT, {"mWidth": INT, "mHeight": INT}),
 )
 
 
@@ -70,8 +81,6 @@ class _Program:
     def __init__(self) -> None:
         self.dump: Hprof = jdk()
         for i, (name, above, fields) in enumerate(_CLASSES):
-            if name in self.dump.classes:
-                continue
             self.dump.cls(name, 0x4000 + 16 * i, above, fields)
         self._next = 0x10000
 
@@ -101,15 +110,24 @@ def jvm_heap() -> HeapGraph:
     program = _Program()
     dump = program.dump
     dump.segment()
+    dump.space(65, "app")
     held = _maps(program) + _lists(program) + _boxes(program) + _loaders(program)
-    held += _references(program)
+    held += _references(program) + _android(program)
     everything = program.array(_OBJECT, *held)
     local = program.new("java/lang/ThreadLocal")
+    dump.space(90, "zygote")
     threads = _threads(program, local)
     program.static("app/Main", 0x6000, everything=everything, BUFFERS=local)
     dump.root(SYSTEM_CLASS, 0x1000)
+    frame = dump.frame(0x7F000, "app/Main", "run", 12)
     for serial, thread in enumerate(threads, 1):
+        dump.trace(serial, serial, [frame])
         dump.root(THREAD_OBJECT, thread, serial, serial)
+    big, shared = program.data(bytes(900)), held[0]
+    dump.root(_JAVA_FRAME, big, 1, 0)
+    dump.root(_JAVA_FRAME, program.data(bytes(40)), 1, 0)
+    dump.root(_JAVA_FRAME, shared, 2, 0)
+    dump.root(_JAVA_FRAME, threads[1], 2, 0)
     program.data(bytes(500))  # garbage
     with TemporaryDirectory() as folder:
         path = Path(folder) / "app.hprof"
@@ -206,6 +224,24 @@ def _references(program: _Program) -> list[int]:
         finalizers[-1],
         slow[0],
     ]
+
+
+def _android(program: _Program) -> list[int]:
+    """Direct buffers, bitmaps, and screens that are destroyed or not."""
+    cleaner = program.new(_OBJECT)
+    buffer = program.new("java/nio/DirectByteBuffer", capacity=1 << 20, cleaner=cleaner)
+    found = [buffer, program.new("java/nio/DirectByteBuffer", capacity=9, att=buffer)]
+    found += [
+        program.new("android/graphics/Bitmap", mWidth=width, mHeight=height)
+        for width, height in ((100, 50), (1080, 1920), (100, 50))
+    ]
+    for gone in (1, 0, 1):
+        view = program.data(bytes(64 * gone))
+        found.append(program.new("app/MainActivity", mDestroyed=gone, view=view))
+        manager = 0 if gone else cleaner
+        found.append(program.new("app/ListFragment", mFragmentManager=manager))
+    program.new("app/MainActivity", mDestroyed=1)  # garbage
+    return found
 
 
 def _threads(program: _Program, local: int) -> list[int]:

@@ -122,6 +122,7 @@ def assemble(
         }
         | threads
     )
+    values.add_states()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
     vm = "Android Runtime" if is_android else "JVM"
     return resolver.graph(
@@ -136,6 +137,7 @@ def assemble(
         stacks=stacks,
         **class_rows,
         spaces=_named_spaces(objects, found.spaces),
+        external=values.external(),
         values=values.build(),
         null_reference_count=heap.null_count,
     )

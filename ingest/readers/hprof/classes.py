@@ -12,8 +12,11 @@ from ingest.compiled import kernel
 from ingest.heap.graph import RefKind
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
+    BITMAP,
     BOOL,
     CHAR,
+    DESTROYED,
+    DIRECT_BUFFER,
     FIRST_PRIMITIVE,
     FLOAT4,
     FLOAT8,
@@ -61,6 +64,9 @@ _VALUES = {
     "java.lang.Float": (FLOAT4, ("value",)),
     "java.lang.Double": (FLOAT8, ("value",)),
     _THREAD: (THREAD, ("name",)),
+    "java.nio.DirectByteBuffer": (DIRECT_BUFFER, ("cleaner", "", "capacity")),
+    "android.graphics.Bitmap": (BITMAP, ("mBuffer", "", "mWidth", "mHeight")),
+    "android.app.Activity": (DESTROYED, ("mDestroyed",)),
 }
 """Classes whose instances have a value, and the fields that make it."""
 
@@ -366,8 +372,8 @@ class ClassTable:
             columns.parent[row] = above.row
             columns.field_bytes[row] += columns.field_bytes[above.row]
             columns.referent_kind[row] = columns.referent_kind[above.row]
-            if columns.special[above.row] == THREAD:
-                columns.special[row] = THREAD
+            if columns.special[above.row] in (THREAD, DESTROYED):
+                columns.special[row] = columns.special[above.row]
                 columns.special_offset[row] = columns.special_offset[above.row]
                 columns.special_offset[row, 0] += columns.own_bytes[row]
         columns.is_known[row] = 1
@@ -381,11 +387,12 @@ class ClassTable:
     def _locate(self, found: HeapClass, kind: int, wanted: tuple[str, ...]) -> None:
         """Note where the value of an instance is."""
         offset, places = 0, dict.fromkeys(wanted, -1)
-        for name, code in zip(found.names, found.codes, strict=True):
-            if name in places:
-                places[name] = offset
-            offset += self._width(code)
-        if places[wanted[0]] >= 0:
+        for one in self.chain(found):
+            for name, code in zip(one.names, one.codes, strict=True):
+                if places.get(name, 0) < 0:
+                    places[name] = offset
+                offset += self._width(code)
+        if places[wanted[0]] >= 0 or kind == BITMAP:
             self.columns.special[found.row] = kind
             self.columns.special_offset[found.row, : len(wanted)] = list(
                 places.values()

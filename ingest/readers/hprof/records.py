@@ -33,8 +33,8 @@ ARRAY_ID, NEEDED_CLASS = range(2)
 
 (
     NOTHING, TEXT, SIGNED, SIGNED_4, SIGNED_2, SIGNED_1, CHAR, BOOL, FLOAT4, FLOAT8,
-    THREAD,
-) = range(11)  # fmt: skip
+    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED,
+) = range(14)  # fmt: skip
 """What the scan takes from instances of a class besides its references."""
 
 STORED_BYTES = 256
@@ -77,9 +77,11 @@ class HeapBuffers(NamedTuple):
             serial number of the stack of a thread object.
         special_row: int32. Rows of this scan: objects of which more is known.
         special_kind: uint8. `TEXT` and the kinds after it.
-        special_bits: uint64. The number; the id of the array, or the name.
+        special_bits: uint64. The number; the id of the array, the name, or what frees
+            the memory.
         special_coder: uint8. 1 for UTF-16 in an array of bytes.
-        special_slice: int32 (rows, 2). Offset and count, -1 for the array.
+        special_slice: int32 (rows, 2). Offset and count, -1 for the array; the bytes
+            of a buffer; width and height of a bitmap.
         content_row: int32. Rows of this scan: arrays that may have text.
         content_end: int64. Where each ends in ``content``.
         content: uint8. Their first bytes; characters are little-endian.
@@ -225,7 +227,7 @@ def _special(
         width = 4
     elif kind in (SIGNED_2, CHAR):
         width = 2
-    elif kind in (SIGNED_1, BOOL):
+    elif kind in (SIGNED_1, BOOL, DESTROYED):
         width = 1
     bits = np.uint64(0)
     if offsets[0] >= 0 and offsets[0] + width <= size:

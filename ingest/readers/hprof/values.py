@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compiled import kernel
-from ingest.heap.values import ObjectValues, ValueKind
+from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 from ingest.readers.hprof.records import (
+    BITMAP,
     BOOL,
     CHAR,
     CHARS_ROW,
+    DESTROYED,
+    DIRECT_BUFFER,
     FLOAT4,
     FLOAT8,
     SIGNED,
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Bytes, Ids, Ints, Longs
 
+_PIXEL_BYTES = 4
+_MOST_PIXELS = 1 << 20
+_NATIVE = ("direct buffer", "bitmap")
 _INTEGERS = {SIGNED: 8, SIGNED_4: 4, SIGNED_2: 2, SIGNED_1: 1}
 
 
@@ -194,6 +200,37 @@ class ValueBuilder:
             if name:
                 names[row] = name
         return names
+
+    def add_states(self) -> None:
+        """Add the sizes of bitmaps, and which activities are destroyed, as names."""
+        found = self._specials
+        at = np.flatnonzero(found.kind == BITMAP)
+        pairs = zip(found.row[at].tolist(), found.slice[at].tolist(), strict=True)
+        names = {row: f"{width} x {height}" for row, (width, height) in pairs}
+        at = np.flatnonzero((found.kind == DESTROYED) & (found.bits != 0))
+        self.add_names(names | dict.fromkeys(found.row[at].tolist(), "destroyed"))
+
+    def external(self) -> ExternalMemory | None:
+        """Memory outside the heap: of direct buffers, and of bitmaps since Android 8.
+
+        A buffer that is a view of another one owns none: it has nothing to free it.
+        """
+        found = self._specials
+        size = found.slice.astype(np.int64)
+        owns = (found.kind == DIRECT_BUFFER) & (found.bits != 0) & (size[:, 0] > 0)
+        drawn = (found.kind == BITMAP) & (found.bits == 0) & (size > 0).all(axis=1)
+        at = np.flatnonzero(owns | drawn)
+        if not len(at):
+            return None
+        at = at[np.argsort(found.row[at])]
+        sides = np.minimum(size[at], _MOST_PIXELS)
+        pixels = _PIXEL_BYTES * sides[:, 0] * sides[:, 1]
+        return ExternalMemory(
+            found.row[at].astype(np.int32),
+            np.where(owns[at], size[at, 0], pixels),
+            drawn[at].astype(np.int32),
+            _NATIVE,
+        )
 
     def _of_chars(self, row: int) -> str:
         """The name of a thread of Java 8 or older, which is an array of chars."""
