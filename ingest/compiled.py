@@ -101,5 +101,9 @@ class Kernel:
 
 
 def kernel(function: F) -> F:
-    """Compile ``function`` at its first call: cached, and without the GIL."""
+    """Compile ``function`` at its first call: cached, and without the GIL.
+
+    It can make no arrays, nor assign one to a slice of another: what it writes to is
+    passed to it.
+    """
     return cast("F", Kernel(function))

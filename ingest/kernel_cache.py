@@ -78,7 +78,10 @@ def dispatcher(
         function: The kernel as it was written.
         report: Called when it is compiled because the cache does not have it.
     """
-    made = numba.njit(nogil=True)(function)
+    # Without numba's runtime, a kernel can make no arrays, and counts no references to
+    # those that it passes on. A tuple of twenty of them would cost a hundred
+    # nanoseconds a call.
+    made = numba.njit(nogil=True, _nrt=False)(function)
     try:
         made._cache, obstacle = _KernelCache(function), ""
     except OSError as error:

@@ -82,14 +82,15 @@ def draw_types(
 
 
 @kernel
-def by_type(types: Numbers, begins: Longs, order: Ints) -> None:
-    """Rows sorted by type; ``begins`` int64 (T + 1,) is filled too."""
+def by_type(types: Numbers, begins: Longs, place: Longs, order: Ints) -> None:
+    """Rows sorted by type; ``begins`` and ``place`` int64 (T + 1,) are filled too."""
     begins[:] = 0
     for row in range(len(types)):
         begins[types[row] + 1] += 1
     for t in range(len(begins) - 1):
         begins[t + 1] += begins[t]
-    place = begins.copy()
+    for t in range(len(begins)):
+        place[t] = begins[t]
     for row in range(len(types)):
         order[place[types[row]]] = row
         place[types[row]] += 1
@@ -107,18 +108,18 @@ def draw_owners(
     owner_counts: Ints,
     islands: Longs,
     chains: Longs,
+    seen: Longs,
     owners: Ints,
 ) -> int:
     """Give every live object an earlier, live object that refers to it.
 
     The owner's type is one that declares such a field; of its instances recent
     ones are likelier, evenly over the logarithm of the distance. Garbage is owned
-    by garbage or by nothing.
+    by garbage or by nothing. ``seen`` int64 (T + 1,) is zero when called.
 
     Returns:
         How many have an owner.
     """
-    seen = np.zeros(len(begins), np.int64)
     owned = 0
     for row in range(len(types)):
         t = types[row]

@@ -107,7 +107,7 @@ def write_heap(path: Path, objects: int, references: int, seed: int = 1) -> None
     kernels.draw_types(seed, types.shares, tables, islands, chains, kind)
     begins = np.empty(len(types.roles) + 1, np.int64)
     order = np.empty(objects, np.int32)
-    kernels.by_type(kind, begins, order)
+    kernels.by_type(kind, begins, np.empty_like(begins), order)
     owners = np.empty(objects, np.int32)
     owned = kernels.draw_owners(
         seed,
@@ -120,6 +120,7 @@ def write_heap(path: Path, objects: int, references: int, seed: int = 1) -> None
         types.owner_counts,
         islands,
         chains,
+        np.zeros_like(begins),
         owners,
     )
     left = references - owned

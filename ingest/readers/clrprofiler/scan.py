@@ -113,7 +113,8 @@ def _begin_dump(
     dump[row, 0] = line
     dump[row, 1] = start
     dump[row, 2] = state[EPOCH]
-    dump[row, 3:7] = used[OBJECTS : PLAIN_ROOTS + 1]
+    for i in range(4):
+        dump[row, 3 + i] = used[OBJECTS + i]
     dump[row, 7] = used[ALLOCATIONS]
     dump[row, 8] = state[LAST_EPOCH]
     used[DUMP_ROWS] = row + 1

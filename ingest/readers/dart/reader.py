@@ -140,7 +140,7 @@ def _objects(
     highest = min(claimed, _MOST_OBJECTS)
     signed = classes.signed_integers()
     pieces: list[_Piece] = []
-    counts = np.zeros(5, np.int64)
+    counts, span = np.zeros(5, np.int64), np.empty(3, np.int64)
     buffers = buffers_for(_SMALLEST_WINDOW_BYTES)
     done = 0
     while done < highest:
@@ -148,8 +148,9 @@ def _objects(
         if 4 * len(buffers.class_index) < len(data) + 4:
             buffers = buffers_for(len(data))
         feed.position = scan(
-            data, feed.position, signed, highest - done, highest, buffers, counts
-        )
+            data, feed.position, signed, highest - done, highest, buffers, counts,
+            span,
+        )  # fmt: skip
         if counts[FAULT]:
             raise feed.malformed(FAULTS[counts[FAULT]])
         if counts[OBJECTS]:

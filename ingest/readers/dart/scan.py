@@ -228,6 +228,7 @@ def scan(
     highest_id: int,
     buffers: RecordBuffers,
     counts: Longs,
+    span: Longs,
 ) -> int:
     """Read complete records from ``begin`` on, as many as there are.
 
@@ -240,6 +241,7 @@ def scan(
         buffers: `buffers_for` this window.
         counts: int64 (5,): rows of each kind written, and the fault met, an index
             of `FAULTS`; all zero when called.
+        span: int64 (3,). Overwritten.
 
     Returns:
         Where the first incomplete or faulty record starts.
@@ -247,7 +249,6 @@ def scan(
     end = len(data)
     at = position = begin
     objects = references = values = stored = fault = 0
-    span = np.zeros(3, np.int64)
     while objects < objects_left:
         kind, size, tag, fault, position = _head(data, at, end, len(signed_class))
         if position < 0 or fault:

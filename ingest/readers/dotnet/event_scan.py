@@ -120,8 +120,14 @@ def _header(data: Bytes, begin: int, labels: bool, state: Ids) -> int:
 
 
 @kernel
+def _copy(numbers: Ids, into: Ids) -> None:
+    for i in range(len(numbers)):
+        into[i] = numbers[i]
+
+
+@kernel
 def scan_compressed(
-    data: Bytes, begin: int, labels: bool, state: Ids, rows: EventBuffers
+    data: Bytes, begin: int, labels: bool, state: Ids, new: Ids, rows: EventBuffers
 ) -> tuple[int, int, int]:
     """Scan complete events from ``begin`` on, as many as fit into the buffers.
 
@@ -131,6 +137,7 @@ def scan_compressed(
         labels: Whether the format is version 6: every event increments the sequence
             number, and a label list index replaces the activity ids.
         state: uint64 (5,), the fields of the previous event; 0 at the block's start.
+        new: uint64 (5,). Overwritten.
         rows: Filled.
 
     Returns:
@@ -138,17 +145,16 @@ def scan_compressed(
     """
     at: Number = begin
     end = len(data)
-    new = state.copy()
     for row in range(len(rows.begin)):
         if at >= end:
             return row, at, 0
-        new[:] = state
+        _copy(state, new)
         payload = _header(data, at, labels, new)
         if payload < 0:
             return row, at, payload
         if payload > end or new[SIZE] > np.uint64(end - payload):
             return row, at, CUT
-        state[:] = new
+        _copy(new, state)
         rows.metadata[row] = new[METADATA]
         rows.sequence[row] = new[SEQUENCE]
         rows.thread[row] = new[THREAD]

@@ -203,11 +203,11 @@ class EventStream:
         if header < 2 * I16.size:
             raise too_short(block, self._name)
         is_6, buffers = self.header.version >= 6, self._buffers
-        state = np.zeros(STATE_ROWS, np.uint64)
+        state, new = np.zeros((2, STATE_ROWS), np.uint64)
         at, fault = header, 0
         while at < len(data) and not fault:
             if flags & _COMPRESSED:
-                count, at, fault = scan_compressed(data, at, is_6, state, buffers)
+                count, at, fault = scan_compressed(data, at, is_6, state, new, buffers)
             else:
                 count, at, fault = scan_uncompressed(
                     data, at, is_6, block.offset, buffers
