@@ -13,6 +13,7 @@ import lzma
 import sys
 import zipfile
 import zlib
+from collections import deque
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -26,6 +27,7 @@ from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from ingest.progress import Progress
 
@@ -42,6 +44,8 @@ MOST_EXPANSION_OF_VALUES = 1000
 VALUES_FREE_BYTES = 1 << 30
 _MEMORY_TO_JOIN = 1.6
 """Columns are joined once all is read: what that takes, for each byte that is used."""
+_MOST_PENDING = 3
+"""Pieces that are read, and wait to be hashed."""
 STDIN = "-"
 
 _DAMAGED = (
@@ -163,6 +167,37 @@ class _Rest(io.RawIOBase):
         return count
 
 
+class _Digest:
+    """SHA-256 of what is read, computed on a thread of its own a few pieces behind."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._thread: ThreadPoolExecutor | None = None
+        self._pending: deque[Future[None]] = deque()
+
+    def update(self, piece: bytes) -> None:
+        """Add bytes."""
+        if self._thread is None:
+            if len(piece) <= SNIFF_BYTES:
+                self._digest.update(piece)
+                return
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._thread = ThreadPoolExecutor(1)
+        while len(self._pending) >= _MOST_PENDING:
+            self._pending.popleft().result()
+        self._pending.append(self._thread.submit(self._digest.update, piece))
+
+    def hexdigest(self) -> str:
+        """The digest so far."""
+        while self._pending:
+            self._pending.popleft().result()
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+        return self._digest.hexdigest()
+
+
 class Source:
     """The decompressed bytes of one dump, read once from front to back.
 
@@ -209,7 +244,7 @@ class Source:
         if self.compression and size_bytes is not None and stored_bytes is None:
             self.content_bytes = _content_bytes(raw, self.compression, size_bytes)
         self._stream = stream
-        self._digest = hashlib.sha256()
+        self._digest = _Digest()
         self._offset = 0
         self._is_begun = False
         self.truncated = False

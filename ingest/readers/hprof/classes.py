@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,8 @@ from ingest.readers.hprof.records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ingest.compiled import Ids, Ints
     from ingest.readers.hprof.names import NameTable
     from ingest.readers.shared.irregularities import IrregularityCounter
@@ -43,6 +46,8 @@ _RESERVED = (*(f"{name}[]" for name in PRIMITIVES), "java.lang.Class")
 
 _LONGEST_CHAIN = 1000
 """More superclasses than any program has."""
+
+_COUNT, _CONSTANT = Struct(">H"), Struct(">HB")
 
 _REFERENCE = "java.lang.ref.Reference"
 _REFERENT_KINDS = {
@@ -153,6 +158,9 @@ class ClassTable:
         self.classes: list[HeapClass] = []
         self.field_names: dict[str, int] = {}
         self._id_size = id_size
+        number = "Q" if id_size == 8 else "I"
+        self._fixed = Struct(f">x{number}I6{number}I")
+        self._field = Struct(f">{number}B")
         self._names = names
         self._counter = counter
         self._row_names: list[str] = list(_RESERVED)
@@ -254,46 +262,52 @@ class ClassTable:
     def parse(self, data: bytes | bytearray, begin: int) -> None:
         """Parse the complete class record at ``begin``; a repeated one is skipped."""
         size = self._id_size
-        p = begin + 1
-
-        def take(width: int) -> int:
-            nonlocal p
-            p += width
-            return int.from_bytes(data[p - width : p], "big")
-
-        found = self._class(take(size))
+        class_id, _, super_id, loader_id, signers, domain, _, _, instance_bytes = (
+            self._fixed.unpack_from(data, begin)
+        )
+        found = self._class(class_id)
         if found.is_recorded:
             self._counter.add("repeated_class", 1, 0, None)
             return
         found.is_recorded = True
-        take(4)
-        found.super_id, found.loader_id, signers, domain, _, _ = (
-            take(size) for _ in range(6)
-        )
+        found.super_id, found.loader_id = super_id, loader_id
+        found.instance_bytes = instance_bytes
         links = (
-            ("<super>", found.super_id), ("<loader>", found.loader_id),
+            ("<super>", super_id), ("<loader>", loader_id),
             ("<signers>", signers), ("<protection domain>", domain),
         )  # fmt: skip
         found.links = [link for link in links if link[1]]
-        found.instance_bytes = take(4)
-        for _ in range(take(2)):
-            index, code = take(2), take(1)
-            value = take(self._width(code))
+        p = begin + self._fixed.size
+
+        def values(ahead: Struct) -> Iterator[tuple[int, int, int]]:
+            """Number, type code and end of each constant or static field."""
+            nonlocal p
+            (count,) = _COUNT.unpack_from(data, p)
+            p += _COUNT.size
+            for _ in range(count):
+                number, code = ahead.unpack_from(data, p)
+                p += ahead.size + self._width(code)
+                yield number, code, p
+
+        for index, code, end in values(_CONSTANT):
+            value = int.from_bytes(data[end - size : end], "big")
             if 0 < code < FIRST_PRIMITIVE and value:
                 found.links.append((f"<constant {index:,}>", value))
-        for _ in range(take(2)):
-            name_id, code = take(size), take(1)
-            width = self._width(code)
-            value = take(width)
+        for name_id, code, end in values(self._field):
             name = self._field_name(name_id)
             if not name.startswith("<"):
                 found.static_codes.append(code)
-            if code < FIRST_PRIMITIVE and value:
-                found.statics.append((name, value))
+            if code < FIRST_PRIMITIVE:
+                value = int.from_bytes(data[end - size : end], "big")
+                if value:
+                    found.statics.append((name, value))
+        (count,) = _COUNT.unpack_from(data, p)
+        p += _COUNT.size
+        fields = data[p : p + count * self._field.size]
         codes = bytearray()
-        for _ in range(take(2)):
-            found.names.append(self._field_name(take(size)))
-            codes.append(take(1))
+        for name_id, code in self._field.iter_unpack(fields):
+            found.names.append(self._field_name(name_id))
+            codes.append(code)
         found.codes = bytes(codes)
         if any(self._width(code) == 0 for code in codes):
             # The widths of the fields are not known: none can be located.

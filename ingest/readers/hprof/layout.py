@@ -286,8 +286,9 @@ class ShallowSizes:
     ) -> Longs:
         rows = len(self._table.names())
         fixed = np.full(rows, layout.header, np.int64)
-        for found in self._table.classes:
-            fixed[found.row] = self._instance(layout, found)
+        for used in np.flatnonzero(np.bincount(row, minlength=rows)).tolist():
+            if (found := self._table.of_row(used)) is not None:
+                fixed[used] = self._instance(layout, found)
         first = np.full(rows, layout.first_element(layout.reference), np.int64)
         width = np.full(rows, layout.reference, np.int64)
         for code in range(len(PRIMITIVES)):

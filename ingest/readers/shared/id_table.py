@@ -1,7 +1,8 @@
 """Row numbers of the ids of a dump: sparse ids (addresses), or dense ones.
 
-Collectors that walk the heap write ascending addresses. Those are found through
-their high bits, in which neighbours stay neighbours; all others are hashed.
+Collectors that walk the heap write ascending addresses, or some sequences of those.
+They are found through their high bits, in which neighbours stay neighbours; all others
+are hashed.
 
 Ids may be scoped to a section of the file (an application domain): then the same id
 in two sections names two things. An id that its own section lacks is looked up in the
@@ -29,6 +30,9 @@ ABSENT, NULL, FOLDED = -1, -2, -3
 
 _SCANNED_ROWS = 8
 """Buckets of at most so many rows are scanned linearly."""
+
+_SORTED_ROWS = 16
+"""Ids are sorted if ascending sequences have so many rows on average."""
 
 
 @kernel
@@ -84,8 +88,13 @@ def _fill_hashed(
 
 
 @kernel
-def _find_sorted(ids: Ids, shift: int, table: Ints, keys: Ids, found: Ints) -> int:
-    """Rows of ``keys``, `ABSENT` for none; returns how many are absent."""
+def _find_sorted(
+    ids: Ids, order: Ints, shift: int, table: Ints, keys: Ids, found: Ints
+) -> int:
+    """Rows of ``keys``, `ABSENT` for none; returns how many are absent.
+
+    ``order`` has the rows of the ids; it is empty where they ascend by themselves.
+    """
     absent = 0
     row: Number
     low, high = ids[0], ids[-1]
@@ -103,7 +112,7 @@ def _find_sorted(ids: Ids, shift: int, table: Ints, keys: Ids, found: Ints) -> i
                     last = middle
             for candidate in range(first, last):
                 if ids[candidate] == key:
-                    row = candidate
+                    row = order[candidate] if len(order) > 0 else candidate
                     break
         found[at] = row
         absent += row < 0
@@ -145,7 +154,7 @@ class IdTable:
     """Rows of sparse ids; several threads may look up at once.
 
     The hash is seeded at random, so that no dump can be built to make it slow.
-    Memory: 4 to 8 bytes an id where they ascend, else 8 to 16.
+    Memory: 4 to 8 bytes an id where they ascend, else up to 20.
 
     Args:
         ids: uint64 or uint32 (N,). The ids, row by row.
@@ -165,18 +174,41 @@ class IdTable:
         self._lock = Lock()
         self._shift = -1
         self.duplicate_of = np.empty(0, np.int32)
-        self.ascends = bool((ids[1:] > ids[:-1]).all())
-        if scopes is None and len(ids) and self.ascends:
-            spread = int(ids[-1]) - int(ids[0])
-            self._shift = max(0, spread.bit_length() - len(ids).bit_length())
-            self._table = np.empty((spread >> self._shift) + 2, np.int32)
-            _fill_sorted(ids, self._shift, self._table)
+        descents = int(np.count_nonzero(ids[1:] <= ids[:-1]))
+        self.ascends = descents == 0
+        self._order = np.empty(0, np.int32)
+        if scopes is None and len(ids) and descents * _SORTED_ROWS <= len(ids):
+            if descents:
+                self._sort()
+            self._enter_sorted()
             return
         self._table = self._new_table()
         if self._fill():
             self.duplicate_of = np.full(len(ids), -1, np.int32)
             self._table[:] = -1
             self._fill()
+
+    def _sort(self) -> None:
+        """Sort the ids, of which the first entry of each is used."""
+        ids = self._ids
+        order = np.argsort(ids, kind="stable").astype(np.int32)
+        ids = ids[order]
+        is_first = np.ones(len(ids), np.bool_)
+        np.not_equal(ids[1:], ids[:-1], out=is_first[1:])
+        if not is_first.all():
+            repeats = np.flatnonzero(~is_first)
+            first = np.searchsorted(ids, ids[repeats])
+            self.duplicate_of = np.full(len(ids), -1, np.int32)
+            self.duplicate_of[order[repeats]] = order[first]
+            ids, order = ids[is_first], order[is_first]
+        self._ids, self._order = ids, order
+
+    def _enter_sorted(self) -> None:
+        ids = self._ids
+        spread = int(ids[-1]) - int(ids[0])
+        self._shift = max(0, spread.bit_length() - len(ids).bit_length())
+        self._table = np.empty((spread >> self._shift) + 2, np.int32)
+        _fill_sorted(ids, self._shift, self._table)
 
     def _fill(self) -> int:
         return _fill_hashed(
@@ -209,7 +241,7 @@ class IdTable:
         rows = np.empty(len(keys), np.int32) if found is None else found
         keys = keys.astype(self._ids.dtype, copy=False)
         if self._shift >= 0:
-            _find_sorted(self._ids, self._shift, self._table, keys, rows)
+            _find_sorted(self._ids, self._order, self._shift, self._table, keys, rows)
             return rows, none
         wanted = none if scopes is None else scopes
         absent = self._find(self._scopes, self._table, keys, wanted, rows)
