@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
 import sys
 import zipfile
 import zlib
@@ -35,6 +36,13 @@ SNIFF_BYTES = 65536
 CHUNK_BYTES = 2 << 20
 _ZSTD_STEP_BYTES = 4096
 _GZIP_LEAST_BYTES = 18
+_GZIP_THREADS = 4
+_GZIP_NOTE = re.compile(rb"\x1f\x8b\x08\x10.{6}HPROF BLOCKSIZE=(\d{1,8})\0", re.DOTALL)
+"""How a file begins that the JVM has compressed block by block."""
+_GZIP_NOTE_BYTES = 64
+_GZIP_BLOCK = b"\x1f\x8b\x08" + bytes(5)
+"""How its other blocks begin."""
+_GZIP_MOST_BLOCK_BYTES = 4 << 20
 MOST_EXPANSION = 200
 """How many times the size of a file its content may have; heap dumps have up to 50."""
 EXPANSION_FREE_BYTES = 16 << 20
@@ -57,7 +65,120 @@ _DAMAGED = (
 )
 
 
+class _Rest(io.RawIOBase):
+    """What is left of a stream, with the bytes already taken put back in front."""
+
+    def __init__(self, taken: bytes, stream: BinaryIO) -> None:
+        self._taken = memoryview(taken)
+        self._stream = stream
+        self.position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        if self._taken:
+            count = min(len(view), len(self._taken))
+            view[:count] = self._taken[:count]
+            self._taken = self._taken[count:]
+        else:
+            data = self._stream.read(len(view))
+            count = len(data)
+            view[:count] = data
+        self.position += count
+        return count
+
+
+class _GzipBlocks(io.RawIOBase):
+    """A file that the JVM has compressed block by block, decompressed in parallel.
+
+    Each block is a member of its own. Where one begins is guessed from the bytes of its
+    header: from the first block on that is not exactly as expected, such as the last
+    one of a file that is cut, the file is read like any other one.
+
+    Source: heapDumperCompression.cpp of HotSpot.
+    """
+
+    def __init__(self, raw: BinaryIO, block_bytes: int) -> None:
+        """Open a file.
+
+        Args:
+            raw: The file.
+            block_bytes: Decompressed size of a block.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._raw = raw
+        self._block_bytes = block_bytes
+        self._threads = ThreadPoolExecutor(_GZIP_THREADS)
+        self._blocks: deque[tuple[bytes, Future[bytes | None]]] = deque()
+        self._rest = b""
+        self._out = memoryview(b"")
+        self._plain: BinaryIO | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        while not self._out and self._plain is None:
+            while len(self._blocks) < 2 * _GZIP_THREADS and (block := self._split()):
+                work = self._threads.submit(self._decompress, block)
+                self._blocks.append((block, work))
+            if not self._blocks:
+                return 0
+            block, work = self._blocks.popleft()
+            found = work.result()
+            if found is None:
+                left = b"".join((block, *(one for one, _ in self._blocks), self._rest))
+                self._blocks.clear()
+                rest = cast("BinaryIO", _Rest(left, self._raw))
+                self._plain = cast("BinaryIO", gzip.GzipFile(fileobj=rest))
+            else:
+                self._out = memoryview(found)
+        if self._plain is not None:
+            piece = self._plain.read1(len(view))  # type: ignore[attr-defined]
+            view[: len(piece)] = piece
+            return len(piece)
+        count = min(len(view), len(self._out))
+        view[:count] = self._out[:count]
+        self._out = self._out[count:]
+        return count
+
+    def _split(self) -> bytes:
+        """The next block, compressed; empty at the end."""
+        data, at = self._rest, self._rest.find(_GZIP_BLOCK, 1)
+        while at < 0 and len(data) <= 2 * self._block_bytes:
+            searched = max(len(data) - len(_GZIP_BLOCK), 0) + 1
+            if not (more := self._raw.read(self._block_bytes)):
+                break
+            data += more
+            at = data.find(_GZIP_BLOCK, searched)
+        at = len(data) if at < 0 else at
+        self._rest = data[at:]
+        return data[:at]
+
+    def _decompress(self, block: bytes) -> bytes | None:
+        """The content of a block; ``None`` if that is not exactly one."""
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            content = member.decompress(block, self._block_bytes + 1)
+        except zlib.error:
+            return None
+        return content if member.eof and not member.unused_data else None
+
+    def close(self) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        super().close()
+
+
 def _open_gzip(raw: BinaryIO) -> BinaryIO:
+    head = cast("io.BufferedReader", raw).peek(_GZIP_NOTE_BYTES)
+    note = _GZIP_NOTE.match(head)
+    if note and 0 < int(note[1]) <= _GZIP_MOST_BLOCK_BYTES:
+        blocks = _GzipBlocks(raw, int(note[1]))
+        return cast("BinaryIO", io.BufferedReader(blocks, 1 << 20))
     return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
 
 
@@ -140,31 +261,6 @@ def _content_bytes(raw: BinaryIO, compression: str, size_bytes: int) -> int:
     finally:
         raw.seek(position)
     return max(least, size_bytes)
-
-
-class _Rest(io.RawIOBase):
-    """What is left of a stream, with the bytes already taken put back in front."""
-
-    def __init__(self, taken: bytes, stream: BinaryIO) -> None:
-        self._taken = memoryview(taken)
-        self._stream = stream
-        self.position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
-        if self._taken:
-            count = min(len(view), len(self._taken))
-            view[:count] = self._taken[:count]
-            self._taken = self._taken[count:]
-        else:
-            data = self._stream.read(len(view))
-            count = len(data)
-            view[:count] = data
-        self.position += count
-        return count
 
 
 class _Digest:

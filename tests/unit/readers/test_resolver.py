@@ -257,3 +257,22 @@ def test_ascending_ids_far_apart_take_no_more_memory() -> None:
     assert table.ascends
     assert table.find(ids)[0].tolist() == [0, 1, 2, 3, 4]
     assert table.find(np.array([0, 4, 1 << 62], np.uint64))[0].tolist() == [-1] * 3
+
+
+def test_ids_that_ascend_in_sequences_are_found_like_any_other() -> None:
+    """Of an id that repeats, the first row counts."""
+    rng = np.random.default_rng(1)
+    sequences = [np.sort(rng.integers(1, 5000, 400)) for _ in range(20)]
+    ids = np.concatenate(sequences).astype(np.uint64)
+    first: dict[int, int] = {}
+    for row, key in enumerate(ids.tolist()):
+        first.setdefault(key, row)
+
+    table = IdTable(ids)
+
+    assert not table.ascends
+    assert table.find(ids)[0].tolist() == [first[key] for key in ids.tolist()]
+    assert table.find(np.array([0, 5000], np.uint64))[0].tolist() == [-1, -1]
+    repeats = np.flatnonzero(table.duplicate_of >= 0)
+    assert len(repeats) == len(ids) - len(first)
+    assert table.duplicate_of[repeats].tolist() == [first[key] for key in ids[repeats]]

@@ -116,3 +116,38 @@ def test_a_small_file_that_stands_for_a_huge_one_is_refused(
         read_all()
     monkeypatch.setattr("ingest.readers.source.EXPANSION_FREE_BYTES", len(blank))
     assert read_all() == len(blank)
+
+
+def _blocks(content: bytes, size: int, level: int) -> bytes:
+    """As the JVM compresses a dump: a member a block, of which the first tells."""
+    members = [
+        gzip.compress(content[at : at + size], level, mtime=0)
+        for at in range(0, len(content), size)
+    ]
+    note = f"HPROF BLOCKSIZE={size}\0".encode()
+    first = members[0]
+    members[0] = first[:3] + b"\x10" + first[4:10] + note + first[10:]
+    return b"".join(members)
+
+
+def _content(path: Path, data: bytes) -> tuple[bytes, bool]:
+    path.write_bytes(data)
+    with open_source(str(path)) as source:
+        return b"".join(source.chunks()), source.truncated
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_blocks_that_the_jvm_compresses(tmp_path: Path, level: int) -> None:
+    """Stored blocks contain what looks like the header of the next one."""
+    looks = b"\x1f\x8b\x08" + bytes(5)
+    content = b"".join(looks + b"%d" % (i * 7919**3) for i in range(20_000))
+    data = _blocks(content, 10_000, level)
+
+    assert _content(tmp_path / "whole", data) == (content, False)
+    for cut in (len(data) // 2, len(data) - 1):
+        found, truncated = _content(tmp_path / "cut", data[:cut])
+        assert truncated
+        assert content.startswith(found)
+        assert len(found) > cut * len(content) // len(data) - 20_000
+    with pytest.raises(MalformedDump, match="cannot be read"):
+        _content(tmp_path / "damaged", data[:90_000] + b"\xff" * 40 + data[90_040:])
