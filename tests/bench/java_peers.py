@@ -57,6 +57,7 @@ def main() -> None:
         "--objects", type=int, nargs="+", default=[1_000_000, 5_000_000]
     )
     parser.add_argument("--runs", type=int, default=2, help="the fastest counts")
+    parser.add_argument("--limit", type=int, default=900, help="seconds for a tool")
     parser.add_argument("--compare", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.compare:
@@ -71,7 +72,7 @@ def main() -> None:
         dump = heap_dump(objects)
         print(f"\n{dump.name}, {dump.stat().st_size / 2**20:,.0f} MiB", flush=True)
         run(*INGEST, "info", str(dump), "--json")  # compiles
-        measured(dump, objects, jars, analyzer, chosen.runs)
+        measured(dump, objects, jars, analyzer, chosen)
 
 
 def libraries() -> str:
@@ -132,7 +133,11 @@ def heap_dump(objects: int) -> Path:
 
 
 def measured(
-    dump: Path, objects: int, jars: str, analyzer: str | None, runs: int
+    dump: Path,
+    objects: int,
+    jars: str,
+    analyzer: str | None,
+    chosen: argparse.Namespace,
 ) -> None:
     """Print time and peak memory of each tool, then how retained sizes compare."""
     room = f"-Xmx{objects * _HEAP_MIB_PER_MILLION // 500_000 + 500}m"
@@ -148,9 +153,11 @@ def measured(
     ours = 0.0
     for name, command in tools.items():
         try:
-            found = fastest(runs, *command)
-        except SystemExit as failure:  # such as out of memory
+            found = fastest(chosen.runs, "timeout", str(chosen.limit), *command)
+        except SystemExit as failure:  # such as out of memory, or of time
             print(f"  {name:24}fails: {str(failure)[-60:]}", flush=True)
+            if str(retained) in command:
+                retained.unlink(missing_ok=True)
             continue
         ours = ours or found.wall_s
         print(
