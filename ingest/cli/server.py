@@ -72,11 +72,29 @@ def stop(as_json: AsJson = False) -> None:
 
     server = _server()
     with Bars() as progress:
-        stopped = server.stop(progress)
+        stopped = server.stop(progress, at_once=_has_failed(server))
     if as_json:
         typer.echo(json.dumps({"stopped": stopped}))
     else:
         typer.echo("stopped" if stopped else "was not running")
+
+
+def _has_failed(server: EmbeddedServer) -> bool:
+    """Whether it has met a critical error, such as that its disk was full."""
+    from ingest.database.connection import connect
+    from ingest.errors import NeedsRestart, StoreError
+    from ingest.server.embedded import target_of
+
+    endpoint = server.running()
+    if endpoint is None:
+        return False
+    try:
+        with connect(target_of(endpoint)):
+            return False
+    except NeedsRestart:
+        return True
+    except StoreError:  # which is no reason not to ask it to end
+        return False
 
 
 @app.command(epilog=examples("server status"))

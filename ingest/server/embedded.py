@@ -134,15 +134,17 @@ class EmbeddedServer:
             state = self.files.read_state()
             process = self._known_process(state)
             if state is not None and process is not None and state.pid == lost:
-                # Not asked to end: after that, its log could not be read once, perhaps
-                # for what it wrote behind the gap that the full disk had left.
-                self.files.write_state(replace(state, ready=False, data=""))
-                process.kill()
-                end(process, progress)
+                self._stop(state, progress, at_once=True)
             return self._start_locked(progress)
 
-    def stop(self, progress: Progress = silent) -> bool:
+    def stop(self, progress: Progress = silent, *, at_once: bool = False) -> bool:
         """Stop the server; kills it after a minute.
+
+        Args:
+            progress: Receives the stage.
+            at_once: Kill it: it has met a critical error. Once one that was asked to
+                end could not read its log afterwards, perhaps for what it wrote behind
+                the gap that a full disk had left.
 
         Returns:
             Whether one was running.
@@ -151,9 +153,9 @@ class EmbeddedServer:
             return False
         with self._lock(progress):
             state = self.files.read_state()
-            stopped = self._stop(state, progress)
+            stopped = self._stop(state, progress, at_once=at_once)
             if state is not None:
-                self.files.write_state(replace(state, pid=0, ready=False))
+                self._note(replace(state, pid=0, ready=False))
             return stopped
 
     def admin(
@@ -425,7 +427,17 @@ class EmbeddedServer:
             return False
         return named and is_users_own(process) and alive(process)
 
-    def _stop(self, state: State | None, progress: Progress) -> bool:
+    def _note(self, state: State) -> None:
+        """Write ``server.json``, unless the disk is full: it may be wrong."""
+        try:
+            self.files.write_state(state)
+        except OSError:
+            if not is_full(self.home):
+                raise
+
+    def _stop(
+        self, state: State | None, progress: Progress, *, at_once: bool = False
+    ) -> bool:
         """Stop the server, and note before that it is not to be used any more.
 
         Returns:
@@ -433,7 +445,10 @@ class EmbeddedServer:
         """
         known = self._known_process(state)
         if state is not None:
-            self.files.write_state(replace(state, ready=False, data=""))
+            self._note(replace(state, ready=False, data=""))
+        if at_once and known is not None:
+            with contextlib.suppress(psutil.Error):
+                known.kill()
         return self._end_ours(known, progress)
 
     def _end_ours(self, known: psutil.Process | None, progress: Progress) -> bool:

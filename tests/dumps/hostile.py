@@ -13,6 +13,7 @@ from tests.dumps.clrprofiler import Log
 from tests.dumps.dartheap import DartHeap, text, uleb
 from tests.dumps.gcdump import GcDump, i32, i64, number
 from tests.dumps.gcdump import text as string
+from tests.dumps.hprof import Hprof
 from tests.dumps.nettrace import NetTrace
 
 if TYPE_CHECKING:
@@ -219,6 +220,51 @@ def log_ranges(size: int) -> bytes:
     return _log(size) + log.bytes("\n") + lines + end + b"o 16 1 8\n"
 
 
+def _java(size: int, sub: bytes, record: bytes = b"") -> bytes:
+    """A Java dump whose one segment repeats a sub-record, or that repeats a record."""
+    dump = Hprof(id_size=4)
+    dump.cls("java/lang/Object", 0x10)
+    dump.obj(0x20, "java/lang/Object")
+    if sub:
+        dump.sub(sub * max(1, size // len(sub)))
+    else:
+        dump.records += [record] * (size // len(record))
+    return dump.bytes()
+
+
+def hprof_roots(size: int) -> bytes:
+    """A Java dump of the shortest roots."""
+    return _java(size, b"\xff" + struct.pack(">I", 0x20))
+
+
+def hprof_objects(size: int) -> bytes:
+    """A Java dump of one object, again and again."""
+    return _java(size, b"\x21" + struct.pack(">IIII", 0x20, 0, 0x10, 0))
+
+
+def hprof_classes(size: int) -> bytes:
+    """A Java dump of classes that nothing names."""
+    head = (b"\x20" + struct.pack(">I", at) for at in range(16, 16 + size // 43))
+    return _java(size, b"".join(one + bytes(38) for one in head))
+
+
+def hprof_references(size: int) -> bytes:
+    """A Java dump of one array that refers to one object only."""
+    many = size // 4
+    head = b"\x22" + struct.pack(">IIII", 0x30, 0, many, 0x10)
+    return _java(size, head + struct.pack(">I", 0x20) * many)
+
+
+def hprof_names(size: int) -> bytes:
+    """A Java dump of empty names."""
+    return _java(size, b"", struct.pack(">BIII", 1, 0, 4, 0x70))
+
+
+def hprof_loads(size: int) -> bytes:
+    """A Java dump that loads one class again and again."""
+    return _java(size, b"", struct.pack(">BIIIIII", 2, 0, 16, 7, 0x50, 0, 0x70))
+
+
 HOSTILE: dict[str, Callable[[int], bytes]] = {
     f"{made.__name__.replace('_', '-')}": made
     for made in (
@@ -226,7 +272,8 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         log_collections, log_dumps, log_functions, log_ranges, xml_nested, xml_names,
         xml_attributes, xml_roots, gcdump_nodes, gcdump_types, gcdump_children,
         gcdump_roots, dart_slots, dart_objects, dart_external, trace_collections,
-        trace_roots,
+        trace_roots, hprof_roots, hprof_objects, hprof_classes, hprof_references,
+        hprof_names, hprof_loads,
     )
 }  # fmt: skip
 """By name: each makes a file of about so many bytes."""

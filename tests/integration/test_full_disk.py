@@ -115,3 +115,31 @@ def test_a_full_disk_loses_nothing(
     assert again.returncode == 0, again.stderr
     assert counted("heap", tmp_path) == {"objects": OBJECTS, "references": REFERENCES}
     assert ended("drop", "heap").returncode == 0
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_server_that_a_full_disk_has_stopped_from_working_can_be_stopped(
+    disk: Path, tmp_path: Path, *, is_full: bool
+) -> None:
+    heap = tmp_path / "heap.gclog"
+    write_heap(heap, OBJECTS, REFERENCES)
+    fill(disk, free_mib=6)
+    load = ended("load", str(heap), "--via", "bolt")
+    if not is_full:
+        (disk / "filler").unlink()
+
+    begun = time.monotonic()
+    stop = ended("server", "stop")
+    seconds = time.monotonic() - begun
+    (disk / "filler").unlink(missing_ok=True)
+    after = ended("list")
+
+    sys.stdout.write(
+        f"stop, disk {'full' if is_full else 'free again'}: load {load.returncode}, "
+        f"stop {stop.returncode} after {seconds:4.1f} s, then {after.returncode}\n"
+    )
+    assert (load.returncode, stop.returncode, after.returncode) == (8, 0, 0)
+    assert "Traceback" not in load.stderr + stop.stderr + after.stderr
+    assert stop.stdout == "stopped\n"
+    assert listed() == {"small"}
+    assert counted("small", tmp_path) == SMALL
