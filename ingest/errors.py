@@ -131,6 +131,10 @@ class Conflict(StoreError):
     """A number or a name that must be unique is already taken."""
 
 
+class InTheWay(StoreError):
+    """Another command did the same at that moment; trying again may succeed."""
+
+
 class AlreadyLoaded(StoreError):
     """Another process has loaded the same file in the meantime."""
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from ingest.errors import (
     AccessRefused,
     Conflict,
+    InTheWay,
     NeedsRestart,
     QueryError,
     ServerFailed,
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 _PANIC = "encountered a critical error, and needs to be restarted"
+_MADE_BY_ANOTHER = (
+    "EquivalentSchemaRuleAlreadyExists",
+    "IndexAlreadyExists",
+    "IndexWithNameAlreadyExists",
+    "ConstraintAlreadyExists",
+    "ConstraintWithNameAlreadyExists",
+)
+"""What follows from ``IF NOT EXISTS`` in two transactions at once."""
 _SAID_LENGTH = 120
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 RETRY_SECONDS = 20.0
@@ -58,9 +67,13 @@ def _translated(uri: str) -> Iterator[None]:
         code = error.code or ""
         if code.endswith("ConstraintValidationFailed"):
             raise Conflict(f"{uri}: {_first_line(error)}") from error
+        if code.endswith(_MADE_BY_ANOTHER):
+            raise InTheWay(f"{uri}: {_first_line(error)}") from error
         if ".Statement." in code or ".Procedure." in code:
             raise QueryError(_first_line(error)) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
+    except errors.TransientError as error:
+        raise InTheWay(f"{uri}: {_first_line(error)}") from error
     except (errors.Neo4jError, errors.DriverError) as error:
         if _PANIC in _first_line(error):
             raise NeedsRestart(

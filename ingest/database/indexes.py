@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
-from ingest.errors import StoreError
+from ingest.database.connection import RETRY_SECONDS
+from ingest.errors import InTheWay, StoreError
 from ingest.tables.statements import (
     constraint_statements,
     index_statements,
@@ -56,11 +57,24 @@ def _ensure(
     indexes: dict[str, str],
     on_share: Callable[[float], None] = lambda _: None,
 ) -> None:
-    states, constraints = _states(database), constraint_statements()
-    database.write_all([indexes[name] for name in indexes if name not in states])
-    for name, text in constraints.items():
-        if name not in states:
-            database.run(text)
+    begun = time.monotonic()
+    while True:
+        states = _states(database)
+        try:
+            make_indexes(
+                database,
+                [text for name, text in indexes.items() if name not in states],
+                [
+                    text
+                    for name, text in constraint_statements().items()
+                    if name not in states
+                ],
+            )
+            break
+        except InTheWay:
+            if time.monotonic() - begun > RETRY_SECONDS:
+                raise
+            time.sleep(_POLL_S)
     if any(states.get(name) != "ONLINE" for name in indexes):
         wait_for(database, indexes, on_share)
 

@@ -7,14 +7,20 @@ import socket
 import subprocess
 import sys
 import threading
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import neo4j
 import pytest
 
 from ingest.database.connection import _translated, connect
+from ingest.database.indexes import ensure_schema
 from ingest.database.own_server import OwnServer
 from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
 from ingest.server.target import Target
+from ingest.tables.statements import constraint_statements, needed_statements
+
+if TYPE_CHECKING:
+    from ingest.database.connection import Database
 
 BOLT_5_4 = b"\0\0\x04\x05"
 
@@ -128,3 +134,39 @@ def test_a_server_whose_disk_was_full_is_named(
     )
     with pytest.raises(kind, match=rf"^bolt://h.*{said}"), _translated("bolt://h"):
         raise error
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
+        "Neo.TransientError.Transaction.DeadlockDetected",
+    ],
+)
+def test_what_another_command_makes_at_that_moment_is_tried_again(code: str) -> None:
+    class Racing:
+        """A database in which another command makes the indexes."""
+
+        made: ClassVar[list[str]] = []
+        tries = 0
+
+        def read(self, _text: str, _values: object) -> tuple[object, object]:
+            states = [[name, "ONLINE"] for name in self.made]
+            return None, states
+
+        def write_all(self, texts: list[str]) -> None:
+            self.tries += 1
+            if texts:
+                self.made.extend([*needed_statements(), *constraint_statements()])
+                error = neo4j.exceptions.Neo4jError._hydrate_neo4j(
+                    code=code, message="there already"
+                )
+                with _translated("bolt://h"):
+                    raise error
+
+        def run(self, text: str) -> None:
+            raise AssertionError(text)
+
+    database = Racing()
+    ensure_schema(cast("Database", database))
+    assert database.tries == 2
