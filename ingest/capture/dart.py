@@ -7,13 +7,13 @@ while it writes (0.1 s for 5 MB) and then continues by itself. The protocol is i
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from ingest.capture import TIMEOUT_S
+from ingest.capture.processes import safe_name
 from ingest.capture.vm_service import connected, short
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
@@ -125,8 +125,7 @@ def websocket_address(address: str) -> str:
 
 def file_name(isolate_name: str) -> str:
     """A valid file name for a snapshot of that isolate."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", isolate_name).strip("._-")
-    return (safe[:60] or "heap") + SUFFIX
+    return safe_name(isolate_name) + SUFFIX
 
 
 def choose(isolates: tuple[Isolate, ...], wanted: str | None) -> tuple[Isolate, ...]:

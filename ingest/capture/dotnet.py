@@ -15,7 +15,6 @@ triggered it must end after the one that is being written.
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from ingest.capture import TIMEOUT_S
 from ingest.capture.dotnet_ipc import Provider, session
 from ingest.capture.dotnet_processes import find
 from ingest.capture.gc_events import GcEvents
-from ingest.capture.processes import is_stopped
+from ingest.capture.processes import check_answers, safe_name
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent
@@ -117,16 +116,7 @@ def capture(
     if output is not None:
         check_writable(output, force=force)
     target = find(wanted)
-    if not target.is_ours:
-        raise CaptureError(
-            f"process {target.pid} ({target.name}) belongs to {target.user}; run this "
-            "as that user, or as root"
-        )
-    if is_stopped(target.pid):
-        raise CaptureError(
-            f"process {target.pid} ({target.name}) is stopped, by a signal or a "
-            f"debugger, and cannot answer; continue it: kill -CONT {target.pid}"
-        )
+    check_answers(target)
     path = output or Path(file_name(target.name))
     with output_file(path, force=force, private=True) as file:
         forget_types(target, timeout_s)
@@ -170,8 +160,7 @@ def forget_types(target: DotnetProgram, timeout_s: float) -> None:
 
 def file_name(program: str) -> str:
     """A valid file name for a capture of that program."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", program).strip("._-")
-    return (safe[:60] or "heap") + SUFFIX
+    return safe_name(program) + SUFFIX
 
 
 class _Taking:

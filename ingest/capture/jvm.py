@@ -10,7 +10,6 @@ still writes goes nowhere. The protocol is in `ingest.capture.jvm_attach`.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -23,7 +22,7 @@ from ingest import interrupts
 from ingest.capture import TIMEOUT_S
 from ingest.capture.jvm_attach import acting_as, effective_id, execute, temporary_folder
 from ingest.capture.jvm_processes import find
-from ingest.capture.processes import PROC, is_stopped
+from ingest.capture.processes import PROC, check_answers, safe_name
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file, publish
 from ingest.progress import silent
@@ -97,16 +96,7 @@ def capture(
     if output is not None:
         check_writable(output, force=force)
     target = find(wanted)
-    if not target.is_ours:
-        raise CaptureError(
-            f"process {target.pid} ({target.name}) belongs to {target.user}; run this "
-            "as that user, or as root"
-        )
-    if is_stopped(target.pid):
-        raise CaptureError(
-            f"process {target.pid} ({target.name}) is stopped, by a signal or a "
-            f"debugger, and cannot answer; continue it: kill -CONT {target.pid}"
-        )
+    check_answers(target)
     is_device = output is not None and output.exists() and not output.is_file()
     place = None if is_device else (output or Path("heap")).absolute().parent
     with _folder(target.pid, place) as (folder, name_within):
@@ -138,8 +128,8 @@ def capture(
 
 def file_name(program: str, *, is_compressed: bool) -> str:
     """A valid file name for a capture of that program."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", program.rpartition("/")[2]).strip("._-")
-    return (safe[:60] or "heap") + SUFFIX + (".gz" if is_compressed else "")
+    suffix = SUFFIX + (".gz" if is_compressed else "")
+    return safe_name(program.rpartition("/")[2]) + suffix
 
 
 def _dump(

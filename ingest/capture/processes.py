@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
+from ingest.errors import CaptureError
+
 PROC = Path("/proc")
+_LONGEST_NAME = 60
+
+
+class CaptureTarget(Protocol):
+    """A program that is to be captured."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    @property
+    def name(self) -> str:
+        """What it is listed as."""
+
+    @property
+    def user(self) -> str:
+        """Who runs it."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this user may capture it."""
+
+
+def check_answers(target: CaptureTarget) -> None:
+    """Check that a program may be captured, and is not stopped.
+
+    Raises:
+        CaptureError: it may not, or is.
+    """
+    if not target.is_ours:
+        raise CaptureError(
+            f"process {target.pid} ({target.name}) belongs to {target.user}; run this "
+            "as that user, or as root"
+        )
+    if is_stopped(target.pid):
+        raise CaptureError(
+            f"process {target.pid} ({target.name}) is stopped, by a signal or a "
+            f"debugger, and cannot answer; continue it: kill -CONT {target.pid}"
+        )
+
+
+def safe_name(name: str) -> str:
+    """The start of a valid file name, made from that of a program."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-")
+    return safe[:_LONGEST_NAME] or "heap"
 
 
 def exists(pid: int) -> bool:

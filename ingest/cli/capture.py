@@ -26,6 +26,11 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a response.")
+]
+Overwrite = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
+
 
 @app.command(epilog=examples("capture dart"))
 def dart(
@@ -52,11 +57,8 @@ def dart(
             help="An isolate of the group to capture; needed if there are several.",
         ),
     ] = None,
-    timeout_s: Annotated[
-        float,
-        typer.Option("--timeout", min=0.1, help="Seconds to wait for a response."),
-    ] = TIMEOUT_S,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    timeout_s: Timeout = TIMEOUT_S,
+    force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Capture a heap snapshot of a Dart or Flutter program through its VM service.
@@ -173,11 +175,8 @@ def jvm(
             "longer; implied by -o FILE.gz.",
         ),
     ] = False,
-    timeout_s: Annotated[
-        float,
-        typer.Option("--timeout", min=0.1, help="Seconds to wait for a response."),
-    ] = TIMEOUT_S,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    timeout_s: Timeout = TIMEOUT_S,
+    force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Capture a heap dump of a program that runs in a JVM, with no JDK installed.
@@ -249,10 +248,7 @@ def dotnet(
             "move and survive, and a second dump, in one file.",
         ),
     ] = None,
-    timeout_s: Annotated[
-        float,
-        typer.Option("--timeout", min=0.1, help="Seconds to wait for a response."),
-    ] = TIMEOUT_S,
+    timeout_s: Timeout = TIMEOUT_S,
     buffer_mib: Annotated[
         int,
         typer.Option(
@@ -263,7 +259,7 @@ def dotnet(
             help="Buffer size in the program; increase it if events are lost.",
         ),
     ] = 1024,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Capture heap dumps of a .NET program through its diagnostics port.
