@@ -50,11 +50,27 @@ def exit_codes() -> str:
     )
 
 
-INFO_LINES = 24
+INFO_LINES, CHECK_LINES = 24, 8
 
 
 def info_output() -> str:
     """Return the first lines of ``ingest info`` for the example dump."""
+    out = _last_output(["example"], ["info", "example.gclog"])
+    return shown("ingest info example.gclog", out, INFO_LINES)
+
+
+def check_output() -> str:
+    """Return the first lines of ``ingest check`` for two dumps of the example."""
+    dumps = {levels: f"level{levels}.gclog" for levels in (8, 24)}
+    out = _last_output(
+        *(["example", name, "--levels", str(n)] for n, name in dumps.items()),
+        ["check", *dumps.values()],
+    )
+    return shown(f"ingest check {' '.join(dumps.values())}", out, CHECK_LINES)
+
+
+def _last_output(*commands: list[str]) -> str:
+    """Run commands in a folder of their own; return what the last one wrote."""
     from ingest.cli import main
 
     before = Path.cwd()
@@ -62,7 +78,7 @@ def info_output() -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            for arguments in (["example"], ["info", "example.gclog"]):
+            for arguments in commands:
                 out = io.StringIO()
                 with (
                     contextlib.redirect_stdout(out),
@@ -72,7 +88,7 @@ def info_output() -> str:
                     main(arguments)
         finally:
             os.chdir(before)
-    return shown("ingest info example.gclog", out.getvalue(), INFO_LINES)
+    return out.getvalue()
 
 
 WHY_LINES = 22
@@ -101,11 +117,12 @@ PARTS = {
     "queries": queries_table,
     "exit-codes": exit_codes,
     "info": info_output,
+    "check": check_output,
     "datasets": datasets_markdown,
 }
 
 PAGES = {
-    README: ("info", "exit-codes", "why"),
+    README: ("info", "check", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
     HOME / "ingest" / "tables" / "README.md": ("tables",),
     HOME / "ingest" / "fleet" / "README.md": ("datasets",),

@@ -15,6 +15,7 @@ from ingest.cli.heaps import heaps_of, is_loaded, loaded_heap
 from ingest.cli.options import (
     FoldObjects,
     HashTypes,
+    MaxMemory,
     Own,
     Part,
     Redact,
@@ -117,6 +118,7 @@ def check(
     fold: FoldObjects = Fold.AUTO,
     part: Part = None,
     own: Own = None,
+    max_memory: MaxMemory = None,
     redact: Redact = False,
     hash_types: HashTypes = None,
 ) -> None:
@@ -157,7 +159,7 @@ def check(
         part=part,
         own=(*own_types(own), *rules.own),
         redaction=redaction,
-        max_memory_bytes=memory_limit(None),
+        max_memory_bytes=memory_limit(max_memory),
     )
     with Bars() as progress:
         reference = _judged(against or (), options, progress)[0]

@@ -16,11 +16,13 @@ from ingest.cli.options import (
     AsJson,
     DatabaseName,
     FoldObjects,
+    MaxMemory,
     Own,
     Password,
     Strict,
     Uri,
     Username,
+    memory_limit,
     open_database,
     own_types,
 )
@@ -66,6 +68,7 @@ def compare(
     strict: Strict = False,
     fold: FoldObjects = Fold.AUTO,
     own: Own = None,
+    max_memory: MaxMemory = None,
     uri: Uri = None,
     username: Username = None,
     password: Password = None,
@@ -84,7 +87,12 @@ def compare(
     file = output if html is None else html
     if file is not None:
         check_writable(file, force=force)
-    options = ReadOptions(strict, fold, None, own_types(own))
+    options = ReadOptions(
+        strict,
+        fold,
+        own=own_types(own),
+        max_memory_bytes=memory_limit(max_memory),
+    )
     with ExitStack() as stack:
         progress = stack.enter_context(Bars())
         opened = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,7 +60,7 @@ def read_dumps(
         UnknownDump: one is neither a file nor loaded.
     """
     if len(names) == 1 and names[0] != "-" and Path(names[0]).is_file():
-        return list(_all_of(names[0], options, progress))
+        return _ends_with_objects(_all_of(names[0], options, progress))
     found: list[ComparedDump] = []
     for name in names:
         if not is_file(name):
@@ -72,6 +73,16 @@ def read_dumps(
             found.append(of_folder(Path(name)))
         else:
             found.append(_of_file(name, options, progress))
+    return found
+
+
+def _ends_with_objects(dumps: Iterator[ComparedDump]) -> list[ComparedDump]:
+    """The dumps; those between the first and the last without their objects."""
+    found: list[ComparedDump] = []
+    for dump in dumps:
+        if len(found) > 1:
+            found[-1] = replace(found[-1], objects=None)
+        found.append(dump)
     return found
 
 

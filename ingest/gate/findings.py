@@ -54,6 +54,10 @@ _IN_PROGRESS = (
     RootKind.LOCAL.label,
     RootKind.INTERNAL.label,
     RootKind.FINALIZER_QUEUE.label,
+    RootKind.JNI_LOCAL.label,
+    RootKind.JAVA_FRAME.label,
+    RootKind.NATIVE_STACK.label,
+    RootKind.THREAD_BLOCK.label,
 )
 
 

@@ -340,6 +340,23 @@ STEADY: tuple[Callable[[Program], None], ...] = (
 )
 
 
+def programs_of(
+    parts: tuple[Callable[[Program], None], ...],
+    objects: int,
+    seed: int,
+    steps: int = 3,
+) -> list[Program]:
+    """One program as time passes."""
+    found = []
+    for step in range(steps):
+        program = Program(step, random.Random(seed), random.Random(1000 * seed + step))
+        background(program, objects)
+        for part in parts:
+            part(program)
+        found.append(program)
+    return found
+
+
 def dumps_of(
     parts: tuple[Callable[[Program], None], ...],
     objects: int,
@@ -347,11 +364,4 @@ def dumps_of(
     steps: int = 3,
 ) -> list[str]:
     """Dumps of one program as time passes, the first one being the warm-up."""
-    found = []
-    for step in range(steps):
-        program = Program(step, random.Random(seed), random.Random(1000 * seed + step))
-        background(program, objects)
-        for part in parts:
-            part(program)
-        found.append(program.dump())
-    return found
+    return [program.dump() for program in programs_of(parts, objects, seed, steps)]

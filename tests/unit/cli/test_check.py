@@ -134,6 +134,15 @@ def test_tables_are_judged_like_the_files(
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("command", ["check", "compare"])
+def test_memory_is_limited(ingest: Callable[..., Ran], command: str) -> None:
+    code, out, err = ingest(command, *dumps("a"), "--max-memory", "1MiB")
+
+    assert (code, out) == (12, "")
+    assert "--max-memory" in err
+
+
+@pytest.mark.usefixtures("project")
 def test_a_redacted_check_names_no_file_and_no_hashed_type(
     ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
