@@ -32,7 +32,11 @@ import numpy as np
 import polars as pl
 
 from ingest.database.dumps import beat
-from ingest.database.indexes import drop_late_indexes, ensure_indexes
+from ingest.database.indexes import (
+    drop_late_indexes,
+    ensure_first_indexes,
+    ensure_indexes,
+)
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.mapping import (
@@ -108,7 +112,7 @@ def write(
             f"{expected.total:,}; load the dump again"
         )
     if late:
-        ensure_indexes(database, writer.indexed)
+        ensure_first_indexes(database, writer.indexed)
 
 
 class _BoltWriter:

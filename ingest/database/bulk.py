@@ -37,8 +37,8 @@ from ingest.tables.mapping import Counts
 from ingest.tables.parquet import StoredDumps
 from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
 from ingest.tables.statements import (
-    AFTER_RECEIPT,
     constraint_statements,
+    first_statements,
     index_statements,
 )
 
@@ -356,8 +356,8 @@ def write(
         def finish(endpoint: Endpoint) -> None:
             progress("index", 0, 100)
             with connect(target_of(endpoint)) as fresh:
-                later = {*AFTER_RECEIPT} | (indexes.keys() - index_statements().keys())
-                first = {name: indexes[name] for name in indexes if name not in later}
+                first = first_statements()
+                later = [indexes[name] for name in indexes if name not in first]
                 make_indexes(fresh, first.values(), constraints.values())
                 if (found := count(fresh)) != expected:
                     raise StoreError(
@@ -375,7 +375,7 @@ def write(
                     "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
                     {"number": number},
                 )
-                fresh.write_all([indexes[name] for name in sorted(later)])
+                fresh.write_all(later)
 
         endpoint = server.swap(data, finish, progress)
     except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds

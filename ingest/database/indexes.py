@@ -14,6 +14,7 @@ from ingest.database.connection import RETRY_SECONDS
 from ingest.errors import InTheWay, StoreError
 from ingest.tables.statements import (
     constraint_statements,
+    first_statements,
     index_statements,
     late_statements,
     needed_statements,
@@ -42,6 +43,19 @@ def ensure_indexes(
         on_share: Called with the share that is populated, 0 to 1.
     """
     _ensure(database, index_statements(), on_share)
+
+
+def ensure_first_indexes(
+    database: Database, on_share: Callable[[float], None] = lambda _: None
+) -> None:
+    """Make all indexes, and wait only for those that a report needs at once.
+
+    Args:
+        database: Where they are missing.
+        on_share: Called with the share of these that is populated, 0 to 1.
+    """
+    _ensure(database, first_statements(), on_share)
+    database.write_all([*index_statements().values()])
 
 
 def drop_late_indexes(database: Database) -> None:

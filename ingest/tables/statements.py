@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from ingest.tables.column import KEY
-from ingest.tables.schema import LABELS
-
-AFTER_RECEIPT = ("object_dump_address",)
-"""Names of indexes that the first report does not need: they fill while it is read."""
+from ingest.tables.schema import LABELS, label
 
 
 def index_statements() -> dict[str, str]:
@@ -36,10 +33,24 @@ def late_statements() -> dict[str, str]:
     )
 
 
-def _index(label: str, columns: tuple[str, ...]) -> tuple[str, str]:
-    name = f"{label.lower()}_{'_'.join(columns)}"
+def first_statements() -> dict[str, str]:
+    """Those of `index_statements` that a report needs at once.
+
+    The others are properties of objects that some query finds sooner by an index; they
+    may be populated while a person reads the receipt.
+    """
+    later = {
+        _index("Object", columns)[0]
+        for columns in label("Object").indexes
+        if columns != ("dump", "retained_bytes")
+    }
+    return {k: text for k, text in index_statements().items() if k not in later}
+
+
+def _index(of: str, columns: tuple[str, ...]) -> tuple[str, str]:
+    name = f"{of.lower()}_{'_'.join(columns)}"
     keys = ", ".join(f"n.{column}" for column in columns)
-    return name, f"CREATE INDEX {name} IF NOT EXISTS FOR (n:{label}) ON ({keys})"
+    return name, f"CREATE INDEX {name} IF NOT EXISTS FOR (n:{of}) ON ({keys})"
 
 
 def constraint_statements() -> dict[str, str]:

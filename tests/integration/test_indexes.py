@@ -12,6 +12,7 @@ from ingest.pipeline import load
 from ingest.readers.gclog.example import example_gclog
 from ingest.tables.statements import (
     constraint_statements,
+    first_statements,
     index_statements,
     late_statements,
 )
@@ -58,6 +59,8 @@ def test_the_first_large_dump_is_indexed_after_it_is_written(
 
     assert seen
     assert not seen[0] & late_statements().keys()
+    assert online(empty_database) >= first_statements().keys()
+    empty_database.run("CALL db.awaitIndexes(60)")  # some fill after the receipt
     assert online(empty_database) >= ALL
     assert content(empty_database, "late") == before
 
