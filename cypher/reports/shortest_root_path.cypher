@@ -16,38 +16,39 @@
 //
 // Read from the top: the root keeps the first object alive, each object the next
 // one. No rows: the object is unreachable, or does not exist (see object). Of
-// several shortest paths, the first by root, then by objects, in the order of the
-// dump is shown. See k-shortest-root-paths for others. Cutting one path does not
+// several shortest paths one is shown: from the object up, each step is the first
+// referrer in the order of the dump, and the last the first root. See
+// k-shortest-root-paths for others. Cutting one path does not
 // free the object as long as another one remains: dominator-chain shows where to
 // cut. Addresses are unique only within a domain, so there may be one path for each
 // domain. If a path is longer than the limit, its start is shown.
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL
 CALL (o) {
-  MATCH (o)<-[rs:REFERENCES*0..1000000]-(x:Object)
-  WHERE all(r IN rs WHERE startNode(r).root_distance = endNode(r).root_distance - 1)
-  WITH DISTINCT x
-  WHERE x.root_distance = 1
+  WITH reduce(
+    keys = [o.key], i IN range(2, o.root_distance)
+    | keys + COLLECT {
+      MATCH (y:Object {key: keys[-1]})<-[:REFERENCES]-(x:Object)
+      WHERE x.root_distance = o.root_distance - i + 1
+      RETURN x.key
+      ORDER BY x.key
+      LIMIT 1
+    }
+  ) AS keys
+  UNWIND range(size(keys) - 1, 0, -1) AS i
+  MATCH (x:Object {key: keys[i]})
+  WITH i, x
+  ORDER BY i DESC
+  RETURN collect(x) AS objects
+}
+CALL (objects) {
+  WITH objects[0] AS x
   MATCH (x)<-[:REFERENCES]-(root:Root)
   RETURN root
   ORDER BY root.key
   LIMIT 1
 }
-CALL (o) {
-  MATCH (o)<-[rs:REFERENCES*0..1000000]-(y:Object)
-  WHERE all(r IN rs WHERE startNode(r).root_distance = endNode(r).root_distance - 1)
-  WITH DISTINCT y
-  MATCH (y)<-[:REFERENCES]-(x:Object)
-  WHERE x.root_distance = y.root_distance - 1
-  WITH x.key AS one, min(y.key) AS next
-  RETURN collect([one, next]) AS firsts
-}
-MATCH p = shortestPath((root)-[:REFERENCES*..1000000]->(o))
-WHERE all(
-  r IN relationships(p)
-  WHERE startNode(r) = root OR [startNode(r).key, endNode(r).key] IN firsts
-)
-WITH o, nodes(p)[..$limit] AS steps
+WITH o, ([root] + objects)[..$limit] AS steps
 CALL (steps) {
   UNWIND range(1, size(steps) - 1) AS i
   WITH i, steps[i - 1] AS x, steps[i] AS y

@@ -42,7 +42,8 @@ def shortest_root_path(heap: Heap, address: str, limit: int) -> Rows:
     for o in heap.at(address):
         if o.index not in heap.live:
             continue
-        root, path = heap.shortest_root_paths(o.index)[0]
+        ways = heap.shortest_root_paths(o.index)
+        root, path = min(ways, key=lambda way: (way[1][::-1], way[0].index))
         container = None if root.type is None else heap.type_name(root.type)
         name = heap.root_name(root)
         rows.append((o.domain, 0, name, root.field, container, None, None, None))
