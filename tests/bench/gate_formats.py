@@ -28,7 +28,17 @@ def writer(form: str) -> Callable[[Program], bytes]:
     if form == "hprof":
         return _hprof
     named = _dart_name if form == "dartheap" else str
-    return lambda program: WRITERS[form](_heap(program, named))
+
+    def written(program: Program) -> bytes:
+        heap = _heap(program, named)
+        if form == "clrprofiler":
+            # It records no statics, but the runtime's table of them.
+            held = [root.object for root in heap.roots if root.kind == model.STATIC]
+            table = heap.add("System.Object[]", 16 + 8 * len(held), held)
+            heap.root(table, model.PINNED)
+        return WRITERS[form](heap)
+
+    return written
 
 
 def _order(program: Program) -> list[int]:

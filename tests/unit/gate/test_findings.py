@@ -9,7 +9,7 @@ import pytest
 
 from ingest.gate.findings import Rule, judge
 from ingest.gate.rules import Budget, Rules
-from tests.bench.gate import compared, findings, leak, steady
+from tests.bench.gate import FORMATS, compared, findings, leak, leak_in, steady
 from tests.dumps.programs import (
     HANDLE,
     LEAKING,
@@ -35,6 +35,11 @@ def test_a_leak_of_ten_objects_a_step_is_found_and_nothing_else(
     assert any(place.endswith(leaking) for place in places)
     holders = {place.rpartition(" -> ")[0] for place in places}
     assert len(holders) == 1
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_leaks_are_found_in_other_formats(form: str) -> None:
+    assert leak_in(form, 300) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
