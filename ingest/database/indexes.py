@@ -55,7 +55,7 @@ def ensure_first_indexes(
         on_share: Called with the share of these that is populated, 0 to 1.
     """
     _ensure(database, first_statements(), on_share)
-    database.write_all([*index_statements().values()])
+    _make_missing(database, index_statements())
 
 
 def drop_late_indexes(database: Database) -> None:
@@ -71,6 +71,19 @@ def _ensure(
     indexes: dict[str, str],
     on_share: Callable[[float], None] = lambda _: None,
 ) -> None:
+    states = _make_missing(database, indexes)
+    if any(states.get(name) != "ONLINE" for name in indexes):
+        wait_for(database, indexes, on_share)
+
+
+def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]:
+    """Make what is missing of indexes and of all constraints.
+
+    Another command may make them at the same moment; then it looks again.
+
+    Returns:
+        The states of what was there before.
+    """
     begun = time.monotonic()
     while True:
         states = _states(database)
@@ -84,13 +97,12 @@ def _ensure(
                     if name not in states
                 ],
             )
-            break
         except InTheWay:
             if time.monotonic() - begun > RETRY_SECONDS:
                 raise
             time.sleep(_POLL_S)
-    if any(states.get(name) != "ONLINE" for name in indexes):
-        wait_for(database, indexes, on_share)
+        else:
+            return states
 
 
 def make_indexes(
