@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import (
-    ReferenceColumns,
-    holding_references,
-    reached,
-    search_roots,
-)
+from ingest.analysis.what_if import Cut, WhatIf
 
 if TYPE_CHECKING:
     from ingest.compiled import Bools
@@ -49,16 +44,9 @@ def set_size(graph: HeapGraph, chosen: Bools) -> SetSize:
         graph: The heap.
         chosen: Bool (N + M,). The set.
     """
-    n = len(graph.object_id)
-    reach = search_roots(graph)
-    held = holding_references(graph, reach.strength)
-    within = reached(held._replace(roots=np.flatnonzero(chosen).astype(np.int32)), n)
-    skipped = chosen[graph.ref_target]
-    if len(held.skipped):
-        skipped = skipped | held.skipped
-    others = held.roots[~chosen[held.roots]]
-    rest = ReferenceColumns(graph.ref_start, graph.ref_target, skipped, others)
-    lost = (reach.distance > 0) & ~reached(rest, n)
+    heap = WhatIf(graph)
+    lost = heap.lost(Cut.nothing(graph)._replace(objects=chosen))
+    within = heap.reached_from(chosen)
     sizes = [
         (int(np.count_nonzero(some)), int(graph.shallow_bytes[some].sum()))
         for some in (chosen, within, lost)

@@ -82,15 +82,21 @@ class WhatIf:
 
     def __init__(self, graph: HeapGraph) -> None:
         self.graph = graph
-        strength = search_roots(graph).strength
-        self._held = holding_references(graph, strength)
-        self._root_holds = holding_roots(graph, strength)
-        self.alive = self._alive(Cut.nothing(graph))
+        reach = search_roots(graph)
+        self._held = holding_references(graph, reach.strength)
+        self._root_holds = holding_roots(graph, reach.strength)
+        self.alive = reach.distance > 0
         self.reachable_bytes = int(graph.shallow_bytes[self.alive].sum())
         self.reachable_count = int(np.count_nonzero(self.alive[: graph.object_count]))
 
-    def _alive(self, cut: Cut) -> Bools:
-        return reached(self.left_by(cut), len(self.graph.object_id))
+    def lost(self, cut: Cut) -> Bools:
+        """Bool (N + M,): what is reachable before a cut, and not after it."""
+        return self.alive & ~reached(self.left_by(cut), len(self.graph.object_id))
+
+    def reached_from(self, objects: Bools) -> Bools:
+        """Bool (N + M,): what references that hold lead to, with the objects."""
+        roots = np.flatnonzero(objects).astype(np.int32)
+        return reached(self._held._replace(roots=roots), len(self.graph.object_id))
 
     def roots_left(self, cut: Cut) -> Bools:
         """Bool (R,): the roots that hold, and that a cut leaves."""
@@ -124,7 +130,7 @@ class WhatIf:
         graph, all_cuts = self.graph, Cut.nothing(self.graph)
         for cut in cuts:
             all_cuts = all_cuts.with_(cut)
-        rows = np.flatnonzero(self.alive & ~self._alive(all_cuts))
+        rows = np.flatnonzero(self.lost(all_cuts))
         rows = rows[rows < graph.object_count]
         kinds, sizes = graph.type_index[rows], graph.shallow_bytes[rows]
         types = len(graph.type_names)
