@@ -9,6 +9,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.heaps import heap_of
 from ingest.cli.options import (
+    AnyDump,
     AsJson,
     FoldObjects,
     Format,
@@ -21,14 +22,7 @@ from ingest.reports.render import OutputFormat
 
 
 def objsize(
-    dump: Annotated[
-        str,
-        typer.Argument(
-            metavar="DUMP",
-            help="A heap dump, a folder of 'ingest export', or the name of a dump that "
-            "the embedded server has.",
-        ),
-    ],
+    dump: AnyDump,
     subjects: Annotated[
         list[str],
         typer.Argument(

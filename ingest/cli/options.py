@@ -95,6 +95,14 @@ QueryName = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Reject a dump at its first irregularity.")
 ]
+AnyDump = Annotated[
+    str,
+    typer.Argument(
+        metavar="DUMP",
+        help="A heap dump, a folder of 'ingest export', or the name of a dump that "
+        "the embedded server has.",
+    ),
+]
 FoldObjects = Annotated[
     Fold,
     typer.Option(

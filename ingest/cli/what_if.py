@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.heaps import heap_of
 from ingest.cli.options import (
+    AnyDump,
     AsJson,
     FoldObjects,
     Own,
@@ -19,21 +20,11 @@ from ingest.cli.options import (
 )
 from ingest.heap.read_options import Fold, ReadOptions
 
-if TYPE_CHECKING:
-    pass
-
 _PERCENT = 100
 
 
 def what_if(
-    dump: Annotated[
-        str,
-        typer.Argument(
-            metavar="DUMP",
-            help="A heap dump, a folder of 'ingest export', or the name of a dump that "
-            "the embedded server has.",
-        ),
-    ],
+    dump: AnyDump,
     cut: Annotated[
         list[str] | None,
         typer.Option(
