@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ingest.database.via import Via
 from ingest.errors import AlreadyLoaded, DumpError, NotEnoughMemory, StoreError
 from ingest.heap.identity import Identity
-from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
+from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.memory import used_bytes
 from ingest.progress import silent
 from ingest.readers import open_source, parts, read, read_all
-from ingest.readers import stem as stem_of
 from ingest.readers.digests import digest_of, is_rereadable
-from ingest.readers.source import STDIN
+from ingest.receipt import Place, Receipt, free_name, numbered, source_name
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.database.connection import Database
@@ -31,44 +29,7 @@ if TYPE_CHECKING:
     from ingest.readers.digests import Digests
     from ingest.server.embedded import EmbeddedServer
     from ingest.tables.heap_tables import HeapTables
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of one dump.
-
-    Attributes:
-        name: For ``--dump``.
-        number: What queries find in ``$dump``.
-        loaded: False where the same file was there already.
-        object_count, reference_count: Of the dump.
-        shallow_bytes: Of its objects.
-        node_count, relationship_count: Written; 0 where nothing was.
-        warnings: Irregularities by kind.
-        folded_count, folded_bytes: Objects of the runtime that were left out.
-        seconds: How long the load took.
-        renamed_from: Its name before, where only that was changed.
-        replaced: Names of the dumps that it replaces.
-        process: Of the dump, where its file records several; else empty.
-        left_out: The other processes, whose dumps ``--all-dumps`` does not load.
-    """
-
-    name: str
-    number: int
-    loaded: bool
-    object_count: int
-    reference_count: int
-    node_count: int
-    relationship_count: int
-    warnings: dict[str, int]
-    shallow_bytes: int = 0
-    folded_count: int = 0
-    folded_bytes: int = 0
-    seconds: float = 0.0
-    renamed_from: str | None = None
-    replaced: tuple[str, ...] = ()
-    process: str = ""
-    left_out: tuple[str, ...] = ()
+    from ingest.tables.mapping import DumpTables
 
 
 def measure(
@@ -286,7 +247,7 @@ class Loader:
             reference_count=dump.reference_count,
             node_count=0,
             relationship_count=0,
-            warnings=dump.warning_counts(),
+            warnings=dumps.warning_counts(dump.warnings),
             shallow_bytes=dump.shallow_bytes,
             folded_count=dump.folded_count,
             folded_bytes=dump.folded_bytes,
@@ -355,18 +316,64 @@ class Loader:
             names_part: Whether the number of the part follows the name.
         """
         from ingest.analysis.metrics import analyse
-        from ingest.database import dumps
-        from ingest.database.writing import write
         from ingest.tables.heap_tables import HeapTables
 
         begun = time.monotonic()
         graph, sha256 = read_one()
-        warnings = {i.kind: i.count for i in graph.irregularities}
         identity = Identity.of(sha256, graph.part)
         number = identity.part if names_part else None
-        name, stem = self._wished(number), free_name(dump, self.options)
+        stem = free_name(dump, self.options)
         if number is not None:
             stem = f"{stem}-part{number}"
+        place = self._place(identity, self._wished(number), stem)
+        if isinstance(place, Receipt):
+            return place
+        check_memory(graph, dump, self.options)
+        metrics = analyse(graph, self.progress, policy=self.options.strength)
+        tables = HeapTables(graph, metrics, self.options.own)
+        self.analysed(dump, tables)
+        process, left_out = _processes(graph.part, graph.other_parts)
+        del graph  # `write` frees it
+        source = source_name(dump, self.options)
+        receipt = self._write(tables, identity, place, source, begun)
+        return replace(receipt, process=process, left_out=left_out)
+
+    def load_tables(self, tables: DumpTables, identity: Identity, dump: str) -> Receipt:
+        """Load a dump that was read before, from its tables.
+
+        Args:
+            tables: All of them.
+            identity: Which dump of which file they are.
+            dump: The file's path or address.
+
+        Raises:
+            StoreError, EmbeddedError: see `load`.
+        """
+        begun = time.monotonic()
+        self._present()
+        place = self._place(identity, self._wished(None), free_name(dump))
+        if isinstance(place, Receipt):
+            return place
+        return self._write(tables, identity, place, source_name(dump), begun)
+
+    def _place(
+        self, identity: Identity, name: str | None, stem: str
+    ) -> Receipt | Place:
+        """What a dump will be called, and which dumps it replaces.
+
+        Args:
+            identity: Which dump of which file it is.
+            name: What it is to be called; ``None`` for a name made of ``stem``.
+            stem: Part of a name.
+
+        Returns:
+            The receipt instead if it is loaded already and shall not be replaced.
+
+        Raises:
+            StoreError: another dump has the name.
+        """
+        from ingest.database import dumps
+
         present = dumps.list_dumps(self.database)
         same = [entry for entry in present if entry.identity == identity]
         if same and not self.replace:
@@ -376,49 +383,59 @@ class Loader:
             raise _name_taken(name)
         replaced = {entry.number: entry for entry in [*same, *named]}
         taken = {entry.name for entry in present if entry.number not in replaced}
-        check_memory(graph, dump, self.options)
-        metrics = analyse(graph, self.progress, policy=self.options.strength)
-        tables = HeapTables(graph, metrics, self.options.own)
-        self.analysed(dump, tables)
-        object_count, reference_count = graph.object_count, graph.reference_count
-        folded, shallow_bytes = graph.folded, int(graph.shallow_bytes.sum())
-        process, left_out = _processes(graph.part, graph.other_parts)
-        del graph  # `write` frees it
+        free = same[0].name if same else numbered(stem, taken)
+        return Place(name, free, tuple(replaced.values()))
+
+    def _write(
+        self,
+        tables: DumpTables,
+        identity: Identity,
+        place: Place,
+        source: str,
+        begun: float,
+    ) -> Receipt:
+        """Write the tables of a dump, which frees them."""
+        from ingest.database import dumps
+        from ingest.database.writing import write
+
+        about = tables.dump()
         try:
             written = write(
                 tables,
                 self.database,
                 server=self.server,
                 via=self.via,
-                name=name or (same[0].name if same else numbered(stem, taken)),
-                exact_name=name is not None,
-                source=source_name(dump, self.options),
+                name=place.wished or place.free,
+                exact_name=place.wished is not None,
+                source=source,
                 identity=identity,
-                replaces=sorted(replaced),
+                replaces=sorted(entry.number for entry in place.replaced),
                 progress=self.progress,
             )
         except AlreadyLoaded:
             present = dumps.list_dumps(self.database)
             for entry in present:
                 if entry.identity == identity:
-                    return self._there_already(entry, name, present)
+                    return self._there_already(entry, place.wished, present)
             raise
+
+        def count(name: str) -> int:
+            return cast("int", about[name] or 0)
+
         return Receipt(
             written.name,
             written.number,
             loaded=True,
-            object_count=object_count,
-            reference_count=reference_count,
+            object_count=count("object_count"),
+            reference_count=count("reference_count"),
             node_count=sum(written.counts.nodes.values()),
             relationship_count=sum(written.counts.relationships.values()),
-            warnings=warnings,
-            shallow_bytes=shallow_bytes,
-            folded_count=folded.object_count,
-            folded_bytes=folded.shallow_bytes,
+            warnings=dumps.warning_counts(cast("list[str]", about["warnings"] or [])),
+            shallow_bytes=count("shallow_bytes"),
+            folded_count=count("folded_count"),
+            folded_bytes=count("folded_bytes"),
             seconds=round(time.monotonic() - begun, 3),
-            replaced=tuple(entry.name for entry in replaced.values()),
-            process=process,
-            left_out=left_out,
+            replaced=tuple(entry.name for entry in place.replaced),
         )
 
 
@@ -443,26 +460,3 @@ def _name_taken(name: str | None) -> StoreError:
     return StoreError(
         f"another dump is named {name!r}; choose another --name, or --replace it"
     )
-
-
-def source_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
-    """What a Dump node says of the file."""
-    if options.redaction is not None:
-        return REDACTED
-    return PurePath(dump).name if dump != "-" else "<stdin>"
-
-
-def free_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
-    """A name from the file's."""
-    if options.redaction is not None:
-        return REDACTED
-    return "stdin" if dump == STDIN else stem_of(dump) or "dump"
-
-
-def numbered(stem: str, taken: Container[str]) -> str:
-    """The name, with a number behind it where that is taken."""
-    name, count = stem, 1
-    while name in taken:
-        count += 1
-        name = f"{stem}-{count}"
-    return name

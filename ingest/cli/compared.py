@@ -87,7 +87,7 @@ def _ends_with_objects(dumps: Iterator[ComparedDump]) -> list[ComparedDump]:
 
 
 def _of_file(name: str, options: ReadOptions, progress: Progress) -> ComparedDump:
-    from ingest.pipeline import free_name
+    from ingest.receipt import free_name
 
     ((graph, metrics, identity),) = heaps_of(name, options, progress)
     return of_heap(free_name(name), graph, metrics, identity, options, objects=True)
@@ -146,7 +146,7 @@ def _all_of(
     Raises:
         DumpError: it has one dump only, or cannot be read.
     """
-    from ingest.pipeline import free_name
+    from ingest.receipt import free_name
 
     stem, count = free_name(name), 0
     for graph, metrics, identity in heaps_of(

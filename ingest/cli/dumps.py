@@ -47,7 +47,8 @@ from ingest.text import human_bytes, human_seconds, local_time, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ingest.pipeline import Loader, Receipt
+    from ingest.pipeline import Loader
+    from ingest.receipt import Receipt
     from ingest.tables.heap_tables import HeapTables
 
 
@@ -142,7 +143,7 @@ def load(
                     continue
                 receipts.append(found)
                 if not as_json:
-                    _write_receipt(dump, found)
+                    write_receipt(dump, found)
         if not as_json:
             _write_next(receipts, all_dumps=all_dumps)
     finally:
@@ -181,7 +182,7 @@ def _loaded(
             yield dump, found
 
 
-def _write_receipt(dump: str, receipt: Receipt) -> None:
+def write_receipt(dump: str, receipt: Receipt) -> None:
     """Say what was loaded, what was left out of it and why, and what to do next."""
     name = printable(receipt.name)
     if receipt.renamed_from is not None:

@@ -83,6 +83,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest fleet add @dumps.txt --to fleet --engine spark "
         "--master spark://HOST:7077",
     ),
+    "fleet load": (
+        "ingest fleet load fleet host6-20261101T151000",
+        "ingest fleet load fleet --where \"program = 'shop' AND version = '2.3'\"",
+    ),
     "fleet report": (
         "ingest fleet report fleet",
         "ingest fleet report fleet --program shop --since 2.3 -f markdown",

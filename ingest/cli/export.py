@@ -71,7 +71,8 @@ def export(
     """
     from ingest import __version__
     from ingest.heap.identity import Identity
-    from ingest.pipeline import free_name, measure, source_name
+    from ingest.pipeline import measure
+    from ingest.receipt import free_name, source_name
     from ingest.settings import settings
     from ingest.tables.export import ABOUT
     from ingest.tables.export import export as write

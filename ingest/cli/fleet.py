@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+from ingest.cli import fleet_store
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
+from ingest.cli.fleet_store import FleetDir
 from ingest.cli.options import AsJson, FoldObjects, Format, Own, Strict, own_types
 from ingest.cli.pages import Force, write_file
 from ingest.cli.report import ReportFormat
@@ -26,7 +28,7 @@ app = typer.Typer(
     help="Collect many dumps as Parquet, and ask over all of them.",
 )
 
-FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
+_ALL = "all"
 
 
 @app.command("add", epilog=examples("fleet add"))
@@ -85,8 +87,8 @@ def add(
         typer.Option(
             "--table",
             metavar="NAME",
-            help="A large dataset to write too, such as objects or references. "
-            "May be repeated.",
+            help="A large dataset to write too, such as objects; all, to load dumps "
+            "into Neo4j without their files. May be repeated.",
         ),
     ] = None,
     retry_failed: Annotated[
@@ -109,11 +111,13 @@ def add(
     from ingest.fleet.labels import LabelPattern
     from ingest.fleet.sources import find_sources
 
-    heavy = {dataset.name for dataset in HEAVY}
+    heavy = sorted(dataset.name for dataset in HEAVY)
+    if tables and _ALL in tables:
+        tables = heavy
     for name in tables or ():
         if name not in heavy:
             raise typer.BadParameter(
-                f"no large dataset {name!r}; there are {', '.join(sorted(heavy))}",
+                f"no large dataset {name!r}; there are {', '.join(heavy)}, or {_ALL}",
                 param_hint="--table",
             )
     pattern = None if label is None else LabelPattern(label)
@@ -189,7 +193,12 @@ def report(
     """Report on a fleet: its leaks by share of dumps, what is new, what grows."""
     from ingest.files import check_writable
     from ingest.fleet.questions import REPORT, Fleet, question
-    from ingest.reports.fleet import fleet_facts, fleet_markdown, fleet_text
+    from ingest.reports.fleet import (
+        FleetReport,
+        fleet_facts,
+        fleet_markdown,
+        fleet_text,
+    )
 
     if output is not None:
         check_writable(output, force=force)
@@ -201,12 +210,14 @@ def report(
             asked = question(name)
             answers.append((asked, fleet.ask(asked, limit=limit, since=since)))
         progress("questions", len(REPORT), len(REPORT))
+        loadable = fleet.loadable(answer for _, answer in answers)
+    found = FleetReport(str(folder), answers, loadable)
     if as_json:
-        text = json.dumps(fleet_facts(str(folder), answers), indent=2) + "\n"
+        text = json.dumps(fleet_facts(found), indent=2) + "\n"
     elif form is ReportFormat.MARKDOWN:
-        text = fleet_markdown(str(folder), answers)
+        text = fleet_markdown(found)
     else:
-        text = fleet_text(str(folder), answers)
+        text = fleet_text(found)
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -251,3 +262,6 @@ def query(
         return
     answer = Fleet(folder, program).ask(asked, limit=limit, since=since)
     write_answer(answer, OutputFormat.JSON if as_json else form)
+
+
+app.command("load", epilog=examples("fleet load"))(fleet_store.load)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
     from ingest.server.endpoint import Endpoint
-    from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.mapping import DumpTables
     from ingest.tables.parquet import StoredTables
 
 _DISK_BYTES = 100
@@ -256,7 +256,7 @@ def store(
     server: EmbeddedServer,
     number: int,
     sha256: str,
-    tables: HeapTables,
+    tables: DumpTables,
     progress: Progress,
 ) -> StoredTables:
     """Store the tables of a claimed dump beside the server's store.

@@ -13,7 +13,7 @@ from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
@@ -60,10 +60,11 @@ class DumpInfo:
         """Which dump of which file it is."""
         return Identity(self.sha256, self.trace, self.part)
 
-    def warning_counts(self) -> dict[str, int]:
-        """Irregularities by kind; each text is ``kind: count`` and a place."""
-        found = (_WARNING.match(text) for text in self.warnings)
-        return {match[1].replace(" ", "_"): int(match[2]) for match in found if match}
+
+def warning_counts(warnings: Iterable[str]) -> dict[str, int]:
+    """Irregularities by kind; each text is ``kind: count`` and a place."""
+    found = (_WARNING.match(text) for text in warnings)
+    return {match[1].replace(" ", "_"): int(match[2]) for match in found if match}
 
 
 def list_dumps(database: Database) -> list[DumpInfo]:

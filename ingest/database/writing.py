@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ingest.heap.identity import Identity
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
-    from ingest.tables.heap_tables import HeapTables
-    from ingest.tables.mapping import Counts, Tables
+    from ingest.tables.mapping import Counts, DumpTables, Tables
 
 
 _DROPS_S, _POLL_S = 600.0, 0.5
@@ -46,7 +45,7 @@ class Written:
 
 
 def write(
-    tables: HeapTables,
+    tables: DumpTables,
     database: Database,
     *,
     server: EmbeddedServer | None = None,
@@ -133,7 +132,7 @@ def _in_bulk(
     via: Via,
     server: EmbeddedServer | None,
     database: Database,
-    tables: HeapTables,
+    tables: DumpTables,
     replaces: Container[int],
     progress: Progress,
 ) -> bool:

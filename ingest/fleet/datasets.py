@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.tables.column import FLOAT, INT64, TEXT, TIME, Column
+from ingest.tables.column import FLOAT, INT64, TEXT, TEXTS, TIME, Column
 from ingest.tables.dump_properties import DUMP_PROPERTIES
 from ingest.tables.schema import TABLES, table
 
@@ -54,6 +54,9 @@ _ABOUT = (
     Column("state", TEXT, "`ready`, or `failed`"),
     Column("error", TEXT, "why it could not be read", absent=None, free_text=True),
     Column("read_s", FLOAT, "how long reading and analysing took, in seconds"),
+    Column("large_datasets", TEXTS,
+        "those that were written too, such as `objects`; with all of them, the dump "
+        "can be loaded into Neo4j", absent=None),
 )
 # fmt: on
 

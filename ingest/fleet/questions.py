@@ -17,12 +17,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.errors import IngestError, QueryError, UnknownQuery
-from ingest.fleet.datasets import DATASETS
+from ingest.errors import IngestError, QueryError, UnknownDump, UnknownQuery
+from ingest.fleet.datasets import DATASETS, HEAVY
 from ingest.fleet.workplace import FleetFolder
 from ingest.queries.answer import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from ingest.fleet.datasets import Dataset
 
 REPORT = (
@@ -189,6 +191,58 @@ class Fleet:
             f"SELECT {', '.join(columns)}{source}{empty}"
         )
 
+    def choose(
+        self, names: Sequence[str] = (), where: str | None = None
+    ) -> list[dict[str, object]]:
+        """Complete dumps, the earliest first: their rows of ``dumps``.
+
+        Args:
+            names: Their addresses, names of their files, or beginnings of their ids.
+            where: A condition on the columns of ``ready``.
+
+        Raises:
+            UnknownDump: there is none of such a name.
+            QueryError: the condition is wrong.
+        """
+        found: dict[object, dict[str, object]] = {}
+        matches = (
+            "$name IN (source, name, parse_filename(source)) OR source = $path OR "
+            "(length($name) >= 6 AND starts_with(dump_id, $name))"
+        )
+        for name in names:
+            rows = self._rows(
+                matches, {"name": name, "path": str(Path(name).absolute())}
+            )
+            if not rows:
+                raise UnknownDump(f"the fleet has no complete dump {name}")
+            found |= {row["dump_id"]: row for row in rows}
+        if where is not None:
+            chosen = self._rows(where, {})
+            ids = {row["dump_id"] for row in chosen}
+            if not names:
+                return chosen
+            found = {key: row for key, row in found.items() if key in ids}
+        return list(found.values())
+
+    def loadable(self, answers: Iterable[Answer]) -> frozenset[str]:
+        """Which of the examples in answers can be loaded without their files."""
+        named = {
+            str(row["dump"])
+            for a in answers
+            if "dump" in a.columns
+            for row in a.dicts()
+        }
+        asked = {"sources": sorted(named), "wanted": len(HEAVY)}
+        chosen = "list_contains($sources, source) AND len(large_datasets) >= $wanted"
+        return frozenset(str(row["source"]) for row in self._rows(chosen, asked))
+
+    def _rows(
+        self, condition: str, values: Mapping[str, object]
+    ) -> list[dict[str, object]]:
+        sql = f"FROM ready WHERE ({condition}\n) ORDER BY taken_at, source, dump_id"
+        answer = self._run("--where", sql, values)
+        return answer.dicts()
+
     def ask(
         self,
         asked: FleetQuestion,
@@ -207,18 +261,20 @@ class Fleet:
             QueryError: the SQL is wrong, or needs more memory than it may have.
         """
         since_key = [int(digits) for digits in re.findall(r"\d+", since or "")] or None
-        values = {"limit": limit, "since_key": since_key}
+        values: dict[str, object] = {"limit": limit, "since_key": since_key}
         used = {
             name: value for name, value in values.items() if f"${name}" in asked.sql
         }
-        sql = asked.sql
+        return self._run(asked.name, asked.sql, used)
+
+    def _run(self, name: str, sql: str, values: Mapping[str, object]) -> Answer:
         try:
-            cursor = self._connection.execute(sql, used)
+            cursor = self._connection.execute(sql, dict(values))
             columns = tuple(about[0] for about in cursor.description or ())
             rows = tuple(tuple(map(_plain, row)) for row in cursor.fetchall())
         except self._errors as error:
             line = str(error).strip().splitlines()[0]
-            raise QueryError(f"{asked.name}: {line}") from error
+            raise QueryError(f"{name}: {line}") from error
         return Answer(columns, rows)
 
 

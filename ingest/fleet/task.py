@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, LIGHT, READY
 from ingest.fleet.labels import seconds_of, time_of
 from ingest.fleet.sources import local_copy
 from ingest.fleet.workplace import FleetFolder, sink
+from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read, stem
@@ -119,19 +120,20 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
                     return Outcome(source.address, SKIPPED, dump_id, 0, seconds)
                 with open_source(str(path)) as opened:
                     graph = read(opened, job.options, silent)
-                    sha256 = opened.sha256
+                    identity = Identity.of(opened.sha256, graph.part)
         except DumpError as error:
             # A copy's place says nothing; the row has the address.
             return refuse(source, job, _reason(error, source), time.monotonic() - begun)
         count = graph.object_count
         tables = HeapTables(graph, analyse(graph, silent), job.options.own)
         del graph
-        dump_id = sha256[:32]
+        dump_id = identity.sha256[:32]
         about: dict[str, object] = {
             "dump_id": dump_id,
-            "sha256": sha256,
             "state": READY,
+            "large_datasets": sorted(job.heavy),
         }
+        about |= asdict(identity)
         about |= tables.dump()
         for dataset in LIGHT:
             rows = tables.lazy(dataset.name).with_columns(dump_id=pl.lit(dump_id))

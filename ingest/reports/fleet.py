@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
@@ -29,42 +30,74 @@ _MOST_EXAMPLES = 3
 _ONLY_IF_ANY = "failures"
 
 
-def fleet_text(folder: str, answers: Answers) -> str:
+@dataclass(frozen=True, slots=True)
+class FleetReport:
+    """What is reported.
+
+    Attributes:
+        folder: Of the fleet.
+        answers: The questions, and their answers.
+        loadable: Addresses of examples that can be loaded without their files.
+    """
+
+    folder: str
+    answers: Answers
+    loadable: frozenset[str] = frozenset()
+
+    def told(self) -> Answers:
+        """What is shown: all but questions that are told only if they have rows."""
+        return [(q, a) for q, a in self.answers if a.rows or q.name != _ONLY_IF_ANY]
+
+    def examples(self, asked: FleetQuestion, answer: Answer) -> list[tuple[str, str]]:
+        """A sentence, and the command that loads the example, of the first rows."""
+        if not asked.has_example:
+            return []
+        found = []
+        for row in answer.dicts()[:_MOST_EXAMPLES]:
+            sentence = printable(
+                cast("str", row.get("example") or row.get("leak") or "")
+            )
+            address = cast("str", row["dump"])
+            command = ["ingest", "load"]
+            if address in self.loadable:
+                command = ["ingest", "fleet", "load", self.folder]
+            words = [*command, address]
+            found.append((sentence, shlex.join(map(printable, words))))
+        return found
+
+
+def fleet_text(report: FleetReport) -> str:
     """The report for a terminal."""
-    text = _title(f"Fleet {printable(folder)}", "=")
-    for asked, answer in _told(answers):
+    text = _title(f"Fleet {printable(report.folder)}", "=")
+    for asked, answer in report.told():
         text += f"\n{_title(asked.title, '-')}{folded(asked.note, '')}\n"
         shown = _shown(answer)
         text += table_text(shown.columns, shown.rows) if shown.rows else "  none\n"
-        for number, (sentence, command) in enumerate(_examples(asked, answer), 1):
+        for number, (sentence, command) in enumerate(report.examples(asked, answer), 1):
             text += "\n" + folded(f"{number}. {sentence}" if sentence else f"{number}.")
             text += f"     {command}\n"
     return text
 
 
-def fleet_markdown(folder: str, answers: Answers) -> str:
+def fleet_markdown(report: FleetReport) -> str:
     """The report as Markdown."""
-    text = f"# Fleet {markdown_text(folder)}\n"
-    for asked, answer in _told(answers):
+    text = f"# Fleet {markdown_text(report.folder)}\n"
+    for asked, answer in report.told():
         text += f"\n## {asked.title}\n\n{asked.note}\n\n"
         shown = _shown(answer)
         text += markdown_table(shown) if shown.rows else "none\n"
-        for number, (sentence, command) in enumerate(_examples(asked, answer), 1):
+        for number, (sentence, command) in enumerate(report.examples(asked, answer), 1):
             text += f"\n{number}. {markdown_text(sentence)}\n\n       {command}\n"
     return text
 
 
-def fleet_facts(folder: str, answers: Answers) -> dict[str, object]:
+def fleet_facts(report: FleetReport) -> dict[str, object]:
     """The report for JSON."""
-    return {"fleet": folder} | {asked.name: a.dicts() for asked, a in answers}
+    return {"fleet": report.folder} | {q.name: a.dicts() for q, a in report.answers}
 
 
 def _title(text: str, line: str) -> str:
     return f"{text}\n{line * len(text)}\n"
-
-
-def _told(answers: Answers) -> Answers:
-    return [(q, a) for q, a in answers if a.rows or q.name != _ONLY_IF_ANY]
 
 
 def _shown(answer: Answer) -> Answer:
@@ -87,15 +120,3 @@ def _value(column: str, row: dict[str, object]) -> object:
     if isinstance(value, float) and column == "share":
         return f"{value:.1%}"
     return value
-
-
-def _examples(asked: FleetQuestion, answer: Answer) -> list[tuple[str, str]]:
-    """A sentence and a command for each of the first rows."""
-    if not asked.has_example:
-        return []
-    found = []
-    for row in answer.dicts()[:_MOST_EXAMPLES]:
-        sentence = printable(cast("str", row.get("example") or row.get("leak") or ""))
-        address = printable(cast("str", row["dump"]))
-        found.append((sentence, f"ingest load {shlex.quote(address)}"))
-    return found

@@ -39,6 +39,16 @@ class Tables(Protocol):
         """Columns of a table that this heap does not have: null in every row."""
 
 
+class DumpTables(Tables, Protocol):
+    """The tables of a dump that is to be written, and its properties."""
+
+    def dump(self) -> dict[str, object]:
+        """Properties of the Dump node that follow from the heap."""
+
+    def close(self) -> None:
+        """Free what they are made of; no table can be made any more."""
+
+
 def node_columns(
     label: Label, number: int, absent: Container[str] = ()
 ) -> list[pl.Expr]:

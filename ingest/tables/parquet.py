@@ -26,18 +26,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.progress import Progress
-    from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.mapping import DumpTables
 
 _COUNTS = "counts.json"
 _PART = ".part"
 
 
-class StoredTables:
-    """The tables in one folder."""
+class FileTables:
+    """The tables of a dump from files."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self._absent: dict[str, frozenset[str]] = {}
+
+    def _scan(self, name: str) -> pl.LazyFrame | None:
+        """The file of a table; ``None`` where it has no rows."""
+        raise NotImplementedError
 
     def rows(self, name: str) -> int:
         """How many rows a table has."""
@@ -57,11 +60,11 @@ class StoredTables:
         has no rows.
         """
         del progress
-        path, entry = self._path(name), table(name)
-        if not path.is_file():
+        file, entry = self._scan(name), table(name)
+        if file is None:
             return pl.LazyFrame(schema=entry.schema)
         absent = self.absent(name)
-        file = pl.scan_parquet(path, glob=False).with_columns(
+        file = file.with_columns(
             pl.lit(None, dtype=column.dtype.polars).alias(column.name)
             for column in entry.columns
             if column.name in absent
@@ -70,16 +73,25 @@ class StoredTables:
 
     def absent(self, name: str) -> frozenset[str]:
         """Columns that the heap does not have, or that are newer than the file."""
-        if not self._path(name).is_file():
-            return frozenset()
         if name not in self._absent:
-            file = pl.scan_parquet(self._path(name), glob=False)
+            file = self._scan(name)
+            if file is None:
+                return frozenset()
             stored = file.collect_schema().names()
             self._absent[name] = frozenset(table(name).schema.names()) - {*stored}
         return self._absent[name]
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.parquet"
+
+class StoredTables(FileTables):
+    """The tables in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def _scan(self, name: str) -> pl.LazyFrame | None:
+        path = self.folder / f"{name}.parquet"
+        return pl.scan_parquet(path, glob=False) if path.is_file() else None
 
     def counts(self) -> Counts:
         """Nodes and relationships of the dump in the graph."""
@@ -105,7 +117,7 @@ class StoredDumps:
         return StoredTables(folder) if (folder / _COUNTS).is_file() else None
 
     def store(
-        self, number: int, sha256: str, tables: HeapTables, progress: Progress = silent
+        self, number: int, sha256: str, tables: DumpTables, progress: Progress = silent
     ) -> StoredTables:
         """Write the tables of a dump, in place of those under its number.
 

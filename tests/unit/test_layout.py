@@ -33,7 +33,7 @@ FLOORS = {
     "compare": 8, "database": 8, "fleet": 8,
     "gate": 9,
     "reports": 10,
-    "browser": 11,
+    "browser": 11, "receipt": 11,
     "pipeline": 12,
     "cli": 13, "__main__": 14,
 }  # fmt: skip

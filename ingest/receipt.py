@@ -1,0 +1,92 @@
+"""What became of a load, and what a loaded dump is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
+from ingest.readers import stem as stem_of
+from ingest.readers.source import STDIN
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from ingest.database.dumps import DumpInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one dump.
+
+    Attributes:
+        name: For ``--dump``.
+        number: What queries find in ``$dump``.
+        loaded: False where the same file was there already.
+        object_count, reference_count: Of the dump.
+        shallow_bytes: Of its objects.
+        node_count, relationship_count: Written; 0 where nothing was.
+        warnings: Irregularities by kind.
+        folded_count, folded_bytes: Objects of the runtime that were left out.
+        seconds: How long the load took.
+        renamed_from: Its name before, where only that was changed.
+        replaced: Names of the dumps that it replaces.
+        process: Of the dump, where its file records several; else empty.
+        left_out: The other processes, whose dumps ``--all-dumps`` does not load.
+    """
+
+    name: str
+    number: int
+    loaded: bool
+    object_count: int
+    reference_count: int
+    node_count: int
+    relationship_count: int
+    warnings: dict[str, int]
+    shallow_bytes: int = 0
+    folded_count: int = 0
+    folded_bytes: int = 0
+    seconds: float = 0.0
+    renamed_from: str | None = None
+    replaced: tuple[str, ...] = ()
+    process: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a dump will be called, and what it replaces.
+
+    Attributes:
+        wished: The name that was asked for.
+        free: The one that it gets otherwise.
+        replaced: Dumps to remove when it is ready.
+    """
+
+    wished: str | None
+    free: str
+    replaced: tuple[DumpInfo, ...]
+
+
+def source_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
+    """What a Dump node says of the file."""
+    if options.redaction is not None:
+        return REDACTED
+    return PurePath(dump).name if dump != "-" else "<stdin>"
+
+
+def free_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
+    """A name from the file's."""
+    if options.redaction is not None:
+        return REDACTED
+    return "stdin" if dump == STDIN else stem_of(dump) or "dump"
+
+
+def numbered(stem: str, taken: Container[str]) -> str:
+    """The name, with a number behind it where that is taken."""
+    name, count = stem, 1
+    while name in taken:
+        count += 1
+        name = f"{stem}-{count}"
+    return name
