@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ingest import errors
 from ingest.fleet.datasets import datasets_markdown
 from ingest.queries.library import DUMP, GROUPS, library
+from ingest.tables.fleet_graph import fleet_graph_markdown
 from ingest.tables.schema import TABLES, markdown
 
 if TYPE_CHECKING:
@@ -119,13 +120,14 @@ PARTS = {
     "info": info_output,
     "check": check_output,
     "datasets": datasets_markdown,
+    "fleet-graph": fleet_graph_markdown,
 }
 
 PAGES = {
     README: ("info", "check", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
     HOME / "ingest" / "tables" / "README.md": ("tables",),
-    HOME / "ingest" / "fleet" / "README.md": ("datasets",),
+    HOME / "ingest" / "fleet" / "README.md": ("datasets", "fleet-graph"),
 }
 """The pages with generated parts; ``why`` needs a server."""
 

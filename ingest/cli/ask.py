@@ -72,9 +72,12 @@ def query(
         Bars() as progress,
         open_database(uri, username, password, database, progress) as opened,
     ):
-        selection = select_dump(opened, dump, chosen.preset_dump)
-        number = selection.dump.number
-        given = _resolved(opened, chosen, given, number)
+        number, about = 0, None
+        if not chosen.is_of_fleet:
+            selection = select_dump(opened, dump, chosen.preset_dump)
+            number = selection.dump.number
+            about = about_of(selection, is_of_one=chosen.is_of_one_dump)
+            given = _resolved(opened, chosen, given, number)
         known = same_in_library(chosen)
         on_notice = _warn if known is None else None
         progress.close()
@@ -84,7 +87,6 @@ def query(
             write_rows(ask_rows(opened, chosen, given, number, on_notice))
         else:
             answer = ask(opened, chosen, given, number, on_notice)
-            about = about_of(selection, is_of_one=chosen.is_of_one_dump)
             reason = None
             if not answer.rows and known is not None:
                 reason = why_empty(opened, find(known), number)

@@ -83,6 +83,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest fleet add @dumps.txt --to fleet --engine spark "
         "--master spark://HOST:7077",
     ),
+    "fleet graph": (
+        "ingest fleet graph fleet",
+        "ingest query fleet-new-leaks -p version=2.3",
+        "ingest fleet graph --drop",
+    ),
     "fleet load": (
         "ingest fleet load fleet host6-20261101T151000",
         "ingest fleet load fleet --where \"program = 'shop' AND version = '2.3'\"",

@@ -264,4 +264,5 @@ def query(
     write_answer(answer, OutputFormat.JSON if as_json else form)
 
 
+app.command("graph", epilog=examples("fleet graph"))(fleet_store.graph)
 app.command("load", epilog=examples("fleet load"))(fleet_store.load)

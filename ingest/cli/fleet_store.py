@@ -1,9 +1,10 @@
-"""``fleet load``: dumps of a fleet into Neo4j."""
+"""``fleet load``, ``fleet graph``: dumps of a fleet, or all of it, in Neo4j."""
 
 from __future__ import annotations
 
 import json
 import shlex
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
@@ -18,6 +19,7 @@ from ingest.cli.options import (
     Password,
     Uri,
     Username,
+    open_database,
     open_store,
 )
 from ingest.database.via import Via
@@ -103,3 +105,74 @@ def load(
     else:
         name = shlex.quote(printable(receipts[-1].name))
         typer.echo(f"next: ingest report --dump {name}")
+
+
+def graph(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="The fleet's folder.", show_default=False),
+    ] = None,
+    program: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this program's dumps.")
+    ] = None,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Remove the graphs of all fleets instead.")
+    ] = False,
+    as_json: AsJson = False,
+    uri: Uri = None,
+    username: Username = None,
+    password: Password = None,
+    database: DatabaseName = None,
+) -> None:
+    """Write the fleet itself into Neo4j: dumps, versions, hosts, leaks and types.
+
+    Nothing is written twice, so an interrupted run is repeated. The queries of the
+    group Fleet ask it: ingest queries fleet.
+    """
+    from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
+    from ingest.fleet.graph import FleetGraphRows
+    from ingest.fleet.questions import Fleet
+    from ingest.text import human_seconds
+
+    if (folder is None) is not drop:
+        raise typer.BadParameter("name the fleet's folder, or --drop, not both")
+    fleet = None if folder is None else Fleet(folder, program)
+    begun = time.monotonic()
+    with (
+        Bars() as progress,
+        open_database(
+            uri, username, password, database, progress, for_dumps=drop
+        ) as opened,
+    ):
+        if fleet is None:
+            removed = drop_fleet_graph(opened, progress)
+        else:
+            counts = write_fleet_graph(opened, FleetGraphRows(fleet), progress)
+    if fleet is None:
+        typer.echo(
+            json.dumps({"removed": removed})
+            if as_json
+            else f"removed {removed:,} nodes"
+        )
+    elif as_json:
+        typer.echo(json.dumps(asdict(counts), indent=2))
+    else:
+        nodes = ", ".join(
+            f"{counts.nodes.get(label, 0):,} {what}" for label, what in _COUNTED
+        )
+        seconds = human_seconds(time.monotonic() - begun)
+        typer.echo(
+            f"{nodes}; {sum(counts.relationships.values()):,} relationships, "
+            f"written in {seconds}"
+        )
+        typer.echo("next: ingest query fleet-leaks")
+
+
+_COUNTED = (
+    ("FleetDump", "dumps"),
+    ("Program", "programs"),
+    ("Version", "versions"),
+    ("Host", "hosts"),
+    ("Fingerprint", "leaks"),
+    ("FleetType", "types"),
+)

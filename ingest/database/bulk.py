@@ -32,6 +32,7 @@ from ingest.database.indexes import make_indexes, wait_for
 from ingest.errors import Conflict, StoreError
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
+from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
 from ingest.tables.mapping import Counts
 from ingest.tables.parquet import StoredDumps
@@ -189,6 +190,9 @@ def _would_be_lost(
         return "the database holds more than dumps, which would be lost"
     known = {column.name for entry in LABELS for column in entry.properties}
     known |= {column.name for entry in RELATIONSHIPS for column in entry.properties}
+    # Names stay in a store when the graph of a fleet has been removed.
+    of_fleets = (*FLEET_LABELS, *FLEET_RELATIONSHIPS)
+    known |= {column.name for entry in of_fleets for column in entry.properties}
     _, rows = database.read("CALL db.propertyKeys()", {})
     if others := sorted({str(row[0]) for row in rows} - known):
         return f"somebody has added properties ({', '.join(others[:3])})"

@@ -108,6 +108,9 @@ NEEDS: dict[str, Need] = {
         "(:Dump {state: 'ready'})-[:NEXT]->(d)",
         "no earlier dump of this program is loaded; name another one with earlier",
     ),
+    "fleet": Need(
+        "(:FleetDump)", "no fleet is in this database: ingest fleet graph DIR writes it"
+    ),
     "siblings": Need(
         "(e:Dump {trace: d.trace, state: 'ready'}) WHERE e.number <> d.number",
         "no other dump of this trace is loaded; ingest load FILE --all-dumps loads "
@@ -123,14 +126,14 @@ def unmet(database: Database, words: list[str], dump: int) -> set[str]:
     Args:
         database: An open database.
         words: Keys of `NEEDS`.
-        dump: Number of the dump.
+        dump: Number of the dump; 0 for none.
     """
     if not words:
         return set()
     checks = ", ".join(
         f"EXISTS {{ MATCH {NEEDS[word].pattern} }} AS `{word}`" for word in words
     )
-    text = f"MATCH (d:Dump {{number: $dump}}) RETURN {checks}"
+    text = f"OPTIONAL MATCH (d:Dump {{number: $dump}}) RETURN {checks}"
     columns, rows = database.read(text, {"dump": dump})
     return {
         word

@@ -23,7 +23,7 @@ from ingest.fleet.workplace import FleetFolder
 from ingest.queries.answer import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ingest.fleet.datasets import Dataset
 
@@ -266,6 +266,16 @@ class Fleet:
             name: value for name, value in values.items() if f"${name}" in asked.sql
         }
         return self._run(asked.name, asked.sql, used)
+
+    def run(self, sql: str) -> None:
+        """Run SQL of ours that has no answer."""
+        self._connection.execute(sql)
+
+    def batches(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
+        """The answer to SQL of ours, so many rows at a time."""
+        cursor = self._connection.execute(sql)
+        while batch := cursor.fetchmany(rows):
+            yield batch
 
     def _run(self, name: str, sql: str, values: Mapping[str, object]) -> Answer:
         try:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | None
 DUMP = "dump"
+FLEET = "Fleet"
 _TYPES: dict[str, type] = {
     "STRING": str,
     "INTEGER": int,
@@ -56,6 +57,7 @@ GROUPS = (
     "Dart",
     "Traces",
     "Comparison",
+    FLEET,
 )
 """Headings under which queries are listed, in their order."""
 
@@ -139,6 +141,11 @@ class Query:
     preset_dump: int | None = None
     group: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether it asks the graph of a fleet, and no loaded dump."""
+        return self.group == FLEET
 
     @property
     def is_of_one_dump(self) -> bool:
@@ -336,20 +343,19 @@ def _parameter(text: str, place: str) -> Parameter:
     return Parameter(bare.name, bare.type, bare.meaning, False, value)
 
 
-def library_folder() -> Path:
-    """Folder of the queries: in the wheel, or beside the package in a checkout."""
-    installed = Path(str(resources.files("ingest"))) / "cypher" / "reports"
-    if installed.is_dir():
-        return installed
-    return Path(__file__).parents[2] / "cypher" / "reports"
+def library_files() -> list[Path]:
+    """Files of the queries: in the wheel, or beside the package in a checkout."""
+    folder = Path(str(resources.files("ingest"))) / "cypher"
+    if not folder.is_dir():
+        folder = Path(__file__).parents[2] / "cypher"
+    return sorted(folder.glob("*/*.cypher"))
 
 
 @cache
 def library() -> dict[str, Query]:
     """Return all queries by name, sorted by name."""
     queries = (
-        parse(path.read_text(encoding="utf-8"), path.name)
-        for path in library_folder().glob("*.cypher")
+        parse(path.read_text(encoding="utf-8"), path.name) for path in library_files()
     )
     return {query.name: query for query in sorted(queries, key=lambda q: q.name)}
 

@@ -19,14 +19,14 @@ def search(queries: Iterable[Query], words: Sequence[str]) -> list[Query]:
     A query is found if its name, title or group has one of the words, or its header
     all of them: upper or lower case, singular or plural. In the name a word counts
     more than in the title or group, there more than in the rest. Of equal queries the
-    order is kept.
+    order is kept, those of fleets last.
     """
     ranked = []
     for query in queries:
         scores = [_score(query, _stem(word.lower())) for word in words]
         if min(scores) > 0 or max(scores) >= _IN_TITLE:
-            ranked.append((-sum(scores), query))
-    return [query for _, query in sorted(ranked, key=lambda entry: entry[0])]
+            ranked.append((-sum(scores), query.is_of_fleet, query))
+    return [query for *_, query in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def _stem(word: str) -> str:

@@ -109,6 +109,8 @@ def main(name: str) -> None:
         known = subjects(database, number)
         hard = hard_subjects(database, number)
         for query in library().values():
+            if query.is_of_fleet:
+                continue
             asked = [arguments(query, known)]
             asked += [arguments(query, known | one) for one in hard if asked[0]]
             slowest, about = 0.0, ""

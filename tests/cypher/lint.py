@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS
+
+if TYPE_CHECKING:
+    from ingest.tables.column import Label, Relationship
+    from ingest.tables.fleet_graph import FleetLabel, FleetRelationship
 
 WRITES = {"CREATE", "DELETE", "DETACH", "DROP", "FOREACH", "INSERT", "LOAD"} | {
     "MERGE",
@@ -71,11 +77,16 @@ class Text:
 
     def faults(self) -> list[str]:
         """What is wrong with it, one line each."""
-        known = {label.name: {p.name for p in label.properties} for label in LABELS}
-        types = {relation.name for relation in RELATIONSHIPS}
+        labels: list[Label | FleetLabel] = [*LABELS, *FLEET_LABELS]
+        known = {label.name: {p.name for p in label.properties} for label in labels}
+        relations: list[Relationship | FleetRelationship] = [
+            *RELATIONSHIPS,
+            *FLEET_RELATIONSHIPS,
+        ]
+        types = {relation.name for relation in relations}
         types |= {link.name for link in (*LINKS, NEXT)}
         anything = set().union(*known.values())
-        anything |= {p.name for r in RELATIONSHIPS for p in r.properties}
+        anything |= {p.name for r in relations for p in r.properties}
         anything |= self._own_keys()
         found = [f"write clause {w}" for w in WRITES & set(self._words())]
         found += [f"no upper bound: {b}" for b in _OPEN_ENDED.findall(self.text)]

@@ -15,7 +15,7 @@ from ingest.queries.library import (
     Query,
     find,
     library,
-    library_folder,
+    library_files,
     own_query,
     parse,
 )
@@ -93,7 +93,7 @@ RETURN $dump + $limit + $type + $share + $all + $skip + $none AS name
 
 
 def paths() -> list[Path]:
-    return sorted(library_folder().glob("*.cypher"))
+    return library_files()
 
 
 def of(path: Path) -> Query:
@@ -118,7 +118,8 @@ def test_a_header_matches_its_query(path: Path) -> None:
     assert query.group in GROUPS
     assert set(query.needs) <= NEEDS.keys()
     names = [parameter.name for parameter in query.parameters]
-    assert names[0] == "dump"
+    assert (names[0] == "dump") is not query.is_of_fleet
+    assert path.parent.name == ("fleet" if query.is_of_fleet else "reports")
     assert names[-1] == "limit"
     assert len(set(names)) == len(names)
     assert [column.name for column in query.columns] == Text(query.text).columns
@@ -325,8 +326,8 @@ def test_every_query_that_is_shown_asks_the_same(query: Query) -> None:
     shown = own_query(query.with_values(values), "shown.cypher", {})
 
     assert shown.text == query.text
-    assert shown.preset_dump == 3
-    assert shown.bind({}, 3) == values
+    assert shown.preset_dump == (None if query.is_of_fleet else 3)
+    assert shown.bind({}, 3) == {"dump": 3} | values
 
 
 # ------------------------------------------------------------------ own queries

@@ -44,7 +44,11 @@ def random_heaps(database: Database) -> Iterator[list[Loaded]]:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, query in library().items() if query.group != "Comparison"],
+    [
+        name
+        for name, query in library().items()
+        if query.group not in ("Comparison", "Fleet")
+    ],
 )
 def test_a_query_answers_what_the_twin_does(
     name: str, random_heaps: list[Loaded]

@@ -27,7 +27,7 @@ ASKED, REPLACED, DROPPED = 0, 1, 2
 SLACK, A_FEW = 1.05, 8
 """A plan may look a dump or a type up in another way when there are more of them."""
 
-OF_ONE_DUMP = [q for q in library().values() if q.group != "Comparison"]
+OF_ONE_DUMP = [q for q in library().values() if q.group not in ("Comparison", "Fleet")]
 """Queries whose answers do not change with other dumps."""
 
 State = dict[str, object]

@@ -1,0 +1,116 @@
+"""Writing the graph of a fleet, over Bolt and from one machine.
+
+Each node is found by its key and each relationship by its ends, and made if it is not
+there: an interrupted run is repeated, and a fleet that has grown is written again.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from ingest.progress import silent
+from ingest.tables.fleet_graph import (
+    FLEET_LABELS,
+    FLEET_RELATIONSHIPS,
+    fleet_constraints,
+    fleet_label,
+)
+from ingest.tables.mapping import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.database.connection import Database
+    from ingest.progress import Progress
+    from ingest.tables.column import Column
+
+    Rows = list[tuple[object, ...]]
+
+_DELETED_TOGETHER = 5_000
+
+
+class GraphRows(Protocol):
+    """Where the rows come from."""
+
+    def nodes(self, label: str) -> Iterator[Rows]:
+        """Rows with the properties of the label's nodes, in order."""
+
+    def relationships(self, name: str) -> Iterator[Rows]:
+        """Rows with the keys of both ends, then the properties."""
+
+
+def write_fleet_graph(
+    database: Database, rows: GraphRows, progress: Progress = silent
+) -> Counts:
+    """Write the graph of a fleet, constraints first.
+
+    Args:
+        database: Where to.
+        rows: What to write.
+        progress: Receives the rows of each label and type.
+
+    Returns:
+        Nodes and relationships that the fleet has; some may have been there.
+
+    Raises:
+        StoreError: the server refused or was lost; run it again.
+    """
+    for text in fleet_constraints().values():
+        database.run(text)
+    done = Counts()
+    for label in FLEET_LABELS:
+        text = (
+            f"UNWIND $rows AS r MERGE (n:{label.name} {{{label.key}: r[0]}})"
+            + _assignments("n", label.properties[1:], 1)
+        )
+        for batch in rows.nodes(label.name):
+            database.write(text, {"rows": _with_zones(batch)})
+            done += Counts({label.name: len(batch)})
+            progress(label.name, done.nodes[label.name], None)
+    for relation in FLEET_RELATIONSHIPS:
+        start, end = fleet_label(relation.start), fleet_label(relation.end)
+        text = (
+            f"UNWIND $rows AS r MATCH (a:{start.name} {{{start.key}: r[0]}}) "
+            f"MATCH (b:{end.name} {{{end.key}: r[1]}}) "
+            f"MERGE (a)-[n:{relation.name}]->(b)"
+            + _assignments("n", relation.properties, 2)
+        )
+        for batch in rows.relationships(relation.name):
+            database.write(text, {"rows": _with_zones(batch)})
+            done += Counts({}, {relation.name: len(batch)})
+            progress(relation.name, done.relationships[relation.name], None)
+    return done
+
+
+def drop_fleet_graph(database: Database, progress: Progress = silent) -> int:
+    """Remove the graph of all fleets; returns the number of nodes."""
+    removed = 0
+    # Dumps first: the other nodes have most of their relationships with them.
+    for label in reversed(FLEET_LABELS):
+        while True:
+            rows, _ = database.write(
+                f"MATCH (n:{label.name}) WITH n LIMIT {_DELETED_TOGETHER} "
+                "DETACH DELETE n RETURN count(*)",
+                {},
+            )
+            count = rows[0][0]
+            assert isinstance(count, int)
+            if not count:
+                break
+            removed += count
+            progress("remove", removed, None)
+    return removed
+
+
+def _assignments(name: str, columns: Sequence[Column], first: int) -> str:
+    pairs = (f"{name}.{c.name} = r[{i}]" for i, c in enumerate(columns, first))
+    return f" SET {', '.join(pairs)}" if columns else ""
+
+
+def _with_zones(rows: Rows) -> Rows:
+    """Times with their zone, which is UTC."""
+    return [
+        tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)
+        for row in rows
+    ]
