@@ -4,7 +4,8 @@ A program of ours (``tests/programs/Heap.java``) makes the heaps, and ``ingest c
 jvm`` the dumps. The peers are what the package registries have: hprof-analyzer
 (crates.io), the heap library of VisualVM and NetBeans, and Shark, that of LeakCanary
 (both Maven Central). A peer whose tools are not installed is left out, and named.
-Eclipse MAT and Jeffrey are in no registry.
+Eclipse MAT, Jeffrey and Shark's command line, which writes a heap to Neo4j, are in no
+registry.
 
 The retained size of each object is compared with that of VisualVM's library. That has
 sizes of its own for the objects themselves, so its sizes are summed over our dominator
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.bench.__main__ import HOME, fresh_home
-from tests.bench.measure import INGEST, fastest, run
+from tests.bench.measure import INGEST, Run, fastest, peak_of_all, run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +38,21 @@ LIBRARIES = (
     "org.netbeans.modules:org-netbeans-lib-profiler:RELEASE220",
     "com.squareup.leakcanary:shark:2.14",
 )
+TIMES_ANALYZER = {1_000_000: 1.2, 5_000_000: 0.9, 20_000_000: 0.8}
+"""The goal of ``ingest info``: its time by that of hprof-analyzer."""
+
+MEMORY_MIB = {5_000_000: 1024, 20_000_000: 3584}
+"""The goal of its peak memory; that of a million objects is above an empty run."""
+
+ABOVE_EMPTY_MIB = 200
+
+GRAPH_TIMES_ANALYZER = {1_000_000: 31 / 1.25, 5_000_000: 120 / 6.1}
+"""The goal of a graph that answers, from the file on: 31 s (a sixth of what Shark took)
+and two minutes on a machine where hprof-analyzer took 1.25 and 6.1 s."""
+
 PROGRAMS = Path(__file__).parents[1] / "programs"
 FOLDER = HOME / "java"
+GRAPH = "graph in Neo4j, answers"
 _HEAP_MIB_PER_MILLION = 400
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>peers</groupId>
 <artifactId>peers</artifactId><version>1</version><dependencies>{}</dependencies>
@@ -58,6 +72,7 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=2, help="the fastest counts")
     parser.add_argument("--limit", type=int, default=900, help="seconds for a tool")
+    parser.add_argument("--no-store", action="store_true", help="without Neo4j")
     parser.add_argument("--compare", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.compare:
@@ -150,25 +165,83 @@ def measured(
     tools["VisualVM's library"] = (*java, "peers.Retained", str(dump), str(retained))
     tools["Shark 2.14"] = (*java, "peers.Dominators", str(dump))
     print(f"  {'':24}{'time':>10}{'peak memory':>14}{'of ingest':>11}")
-    ours = 0.0
+    found: dict[str, Run] = {}
     for name, command in tools.items():
         try:
-            found = fastest(chosen.runs, "timeout", str(chosen.limit), *command)
+            found[name] = fastest(chosen.runs, "timeout", str(chosen.limit), *command)
         except SystemExit as failure:  # such as out of memory, or of time
             print(f"  {name:24}fails: {str(failure)[-60:]}", flush=True)
             if str(retained) in command:
                 retained.unlink(missing_ok=True)
             continue
-        ours = ours or found.wall_s
-        print(
-            f"  {name:24}{found.wall_s:>8.2f} s{found.peak_mib:>10,.0f} MiB"
-            f"{found.wall_s / ours:>10.2f}x",
-            flush=True,
-        )
+        print_run(name, found[name], found["ingest info"])
+    if objects in GRAPH_TIMES_ANALYZER and not chosen.no_store:
+        found[GRAPH] = graph_in_neo4j(dump)
+        print_run(GRAPH, found[GRAPH], found["ingest info"])
+    print_goals(objects, found)
     if retained.exists():
         print(run(sys.executable, "-m", "tests.bench.java_peers", "--compare",
                   str(dump), str(retained)).output, end="", flush=True)  # fmt: skip
         retained.unlink()
+
+
+def print_run(name: str, of: Run, ours: Run) -> None:
+    """Print one row of the table of tools."""
+    print(
+        f"  {name:24}{of.wall_s:>8.2f} s{of.peak_mib:>10,.0f} MiB"
+        f"{of.wall_s / ours.wall_s:>10.2f}x",
+        flush=True,
+    )
+
+
+def graph_in_neo4j(dump: Path) -> Run:
+    """From the file to the first answer of Neo4j, started and without any dump.
+
+    The peak is of all processes, the server among them.
+    """
+    run(*INGEST, "server", "start")
+    try:
+        with peak_of_all() as peak:
+            loaded = run(*INGEST, "load", str(dump), "--name", "peers")
+            first = run(*INGEST, "query", "type-histogram", "--dump", "peers")
+        run(*INGEST, "drop", "peers")
+    finally:
+        run(*INGEST, "server", "stop")
+    return Run(
+        loaded.wall_s + first.wall_s,
+        loaded.cpu_s + first.cpu_s,
+        peak.mib,
+        first.output,
+    )
+
+
+def print_goals(objects: int, found: dict[str, Run]) -> None:
+    """Print what was aimed at, and what came of it."""
+    ours = found["ingest info"]
+    if objects == min(TIMES_ANALYZER):
+        empty = FOLDER / "empty.gclog"
+        run(*INGEST, "example", "--levels", "1", "--force", str(empty))
+        run(*INGEST, "info", str(empty))  # compiles
+        above = ours.peak_mib - run(*INGEST, "info", str(empty)).peak_mib
+        print_goal("memory above a run of a small dump", above, ABOVE_EMPTY_MIB, "MiB")
+    if objects in MEMORY_MIB:
+        print_goal("memory", ours.peak_mib, MEMORY_MIB[objects], "MiB")
+    if (analyzer := found.get(f"hprof-analyzer {ANALYZER}")) is None:
+        return
+    for name, goals in (
+        ("ingest info", TIMES_ANALYZER),
+        (GRAPH, GRAPH_TIMES_ANALYZER),
+    ):
+        if objects in goals and name in found:
+            times = found[name].wall_s / analyzer.wall_s
+            what = f"{name}, times hprof-analyzer"
+            print_goal(what, times, goals[objects], "x")
+
+
+def print_goal(what: str, value: float, goal: float, unit: str) -> None:
+    """Print one goal, and how much of it was used."""
+    over = "  OVER" if value > goal else ""
+    print(f"  {what:46}{value:>9,.2f} {unit:4}goal {goal:>9,.2f}{over}", flush=True)
 
 
 def compare(dump: Path, retained: Path) -> None:
