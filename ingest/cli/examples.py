@@ -95,6 +95,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "fleet report": (
         "ingest fleet report fleet",
         "ingest fleet report fleet --program shop --since 2.3 -f markdown",
+        "ingest fleet report fleet --html fleet.html",
     ),
     "fleet query": (
         "ingest fleet query fleet leaks -f csv",

@@ -14,7 +14,7 @@ from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.fleet_store import FleetDir
 from ingest.cli.options import AsJson, FoldObjects, Format, Own, Strict, own_types
-from ingest.cli.pages import Force, write_file
+from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.cli.report import ReportFormat
 from ingest.fleet.engines import Engine
 from ingest.heap.read_options import Fold, ReadOptions
@@ -187,10 +187,14 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Output file.")
     ] = None,
+    html: HtmlFile = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Report on a fleet: its leaks by share of dumps, what is new, what grows."""
+    """Report on a fleet: its leaks by share of dumps, what is new, what grows.
+
+    --html writes a self-contained page.
+    """
     from ingest.files import check_writable
     from ingest.fleet.questions import REPORT, Fleet, question
     from ingest.reports.fleet import (
@@ -199,9 +203,15 @@ def report(
         fleet_markdown,
         fleet_text,
     )
+    from ingest.reports.fleet_page import fleet_page
 
-    if output is not None:
-        check_writable(output, force=force)
+    if html is not None and (output is not None or as_json):
+        raise typer.BadParameter(
+            "cannot be used with --output or --json", param_hint="--html"
+        )
+    file = output if html is None else html
+    if file is not None:
+        check_writable(file, force=force)
     fleet = Fleet(folder, program)
     with Bars() as progress:
         answers = []
@@ -212,16 +222,18 @@ def report(
         progress("questions", len(REPORT), len(REPORT))
         loadable = fleet.loadable(answer for _, answer in answers)
     found = FleetReport(str(folder), answers, loadable)
-    if as_json:
+    if html is not None:
+        text = fleet_page(found, fleet.totals())
+    elif as_json:
         text = json.dumps(fleet_facts(found), indent=2) + "\n"
     elif form is ReportFormat.MARKDOWN:
         text = fleet_markdown(found)
     else:
         text = fleet_text(found)
-    if output is None:
+    if file is None:
         typer.echo(text, nl=False)
     else:
-        write_file(output, text)
+        write_file(file, text)
 
 
 @app.command("query", epilog=examples("fleet query"))

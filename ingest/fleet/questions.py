@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.errors import IngestError, QueryError, UnknownDump, UnknownQuery
 from ingest.fleet.datasets import DATASETS, HEAVY
@@ -41,6 +41,14 @@ CREATE VIEW ready AS
 SELECT *, nullif(list_transform(regexp_extract_all(version, '\d+'),
   lambda digits: try_cast(digits AS BIGINT)), []) AS version_key
 FROM dumps WHERE state = 'ready' """
+
+_TOTALS = """
+SELECT count(*) AS dumps, count(DISTINCT program) AS programs,
+  count(DISTINCT (program, version)) FILTER (version IS NOT NULL) AS versions,
+  count(DISTINCT host) AS hosts,
+  (SELECT count(*) FROM dumps WHERE state = 'failed') AS failed
+FROM ready
+"""
 
 _LEAKS = """
 CREATE VIEW leaks AS
@@ -223,6 +231,11 @@ class Fleet:
                 return chosen
             found = {key: row for key, row in found.items() if key in ids}
         return list(found.values())
+
+    def totals(self) -> dict[str, int]:
+        """Numbers of dumps, programs, versions and hosts, and of failed files."""
+        (row,) = self._run("totals", _TOTALS, {}).dicts()
+        return {name: cast("int", value) for name, value in row.items()}
 
     def loadable(self, answers: Iterable[Answer]) -> frozenset[str]:
         """Which of the examples in answers can be loaded without their files."""

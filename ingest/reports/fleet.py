@@ -1,4 +1,4 @@
-"""The report over a fleet: text, Markdown and JSON."""
+"""The report over a fleet: text, Markdown and JSON; `fleet_page` has the HTML page."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class FleetReport:
             return []
         found = []
         for row in answer.dicts()[:_MOST_EXAMPLES]:
-            sentence = printable(
-                cast("str", row.get("example") or row.get("leak") or "")
-            )
+            leaks = ", ".join(cast("list[str]", row.get("leaks") or []))
+            told = row.get("example") or row.get("leak") or leaks
+            sentence = printable(cast("str", told))
             address = cast("str", row["dump"])
             command = ["ingest", "load"]
             if address in self.loadable:
@@ -71,8 +71,8 @@ def fleet_text(report: FleetReport) -> str:
     text = _title(f"Fleet {printable(report.folder)}", "=")
     for asked, answer in report.told():
         text += f"\n{_title(asked.title, '-')}{folded(asked.note, '')}\n"
-        shown = _shown(answer)
-        text += table_text(shown.columns, shown.rows) if shown.rows else "  none\n"
+        table = shown(answer)
+        text += table_text(table.columns, table.rows) if table.rows else "  none\n"
         for number, (sentence, command) in enumerate(report.examples(asked, answer), 1):
             text += "\n" + folded(f"{number}. {sentence}" if sentence else f"{number}.")
             text += f"     {command}\n"
@@ -84,8 +84,8 @@ def fleet_markdown(report: FleetReport) -> str:
     text = f"# Fleet {markdown_text(report.folder)}\n"
     for asked, answer in report.told():
         text += f"\n## {asked.title}\n\n{asked.note}\n\n"
-        shown = _shown(answer)
-        text += markdown_table(shown) if shown.rows else "none\n"
+        table = shown(answer)
+        text += markdown_table(table) if table.rows else "none\n"
         for number, (sentence, command) in enumerate(report.examples(asked, answer), 1):
             text += f"\n{number}. {markdown_text(sentence)}\n\n       {command}\n"
     return text
@@ -100,7 +100,7 @@ def _title(text: str, line: str) -> str:
     return f"{text}\n{line * len(text)}\n"
 
 
-def _shown(answer: Answer) -> Answer:
+def shown(answer: Answer) -> Answer:
     """Columns for people: sizes with units, lists in a line."""
     left_out = {*_LEFT_OUT, *(["program"] if "leak" in answer.columns else [])}
     columns = tuple(name for name in answer.columns if name not in left_out)
