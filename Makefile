@@ -83,9 +83,11 @@ bench-answers: $(VENV)/.tools ## what the first suspect says of 70 heaps of know
 bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false alarms
 	@$(BIN)/python -m tests.bench.gate $(ARGS)
 
-test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 450 MB)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
-	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py $(ARGS)
+test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 450 MB), and from S3
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
+	  s3fs 'moto[s3,server]==5.2.5'
+	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py \
+	  tests/integration/test_fleet_s3.py $(ARGS)
 
 bench-peers: $(VENV)/.tools ## Java dumps against other tools; ARGS="--objects 20000000"
 	@$(BIN)/python -m tests.bench.java_peers $(ARGS)

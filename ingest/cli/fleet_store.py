@@ -6,8 +6,10 @@ import json
 import shlex
 import time
 from dataclasses import asdict
+from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Annotated, cast
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -23,7 +25,14 @@ from ingest.cli.options import (
     open_store,
 )
 from ingest.database.via import Via
+from ingest.heap.read_options import ReadOptions
 from ingest.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.pipeline import Loader
+    from ingest.receipt import Receipt
 
 FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
 
@@ -49,6 +58,10 @@ def load(
     replace: Annotated[
         bool, typer.Option("--replace", help="Load again what is loaded.")
     ] = False,
+    read: Annotated[
+        bool,
+        typer.Option("--read", help="Read the files of dumps without their tables."),
+    ] = False,
     via: Annotated[
         Via, typer.Option(help="How to write them, as with ingest load.")
     ] = Via.AUTO,
@@ -60,13 +73,13 @@ def load(
 ) -> None:
     """Load dumps of a fleet into Neo4j without reading their files.
 
-    The fleet needs all their tables: ingest fleet add --table all.
+    That needs all their tables, as ingest fleet add --table all keeps them.
     Exit 5: the condition is wrong. Exit 9: there is no such dump.
     """
     from ingest.cli.dumps import write_receipt
     from ingest.errors import UnknownDump
     from ingest.fleet.questions import Fleet
-    from ingest.fleet.stored import FleetTables
+    from ingest.fleet.stored import FleetTables, are_kept
     from ingest.fleet.workplace import FleetFolder
     from ingest.pipeline import Loader
 
@@ -80,7 +93,10 @@ def load(
             f"{len(chosen):,} dumps are chosen; --limit {len(chosen)} loads them all"
         )
     fleet = FleetFolder(folder)
-    dumps = [FleetTables(fleet, about) for about in chosen]
+    dumps = [
+        None if read and not are_kept(about) else FleetTables(fleet, about)
+        for about in chosen
+    ]
     receipts = []
     with (
         interrupts.leaving("this dump is not loaded"),
@@ -95,7 +111,10 @@ def load(
         )
         for about, tables in zip(chosen, dumps, strict=True):
             source = cast("str", about["source"])
-            receipt = loader.load_tables(tables, tables.identity, source)
+            if tables is None:
+                receipt = _load_file(loader, about)
+            else:
+                receipt = loader.load_tables(tables, tables.identity, source)
             progress.close()
             receipts.append(receipt)
             if not as_json:
@@ -105,6 +124,28 @@ def load(
     else:
         name = shlex.quote(printable(receipts[-1].name))
         typer.echo(f"next: ingest report --dump {name}")
+
+
+def _load_file(loader: Loader, about: Mapping[str, object]) -> Receipt:
+    """Load a dump of a fleet from its file, wherever that is."""
+    from ingest.errors import DumpError
+    from ingest.fleet.sources import FleetSource, local_copy
+
+    source = FleetSource(
+        cast("str", about["source"]),
+        cast("int", about["source_bytes"]),
+        cast("str", about["source_version"]),
+    )
+    part = cast("int | None", about["part"])
+    loader = replace_fields(loader, options=ReadOptions(part=part))
+    try:
+        with (
+            TemporaryDirectory(prefix="ingest-") as folder,
+            local_copy(source, Path(folder)) as path,
+        ):
+            return loader.load(str(path))
+    except OSError as error:
+        raise DumpError(f"{source.address}: cannot be read ({error})") from error
 
 
 def graph(

@@ -100,12 +100,24 @@ def local_copy(source: FleetSource, folder: Path) -> Iterator[Path]:
     files, path = _file_system(source.address)
     copy = folder / (path.rpartition("/")[2] or "dump")
     try:
-        with files.open(path, "rb") as remote, copy.open("wb") as local:
-            while piece := remote.read(_COPY_BYTES):
-                local.write(piece)
+        _fetch(files, path, copy, source.size_bytes)
         yield copy
     finally:
         copy.unlink(missing_ok=True)
+
+
+def _fetch(files: Any, path: str, copy: Path, size_bytes: int) -> None:  # noqa: ANN401
+    """Copy a file of an object store, all of it."""
+    try:
+        with files.open(path, "rb") as remote, copy.open("wb") as local:
+            while piece := remote.read(_COPY_BYTES):
+                local.write(piece)
+    except OSError:
+        raise
+    except Exception as error:  # each store has errors of its own
+        raise OSError(f"cannot be fetched ({error})") from error
+    if copy.stat().st_size != size_bytes:
+        raise OSError("it has changed, or was not fetched completely")
 
 
 def _listed(entry: str) -> Iterable[str]:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 _DATASETS = {dataset.name: dataset for dataset in DATASETS}
 
 
+def are_kept(about: Mapping[str, object]) -> bool:
+    """Whether a fleet has all tables of a dump, by its row of ``dumps``."""
+    kept = cast("list[str] | None", about["large_datasets"])
+    return {dataset.name for dataset in HEAVY} <= {*(kept or ())}
+
+
 class FleetTables(FileTables):
     """The tables of a dump, from the datasets of its fleet.
 
@@ -33,11 +39,10 @@ class FleetTables(FileTables):
 
     def __init__(self, fleet: FleetFolder, about: Mapping[str, object]) -> None:
         super().__init__()
-        kept = cast("list[str] | None", about["large_datasets"])
-        if {dataset.name for dataset in HEAVY} - {*(kept or ())}:
+        if not are_kept(about):
             raise IngestError(
-                f"{about['source']} was added without its objects: load the file with "
-                "ingest load, or add it to another fleet with --table all"
+                f"{about['source']} was added without its objects (--table all): "
+                "--read loads it from its file"
             )
         self._fleet, self._about = fleet, about
         self._small: dict[str, pl.LazyFrame | None] = {}

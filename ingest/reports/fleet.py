@@ -58,10 +58,10 @@ class FleetReport:
             told = row.get("example") or row.get("leak") or leaks
             sentence = printable(cast("str", told))
             address = cast("str", row["dump"])
-            command = ["ingest", "load"]
-            if address in self.loadable:
-                command = ["ingest", "fleet", "load", self.folder]
-            words = [*command, address]
+            words = ["ingest", "load", address]
+            if address in self.loadable or "://" in address:
+                words = ["ingest", "fleet", "load", self.folder, address]
+                words += ["--read"] * (address not in self.loadable)
             found.append((sentence, shlex.join(map(printable, words))))
         return found
 

@@ -19,7 +19,7 @@ from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
 from tests.dumps.fleet import write_fleet
 from tests.integration.content import content
-from tests.unit.fleet.test_fleet import sources_in
+from tests.unit.fleet.test_fleet import add_in_process, sources_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,5 +111,12 @@ def test_the_command_loads_what_is_chosen(
     code, out, _ = ingest("fleet", "load", str(fleet), name)
     assert (code, "already loaded" in out) == (0, True)
     assert ingest("fleet", "load", str(fleet))[0] == 2
+    small = fleet.parent / "small"
+    add_in_process(fleet.parent / "in" / "auth", small)
+    where = ("--where", "version = '2.0'")
+    code, _, err = ingest("fleet", "load", str(small), *where)
+    assert (code, "--read" in err, "Traceback" in err) == (1, True, False)
+    code, out, _ = ingest("fleet", "load", str(small), *where, "--read", "--json")
+    assert (code, json.loads(out)[0]["loaded"]) == (0, True)
     assert ingest("fleet", "load", str(fleet), "--where", "nonsense")[0] == 5
     assert ingest("fleet", "load", str(fleet), "host77")[0] == 9

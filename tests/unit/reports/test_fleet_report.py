@@ -54,7 +54,7 @@ def test_the_report_says_what_leaks_and_what_opens_it() -> None:
     assert "2.0 KiB" in text
     assert "1. Cart in Sessions leak" in text
     assert "ingest fleet load 'my fleet' '/d/a b.hprof'" in text
-    assert "ingest load s3://b/x\n" in text
+    assert "ingest fleet load 'my fleet' s3://b/x --read\n" in text
     assert "Outliers\n--------\nFar off.\n\n  none" in text
     assert "Not readable" not in text
     assert "## Leaks by share of dumps" in fleet_markdown(report(leaks()))
