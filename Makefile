@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep check lint cypher bench bench-large bench-queries bench-answers \
-        bench-gate bench-peers fuzz up down load leak-report \
+        bench-fleet bench-gate bench-peers fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme clean
 
@@ -82,6 +82,9 @@ bench-answers: $(VENV)/.tools ## what the first suspect says of 70 heaps of know
 
 bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false alarms
 	@$(BIN)/python -m tests.bench.gate $(ARGS)
+
+bench-fleet: $(VENV)/.tools ## a fleet by one process, two, and Spark if it is installed
+	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 450 MB), and from S3
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ def add_on_spark(
         IngestError: Spark is not installed, or the cluster cannot be used.
     """
     try:
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -61,7 +63,7 @@ def add_on_spark(
         raise IngestError(f"Spark cannot be started: {_line(error)}") from error
     try:
         yield from _outcomes(session.sparkContext, sources, job)
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise IngestError(f"Spark ended the work: {_line(error)}") from error
     finally:
         session.stop()
@@ -116,5 +118,9 @@ def _find_java() -> None:
 
 
 def _line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
+    """What happened in one line; of an error of ours, our words."""
+    text = str(error).strip()
+    if ours := re.search(r"^ingest\.errors\.\w+: (.+)$", text, re.MULTILINE):
+        return ours[1]
+    lines = text.splitlines()
     return lines[0][:300] if lines else type(error).__name__

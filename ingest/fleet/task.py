@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import time
@@ -32,6 +33,7 @@ ATTEMPTS = 3
 """How often a dump is tried that ends its process, takes too long, or cannot be got."""
 
 _PAUSE_S = 1.0
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,21 @@ def try_dump(source: FleetSource, job: Job) -> Outcome:
 
     Attempts are counted in files of the fleet's folder, so that a dump that ends
     whatever process reads it is set aside too.
+
+    Raises:
+        IngestError: the fleet's disk is full, which is not the file's fault.
     """
+    try:
+        return _tried(source, job)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        FleetFolder(job.folder).forget_attempts(source.address)
+        why = error.strerror or type(error).__name__
+        raise IngestError(f"{job.folder} cannot be written ({why})") from error
+
+
+def _tried(source: FleetSource, job: Job) -> Outcome:
     fleet = FleetFolder(job.folder)
     begun = time.monotonic()
     why = "each process that read it has ended"
@@ -89,8 +105,13 @@ def try_dump(source: FleetSource, job: Job) -> Outcome:
             why = "not enough memory"
             break
         except (OSError, IngestError) as error:
+            if isinstance(error, OSError) and error.errno in _FULL:
+                raise
             why = str(error)
             time.sleep(_PAUSE_S * attempt)
+        except Exception as error:  # one dump of thousands must not end the others
+            why = f"internal error ({type(error).__name__}: {error})"
+            break
         else:
             fleet.forget_attempts(source.address)
             return outcome

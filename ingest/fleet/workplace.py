@@ -46,6 +46,7 @@ from ingest.fleet.datasets import (
     partition,
 )
 from ingest.fleet.labels import program_of
+from ingest.tables.sinks import as_os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from ingest.fleet.datasets import Dataset
 
 _ROW_GROUP_ROWS = 1 << 16
+_DUMPS_IN_A_FILE = 50
+"""They are in memory while the file is sorted."""
+
 _WORK, _STAGED, _TMP = "_work", "staged", "tmp"
 _LOCK, _JOURNAL, _ADDRESS = "lock", "publishing.json", "address"
 _FAILED_FILE = "failed.parquet"
@@ -266,19 +270,25 @@ class FleetFolder:
             program = program_of(json.loads(frame["labels"][0]))
             programs.setdefault(partition(program), []).append(name)
         for folder, of_program in sorted(programs.items()):
-            good = [name for name in of_program if not name.startswith(FAILED)]
-            new = [name for name in good if name not in published]
-            batch = hashlib.sha256(" ".join(sorted(good)).encode()).hexdigest()[:16]
-            for dataset in (*DATASETS[1:], DUMPS):
-                if dataset.is_heavy:
-                    self._move(dataset, folder, new)
-                elif good:
-                    target = (
-                        self.folder / dataset.name / folder / f"part-{batch}.parquet"
-                    )
-                    if not target.exists():
-                        self._merge(dataset, new, target)
+            good = sorted(name for name in of_program if not name.startswith(FAILED))
+            for begin in range(0, len(good), _DUMPS_IN_A_FILE):
+                some = good[begin : begin + _DUMPS_IN_A_FILE]
+                self._write_part(folder, some, published)
         self._write_failures(programs, ())
+
+    def _write_part(
+        self, folder: str, names: Sequence[str], published: Collection[str]
+    ) -> None:
+        """Write some dumps of a program to one file of each dataset."""
+        new = [name for name in names if name not in published]
+        digest = hashlib.sha256(" ".join(names).encode()).hexdigest()[:16]
+        for dataset in (*DATASETS[1:], DUMPS):
+            if dataset.is_heavy:
+                self._move(dataset, folder, new)
+                continue
+            target = self.folder / dataset.name / folder / f"part-{digest}.parquet"
+            if not target.exists():
+                self._merge(dataset, new, target)
 
     def _published_ids(self) -> frozenset[str]:
         found: set[str] = set()
@@ -344,16 +354,21 @@ class FleetFolder:
 
 
 def sink(dataset: Dataset, frame: pl.LazyFrame, path: Path) -> None:
-    """Write a dataset's file, with the version of the schema in its metadata."""
-    frame.select(
-        pl.col(name) for name in dataset.schema if name in frame.collect_schema()
-    ).sink_parquet(
-        path,
-        compression="zstd",
-        row_group_size=_ROW_GROUP_ROWS,
-        statistics=True,
-        metadata={VERSION_KEY: str(SCHEMA_VERSION)},
-    )
+    """Write a dataset's file, with the version of the schema in its metadata.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with as_os_errors():
+        frame.select(
+            pl.col(name) for name in dataset.schema if name in frame.collect_schema()
+        ).sink_parquet(
+            path,
+            compression="zstd",
+            row_group_size=_ROW_GROUP_ROWS,
+            statistics=True,
+            metadata={VERSION_KEY: str(SCHEMA_VERSION)},
+        )
 
 
 def _readme() -> str:

@@ -29,7 +29,7 @@ def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    with _as_os_errors():
+    with as_os_errors():
         frame.sink_parquet(
             path,
             compression="zstd",
@@ -45,7 +45,7 @@ def write_csv(frame: pl.LazyFrame, path: Path, *, header: bool = True) -> None:
         OSError: it cannot be written.
     """
     lists = pl.col(pl.List(pl.String)).list.join(LIST_SEPARATOR)
-    with _as_os_errors():
+    with as_os_errors():
         frame.with_columns(lists).sink_csv(path, include_header=header)
 
 
@@ -64,7 +64,7 @@ def write_spreadsheet_csv(frame: pl.LazyFrame, path: Path) -> None:
 
 
 @contextmanager
-def _as_os_errors() -> Iterator[None]:
+def as_os_errors() -> Iterator[None]:
     """The system's errors by their number, which polars has in its texts only."""
     try:
         yield

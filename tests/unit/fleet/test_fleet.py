@@ -148,10 +148,11 @@ def test_a_publication_that_was_killed_is_finished(
             raise KeyboardInterrupt
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ingest.fleet.workplace, "sink", fails)
-    with pytest.raises(KeyboardInterrupt):
-        folder.publish()
-    monkeypatch.undo()
+    monkeypatch.setattr(ingest.fleet.workplace, "_DUMPS_IN_A_FILE", 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest.fleet.workplace, "sink", fails)
+        with pytest.raises(KeyboardInterrupt):
+            folder.publish()
     FleetFolder(target).publish()
     found, known = tables(target), tables(fleet)
     assert all(found[name].equals(known[name]) for name in known)

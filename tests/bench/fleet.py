@@ -1,0 +1,306 @@
+"""``make bench-fleet``: many dumps by one process, by two, and by a Spark cluster.
+
+The dumps are of four formats. Small ones show what a dump costs at least, large ones
+how work is shared. The cost of a larger fleet follows from both, and the cost model is
+held against what two processes have just taken. Full figures:
+``ARGS="--small 1000 --large 40"``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import psutil
+
+from tests.bench.__main__ import HOME, fresh_home
+from tests.bench.measure import INGEST, head, over_limit, row, run
+from tests.spark_cluster import Cluster, spark_cluster
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+FOLDER = HOME / "fleet"
+_WRITERS = (
+    ("gclog", "tests.bench.heaps", "write_heap"),
+    ("gcdump", "tests.dumps.gcdump", "large_dump"),
+    ("nettrace", "tests.dumps.nettrace", "large_trace"),
+    ("clrprofiler", "tests.dumps.clrprofiler", "large_log"),
+)
+_BESIDE = {
+    "two processes": ("one process", 1.8),
+    "two executors": ("two processes", 0.85),
+}
+"""Engines, what they are compared with, and the least ratio."""
+
+_WRITE = """
+import sys
+from pathlib import Path
+from {module} import {writer}
+folder, count, objects = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+for number in range(count):
+    path = folder / f"{name}-{{number}}.{name}"
+    size = objects + number  # each is another dump
+    if path.exists():
+        continue
+    if "{name}" == "gclog":
+        {writer}(path, size, size * 5 // 2)
+    else:
+        path.write_bytes({writer}(size, size * 5 // 2))
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What adding some dumps took.
+
+    Attributes:
+        wall_s: Until the command ended.
+        cpu_s: Of the command and its workers on this machine; not of a cluster's.
+        driver_mib: Most memory of the command alone.
+        read_bytes, written_bytes: Of the dumps, and of the datasets.
+        dumps: How many were added.
+    """
+
+    wall_s: float
+    cpu_s: float
+    driver_mib: float
+    read_bytes: int
+    written_bytes: int
+    dumps: int
+
+
+def written_dumps(name: str, count: int, objects: int) -> Path:
+    """Dumps of four formats, written unless they are there."""
+    folder = FOLDER / f"{name}-{count}-{objects}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for form, module, writer in _WRITERS:
+        text = _WRITE.format(module=module, writer=writer, name=form)
+        each = str(-(-count // len(_WRITERS)))
+        run(sys.executable, "-c", text, str(folder), each, str(objects))
+    return folder
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def added(dumps: Path, *options: str) -> Cost:
+    """Add all dumps of a folder to a new fleet."""
+    target = FOLDER / "target"
+    shutil.rmtree(target, ignore_errors=True)
+    command = (*INGEST, "fleet", "add", str(dumps), "--to", str(target), "--json")
+    begin = time.perf_counter()
+    process = psutil.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    peak = 0
+
+    def watch() -> None:
+        nonlocal peak
+        with suppress(psutil.Error):
+            while process.is_running():
+                peak = max(peak, process.memory_info().rss)
+                time.sleep(0.2)
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    before = _cpu_of_ended()
+    output, _ = process.communicate()
+    wall = time.perf_counter() - begin
+    watcher.join()
+    if process.returncode:
+        sys.exit(f"{' '.join(command)}: exit {process.returncode}")
+    result = json.loads(output)
+    assert not result["failures"], result["failures"]
+    return Cost(
+        wall,
+        _cpu_of_ended() - before,
+        peak / 2**20,
+        size_of(dumps),
+        sum(size_of(target / name) for name in ("dumps", "types", "type_paths",
+                                                "suspects")),
+        result["added_count"],
+    )  # fmt: skip
+
+
+def _cpu_of_ended() -> float:
+    times = psutil.Process().cpu_times()
+    return float(times.children_user + times.children_system)
+
+
+def options_of(master: str | None) -> dict[str, tuple[str, ...]]:
+    """What each engine is called with."""
+    found: dict[str, tuple[str, ...]] = {
+        "one process": ("--processes", "1"),
+        "two processes": ("--processes", "2"),
+    }
+    if master is not None:
+        found["two executors"] = ("--engine", "spark", "--master", master)
+    return found
+
+
+def starts(few: Path, master: str | None) -> dict[str, Cost]:
+    """What each engine takes for a few small dumps: its start, mostly."""
+    head(f"start of an engine, with {len(_WRITERS)} small dumps")
+    found = {}
+    for name, options in options_of(master).items():
+        found[name] = added(few, *options)
+        row(name, found[name].wall_s, "s")
+    return found
+
+
+def engines(
+    title: str, dumps: Path, master: str | None, start: dict[str, Cost]
+) -> dict[str, Cost]:
+    """The same dumps by each engine, without the time of its start."""
+    head(title)
+    costs: dict[str, Cost] = {}
+    for name, options in options_of(master).items():
+        cost = added(dumps, *options)
+        seconds = max(cost.wall_s - start[name].wall_s, 0.1)
+        costs[name] = replace(cost, wall_s=seconds)
+        rate = (cost.dumps / seconds * 3600, "/h")
+        if name not in _BESIDE:
+            row(name, seconds, "s", rate=rate)
+            continue
+        peer, least = _BESIDE[name]
+        row(name, seconds, "s", rate=rate, peer=(peer, costs[peer].wall_s))
+        ratio = costs[peer].wall_s / seconds
+        if ratio < least:
+            over_limit.append(f"{name}: {ratio:.2f}x, at least {least}x")
+    for name, cost in costs.items():
+        row(f"{name}: memory of the command", cost.driver_mib, "MiB", limit=512)
+    return costs
+
+
+def report(dumps: int, paths: int, *, neo4j: bool) -> None:
+    """Ask a large fleet, and write its graph."""
+    folder = FOLDER / f"rows-{dumps}-{paths}"
+    if not folder.exists():
+        part = folder.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        numbers = (str(dumps), str(paths))
+        run(sys.executable, "-m", "tests.bench.fleet_rows", str(part), *numbers)
+        part.rename(folder)
+    head(f"a fleet of {dumps:,} dumps, {paths:,} rows of type_paths")
+    run(*INGEST, "fleet", "query", str(folder), "programs", "--json")
+    asked = run(*INGEST, "fleet", "report", str(folder), "--json")
+    row("ingest fleet report", asked.wall_s, "s", limit=5)
+    row("ingest fleet report: peak memory", asked.peak_mib, "MiB", limit=1024)
+    paths_ = run(*INGEST, "fleet", "query", str(folder), "paths", "--json")
+    row("ingest fleet query paths", paths_.wall_s, "s", limit=5)
+    row("ingest fleet query paths: peak memory", paths_.peak_mib, "MiB", limit=1024)
+    if not neo4j:
+        return
+    run(*INGEST, "server", "start")
+    try:
+        graph = run(*INGEST, "fleet", "graph", str(folder), "--json")
+        counts = json.loads(graph.output)
+        entities = sum(counts["nodes"].values()) + sum(counts["relationships"].values())
+        rate = (entities / graph.wall_s, "/s")
+        row("ingest fleet graph", graph.wall_s, "s", limit=180, rate=rate)
+        row("ingest fleet graph: peak memory", graph.peak_mib, "MiB", limit=1024)
+        again = run(*INGEST, "fleet", "graph", str(folder), "--json")
+        row("the same again, nothing new", again.wall_s, "s", limit=180)
+        for name, given in (
+            ("fleet-leaks", ()),
+            ("fleet-new-leaks", ("-p", "version=1.5", "-p", "min_share=0")),
+            ("fleet-leaks-by-host", ()),
+            ("fleet-examples", ()),
+            ("fleet-types", ()),
+        ):
+            answer = run(*INGEST, "query", name, *given, "--json")
+            assert json.loads(answer.output), name
+            row(f"ingest query {name}", answer.wall_s, "s", limit=5)
+    finally:
+        run(*INGEST, "server", "stop")
+
+
+def cost_model(
+    small: dict[str, Cost], large: dict[str, Cost], sizes: list[int]
+) -> None:
+    """What 10,000 dumps of a million objects take on 100 executors of 2 cores.
+
+    A dump costs a fixed time, and one for each object; both from one process.
+    """
+    each = [c["one process"].cpu_s / c["one process"].dumps for c in (small, large)]
+    per_object = (each[1] - each[0]) / (sizes[1] - sizes[0])
+    fixed = each[0] - per_object * sizes[0]
+    shared = large["one process"].wall_s / large["two processes"].wall_s / 2
+    head("cost model")
+    row("a dump, whatever its size", fixed, "s")
+    row("a million objects more", per_object * 1e6, "s")
+    row("of two processors, used by two processes", 100 * shared, "%")
+    two = large["two processes"]
+    predicted = two.dumps * (fixed + per_object * sizes[1]) / 2
+    row("two processes: predicted", predicted, "s", peer=("measured", two.wall_s))
+    dumps, executors, cores = 10_000, 100, 2
+    seconds = dumps * (fixed + per_object * 1e6) / (executors * cores * shared)
+    scale = dumps * 1e6 / (two.dumps * sizes[1])
+    read, written = two.read_bytes * scale, two.written_bytes * scale
+    print(
+        f"\n{dumps:,} dumps of 1,000,000 objects on {executors} executors of {cores} "
+        f"cores: {seconds / 3600:.2f} hours,\n"
+        f"{read / 2**30:,.0f} GiB read, {written / 2**30:,.2f} GiB written; "
+        f"{read / seconds / 2**20:,.0f} MiB/s read by all together.\n"
+        "Processors limit it where the store delivers that; 1/100 of it is "
+        f"{dumps // executors} dumps on one executor: {seconds:,.0f} s."
+    )
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(prog="make bench-fleet", description=__doc__)
+    parser.add_argument("--small", type=int, default=80, help="dumps of 20,000 objects")
+    parser.add_argument("--large", type=int, default=4, help="dumps of a million")
+    parser.add_argument("--large-objects", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=10_000, help="dumps of the report")
+    parser.add_argument("--no-spark", action="store_true")
+    parser.add_argument("--no-neo4j", action="store_true")
+    chosen = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    fresh_home()
+    sizes = [20_000, chosen.large_objects]
+    small = written_dumps("small", chosen.small, sizes[0])
+    large = written_dumps("large", chosen.large, sizes[1])
+    few = written_dumps("few", len(_WRITERS), sizes[0])
+    added(few)  # compiles
+    report(chosen.rows, 200 * chosen.rows, neo4j=not chosen.no_neo4j)
+    if chosen.no_spark or importlib.util.find_spec("pyspark") is None:
+        print("\nwithout Spark: pip install 'heaproots[spark]' measures it too")
+        cluster: AbstractContextManager[Cluster | None] = nullcontext()
+    else:
+        cluster = spark_cluster(FOLDER)
+    with cluster as running:
+        master = None if running is None else running.address
+        if master is not None:
+            added(few, *options_of(master)["two executors"])  # starts its workers
+        start = starts(few, master)
+        costs = [
+            engines(
+                f"{len(list(folder.iterdir())):,} dumps of {size:,} objects, 4 formats",
+                folder,
+                master,
+                start,
+            )
+            for folder, size in zip((small, large), sizes, strict=True)
+        ]
+    cost_model(costs[0], costs[1], sizes)
+    if over_limit:
+        print(f"\n{len(over_limit)} over their limit: {', '.join(over_limit)}")
+
+
+if __name__ == "__main__":
+    main()
