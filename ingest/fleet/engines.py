@@ -10,3 +10,11 @@ class Engine(StrEnum):
 
     LOCAL = "local"
     SPARK = "spark"
+
+
+ONE_THREAD = {
+    "POLARS_MAX_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""The environment of what reads dumps: each processor has a dump of its own."""

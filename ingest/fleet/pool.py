@@ -5,11 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
+from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import ATTEMPTS, refuse, try_dump
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def add_here(
     waiting = [(source, 1) for source in reversed(sources)]
     running: dict[Future[Outcome], tuple[FleetSource, int, int]] = {}
     context = multiprocessing.get_context("spawn")
-    with ProcessPool(processes, context=context, initializer=_start_worker) as pool:
+    with (
+        _one_thread_each(),
+        ProcessPool(processes, context=context, initializer=_start_worker) as pool,
+    ):
         try:
             while waiting or running:
                 free = memory_bytes - sum(need for _, _, need in running.values())
@@ -97,9 +101,25 @@ def add_here(
             raise
 
 
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes that are started meanwhile use one processor each.
+
+    Their libraries read it when they are imported, before an initializer runs.
+    """
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 def _start_worker() -> None:
-    """Let a worker use one processor, and be the first that the kernel ends."""
-    for name in ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"
+    """Let a worker be the first that the kernel ends."""
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
+from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import Outcome, try_dump
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def add_on_spark(
             if "127.0.0.1" in master or master.startswith("local"):
                 builder = builder.config("spark.driver.host", "127.0.0.1")
         builder = builder.config("spark.ui.showConsoleProgress", "false")
+        for name, value in ONE_THREAD.items():
+            builder = builder.config(f"spark.executorEnv.{name}", value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
     except Exception as error:  # of Java, whose classes are not known here

@@ -277,7 +277,8 @@ def main() -> None:
     large = written_dumps("large", chosen.large, sizes[1])
     few = written_dumps("few", len(_WRITERS), sizes[0])
     added(few)  # compiles
-    report(chosen.rows, 200 * chosen.rows, neo4j=not chosen.no_neo4j)
+    if chosen.rows:
+        report(chosen.rows, 200 * chosen.rows, neo4j=not chosen.no_neo4j)
     if chosen.no_spark or importlib.util.find_spec("pyspark") is None:
         print("\nwithout Spark: pip install 'heaproots[spark]' measures it too")
         cluster: AbstractContextManager[Cluster | None] = nullcontext()

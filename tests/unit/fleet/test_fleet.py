@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
 from statistics import linear_regression
@@ -16,9 +17,10 @@ from ingest.errors import IngestError, QueryError
 from ingest.fleet.add import Added, Workers, add
 from ingest.fleet.datasets import DATASETS, DUMPS, VERSION_KEY
 from ingest.fleet.labels import LabelPattern
+from ingest.fleet.pool import add_here
 from ingest.fleet.questions import Fleet, FleetQuestion, question, questions
 from ingest.fleet.sources import find_sources
-from ingest.fleet.task import ATTEMPTS, Job, try_dump
+from ingest.fleet.task import ADDED, ATTEMPTS, Job, Outcome, try_dump
 from ingest.fleet.workplace import FleetFolder
 from ingest.heap.read_options import DEFAULTS
 from tests.dumps.fleet import LABELS, PROGRAMS, VERSIONS, write_fleet
@@ -98,6 +100,22 @@ def test_processes_make_the_same_tables(
         assert frame.equals(known[name]), name
     again = add(sources_in(dumps), tmp_path / "pool", DEFAULTS, workers)
     assert again == Added(skipped_count=len(sources_in(dumps)))
+
+
+def _threads(source: object, job: object) -> Outcome:
+    return Outcome("", ADDED, "", pl.thread_pool_size())
+
+
+def test_a_worker_has_one_thread(
+    dumps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.fleet.pool.try_dump", _threads)
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    (found,) = add_here(
+        sources_in(dumps)[:1], Job(tmp_path), processes=1, memory_bytes=1 << 30
+    )
+    assert found.object_count == 1
+    assert "POLARS_MAX_THREADS" not in os.environ
 
 
 def test_the_same_dump_elsewhere_is_one_row(dumps: Path, tmp_path: Path) -> None:
