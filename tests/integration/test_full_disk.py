@@ -106,7 +106,7 @@ def test_a_full_disk_loses_nothing(
     )
     assert "Traceback" not in load.stderr + full.stderr + after.stderr
     assert after.returncode == 0, after.stderr
-    assert after.stderr.count("\n") <= 1
+    assert after.stderr.count("restarted") <= 1
     assert load.returncode == (0 if "heap" in names else 8)
     assert load.returncode == 0 or "is full: free some space" in load.stderr
     assert names - {"heap"} == {"small"}
