@@ -5,7 +5,7 @@
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it
 // param: limit  INTEGER = 20  maximum number of rows
-// column: path            LIST<STRING>  the kind of root, then the types down to the type itself
+// column: path            LIST<STRING>  the kind and role of the root, then the types down to the type itself
 // column: instance_count  INTEGER       instances at the end of this path
 // column: shallow_bytes   INTEGER       their shallow size, bytes
 // column: share           FLOAT         of all reachable instances of the type, 0 to 1

@@ -7,7 +7,7 @@
 // column: path           INTEGER  number of the merged path, from 0
 // column: parent         INTEGER  number of the parent path; null at the top
 // column: depth          INTEGER  steps from the top; 0 is the root of the tree
-// column: type           STRING   full type name at the end of the path, or the kind of root; empty at the top
+// column: type           STRING   full type name at the end of the path, or the kind or role of the root; empty at the top
 // column: namespace      STRING   namespace or library; empty if the type has none
 // column: object_count   INTEGER  objects merged into this node
 // column: shallow_bytes  INTEGER  their shallow size, bytes
@@ -18,15 +18,15 @@
 // column: fingerprint    STRING   equal for the same path in another dump
 //
 // The shortest path from a root to each object, written as types and merged: first
-// the kind of root, then the types on the path; consecutive objects of one type are
-// one step. It shows through which types the heap is reached from its roots, and how
-// much through each. Each object is counted on one shortest path even if there are
-// several of that length, so a total is not what is freed if a step is removed: see
-// type-tree for that. The 2,000 paths with the most bytes are stored at load time;
-// the first row is the root of the tree, and parents come before their children. The
-// shallow size of a row, its rest, and the totals of its children add up to its
-// total. A dump loaded by an older version has no rows. Continue with
-// root-paths-of-type.
+// the kind of root, then its role if the dump records one (the static field, or the
+// thread), then the types on the path; consecutive objects of one type are one step. It
+// shows through which types the heap is reached from its roots, and how much through
+// each. Each object is counted on one shortest path even if there are several of that
+// length, so a total is not what is freed if a step is removed: see type-tree for that.
+// The 2,000 paths with the most bytes are stored at load time; the first row is the root
+// of the tree, and parents come before their children. The shallow size of a row, its
+// rest, and the totals of its children add up to its total. A dump loaded by an older
+// version has no rows. Continue with root-paths-of-type.
 MATCH (n:TypePath)
 WHERE n.dump = $dump AND n.tree = 'root_paths'
 WITH n

@@ -3,10 +3,10 @@ r"""Fingerprints: what makes a path the same path in two dumps.
 Objects move, and programs are built again, so neither addresses nor numbers that a
 compiler or a collection hands out may count. A fingerprint is a 128-bit hash (BLAKE2b)
 of the steps of a path, each normalised by the rule below, after the version of the
-rule: ``1-`` and 32 hexadecimal digits. Fingerprints of different versions are never
+rule: ``2-`` and 32 hexadecimal digits. Fingerprints of different versions are never
 equal.
 
-The rule, version 1:
+The rule, version 2:
 
 - A type is its full name without assemblies, versions and the arity of generics;
   ``Map`2[[A, x],[B, y]]``, ``Map`2[A,B]`` and ``Map<A,B>`` are one type.
@@ -21,11 +21,13 @@ The rule, version 1:
   map that grows changes its inside.
 - A run of one type, such as the nodes of a list, is one step.
 
-The path of a `TypePath` is its tree, the kind of its root if the tree has roots, and
-the types from the top. The fields between objects do not count: a row merges what is
-reached through any of them, so that a name would tell no two rows apart, and the set of
-names changes as soon as a second field is filled. In two runs of one Java program,
-99.3 % of the paths are found again; with the sets of names, 95.8 %.
+The path of a `TypePath` is its tree, the kind and role of its root if the tree has
+roots, and the types from the top. A role is the static field and the type that declares
+it, or the name of the thread or isolate. The fields between objects do not count: a row
+merges what is reached through any of them, so that a name would tell no two rows apart,
+and the set of names changes as soon as a second field is filled. In two runs of one
+Java program, 98.5 % of the paths are found again, with 99.9 % of the bytes; with the
+sets of names instead of the roles, 95.8 % and 94.7 %.
 
 The path of a suspect is only the part that makes it a leak: the holder (its type, or
 the kind and name of a root), the reference to cut, the type that this leads to, and the
@@ -48,7 +50,7 @@ from ingest.text import without_assemblies
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-RULE_VERSION = 1
+RULE_VERSION = 2
 """Of the rule in this module's docstring; a changed rule has a new one."""
 
 _LONGEST_NAME = 4096
@@ -159,7 +161,7 @@ def fingerprint(steps: Iterable[str]) -> str:
 
 
 def of_tree(
-    tree: str, parent: Sequence[int], names: Sequence[str], root_kind: Sequence[int]
+    tree: str, parent: Sequence[int], names: Sequence[str], kinds: Sequence[str]
 ) -> list[str]:
     """The fingerprints of the rows of a merged tree.
 
@@ -168,18 +170,18 @@ def of_tree(
     Args:
         tree: The tree's name.
         parent: Row of the parent, before its children; -1 at the top.
-        names: Full names of types, or the kind of the root.
-        root_kind: -1 where the name is that of a type.
+        names: Full names of types, or the kind or the role of the root.
+        kinds: What each is: ``root``, ``role``, or empty for a type.
     """
     # Each row's fingerprint is that of its parent's and of its step, so that a deep
     # path costs no more than a short one.
     found: list[str] = []
     steps: list[str] = []
-    for above, name, root in zip(parent, names, root_kind, strict=True):
+    for above, name, kind in zip(parent, names, kinds, strict=True):
         if above < 0:
             step, key = "", fingerprint((tree,))
-        elif root >= 0:
-            step, key = "", fingerprint((found[above], "root", name))
+        elif kind:
+            step, key = "", fingerprint((found[above], kind, name))
         else:
             step = normalised_type(name)
             if steps[above] and (step == steps[above] or is_inside_collection(step)):

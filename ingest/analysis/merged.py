@@ -5,6 +5,8 @@ they have the same type and their parents are in one group. An object of the sam
 as its parent is in the group of its parent, so a linked list of any length is one
 group. Only the groups with most bytes, their descendants included, are returned; for
 each the rest of its descendants is summed.
+
+Root paths begin with the kind of root and its role, where the dump records one.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.root_roles import Role, root_roles
 from ingest.analysis.types import count_by, sum_by
 from ingest.compiled import kernel
 from ingest.heap.graph import RootKind
@@ -47,6 +50,8 @@ class MergedTree:
         type_index: int32 (G,). Row of the graph's ``type_names``; -1 for placeholders,
             `NOT_A_TYPE` for the top and for kinds of roots.
         root_kind: int32 (G,). `RootKind` of a group that is a kind of root, else -1.
+        role: int32 (G,). Row of ``roles`` of a group that is one, else -1.
+        roles: What roots are for; see `ingest.analysis.root_roles`.
         depth: int32 (G,). Number of ancestors.
         object_count, shallow_bytes: int64 (G,). Objects in the group, and their bytes.
         total_count, total_bytes: int64 (G,). The same including all descendants.
@@ -59,6 +64,8 @@ class MergedTree:
     parent: Ints
     type_index: Ints
     root_kind: Ints
+    role: Ints
+    roles: tuple[Role, ...]
     depth: Ints
     object_count: Longs
     shallow_bytes: Longs
@@ -126,17 +133,17 @@ def _fill(table: GroupTable, used: int) -> None:
 @kernel
 def _group_roots(
     root_object: Ints,
-    root_kind: Bytes,
+    root_group: Ints,
     type_index: Ints,
     group: Ints,
     table: GroupTable,
     used: int,
 ) -> int:
-    """Group the objects of roots below the kind of their first root."""
+    """Group the objects of roots below the group of their first root."""
     for root in range(len(root_object)):
         index = root_object[root]
         if group[index] < 0:
-            group[index] = _find(table, used, 1 + root_kind[root], type_index[index])
+            group[index] = _find(table, used, root_group[root], type_index[index])
             if group[index] == used:
                 used += 1
     return used
@@ -197,18 +204,19 @@ def _add_to_parents(parent: Ints, total: Longs) -> None:
 class _Groups:
     """A `GroupTable` that grows."""
 
-    def __init__(self, capacity: int, *, by_root: bool) -> None:
+    def __init__(self, capacity: int, role_kind: Bytes | None) -> None:
         self.parent = np.empty(capacity, np.int32)
         self.type_index = np.empty(capacity, np.int32)
         self.depth = np.empty(capacity, np.uint8)
         self.parent[0], self.type_index[0], self.depth[0] = -1, NOT_A_TYPE, 0
         self.used = 1
-        if by_root:
-            self.used += len(RootKind)
-            kinds = slice(1, self.used)
-            self.parent[kinds], self.depth[kinds] = 0, 1
+        if role_kind is not None:
+            roles = slice(1 + len(RootKind), 1 + len(RootKind) + len(role_kind))
+            self.parent[: roles.start], self.depth[1 : roles.start] = 0, 1
+            self.parent[roles], self.depth[roles] = 1 + role_kind.astype(np.int32), 2
+            self.parent[0], self.used = -1, roles.stop
             # Lower than every type, so that no object has the same.
-            self.type_index[kinds] = NOT_A_TYPE - 1 - np.arange(len(RootKind))
+            self.type_index[1 : self.used] = NOT_A_TYPE - np.arange(1, self.used)
         self._index()
 
     def table(self) -> GroupTable:
@@ -253,18 +261,26 @@ def merged_tree(
         graph: The heap.
         parent: int32 (N + M,). Parent of each object; `ROOT` or `UNREACHABLE`.
         by_root: bool (R,). Whether the first level is the kind of the root that refers
-            to the object at the top: of several, the first of these in the dump's
-            order; ``None`` for no such level.
+            to the object at the top, and the second one its role, if it has one: of
+            several roots, the first of these in the dump's order; ``None`` for no such
+            levels.
         limit: Groups to return, including the top.
         rows: Whether to return the row of each object too.
     """
     group = np.full(len(parent), -1, np.int32)
-    least = 1 << (len(RootKind) * (len(graph.type_names) + 2)).bit_length()
-    groups = _Groups(max(_FIRST_CAPACITY, least), by_root=by_root is not None)
-    if by_root is not None:
+    roots = None if by_root is None else root_roles(graph, by_root)
+    capacity = _FIRST_CAPACITY
+    if roots is not None:
+        above = len(RootKind) + len(roots.roles)
+        most = min(above * (len(graph.type_names) + 1), len(roots.root_object))
+        capacity = max(capacity, 1 << (1 + above + most).bit_length())
+    groups = _Groups(capacity, None if roots is None else roots.role_kind)
+    if roots is not None:
         groups.used = _group_roots(
-            graph.root_object[by_root],
-            graph.root_kind[by_root],
+            roots.root_object,
+            np.where(
+                roots.role >= 0, 1 + len(RootKind) + roots.role, 1 + roots.root_kind
+            ).astype(np.int32),
             graph.type_index,
             group,
             groups.table(),
@@ -286,11 +302,18 @@ def merged_tree(
             break
         groups.grow()
     groups.trim()
-    return _largest(graph, group, groups, limit, rows=rows)
+    roles = () if roots is None else roots.roles
+    return _largest(graph, group, groups, limit, roles, rows=rows)
 
 
 def _largest(
-    graph: HeapGraph, group: Ints, groups: _Groups, limit: int, *, rows: bool
+    graph: HeapGraph,
+    group: Ints,
+    groups: _Groups,
+    limit: int,
+    roles: tuple[Role, ...],
+    *,
+    rows: bool,
 ) -> MergedTree:
     """The groups with most total bytes; no parent has less than its children."""
     shallow_bytes = sum_by(group, graph.shallow_bytes, groups.used)
@@ -312,11 +335,14 @@ def _largest(
     parent = row[groups.parent[chosen]]
     parent[0] = -1
     types = groups.type_index[chosen]
-    roots = np.where(types < NOT_A_TYPE, NOT_A_TYPE - 1 - types, -1)
+    place = np.where(types < NOT_A_TYPE, NOT_A_TYPE - 1 - types, -1).astype(np.int32)
+    is_kind = place < len(RootKind)
     return MergedTree(
         parent=parent,
         type_index=np.maximum(types, NOT_A_TYPE),
-        root_kind=roots.astype(np.int32),
+        root_kind=np.where(is_kind, place, np.int32(-1)),
+        role=np.where(is_kind, np.int32(-1), place - np.int32(len(RootKind))),
+        roles=roles,
         depth=groups.depth[chosen].astype(np.int32),
         object_count=own_count,
         shallow_bytes=own_bytes,

@@ -147,7 +147,7 @@ def check(
     file = baseline or Path(DEFAULT_NAME)
     known = {}
     if file.exists() or (baseline is not None and not update_baseline):
-        known = read_baseline(file)
+        known = read_baseline(file, prune=prune)
     redaction = redaction_of(redact, hash_types)
     if redaction is not None and redaction.types and not redaction.salt:
         raise typer.BadParameter(

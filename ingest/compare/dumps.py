@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from ingest.analysis.fingerprints import normalised_type
+from ingest.analysis.fingerprints import RULE_VERSION, normalised_type
 from ingest.errors import DumpError
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.parquet import StoredTables
@@ -180,10 +180,11 @@ def of_frames(
         DumpError: they were made by a version that had no fingerprints.
     """
     for frame in (paths, suspects):
-        if frame["fingerprint"].null_count():
+        of_rule = frame["fingerprint"].str.starts_with(f"{RULE_VERSION}-")
+        if not of_rule.fill_null(value=False).all():
             raise DumpError(
-                f"{name} was made by a version that had no fingerprints; load or "
-                "export it again"
+                f"{name} was made by a version that had no fingerprints, or those of "
+                "an earlier rule; load or export it again"
             )
     names = types.select("type", pl.col("name").alias("type_name"))
     # A placeholder has no type, and a kind of root and the top have no objects.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compare.dumps import ComparedDump
+    from ingest.text import Captions
 
     Flags = NDArray[np.bool_]
 
@@ -36,7 +37,8 @@ class PathTree:
 
     Attributes:
         fingerprint: Of each path.
-        name: Full name of the type at its end, or the kind of root; empty at the top.
+        name: Full name of the type at its end, or the kind or role of the root; empty
+            at the top.
         parent: int32 (G,). Row of the path that it continues; -1 at the top.
         object_count, shallow_bytes: int64 (G, D). Objects at the end of the path, and
             their bytes.
@@ -63,6 +65,20 @@ class PathTree:
             found.append(self.name[row])
             row = int(self.parent[row])
         return tuple(reversed(found))
+
+    def captions(self, row: int, captions: Captions) -> tuple[str, ...]:
+        """The steps to a path's end with the short names of types."""
+        found: list[str] = []
+        while row > 0:
+            name = self.name[row]
+            found.append(captions.of(name) if self.has_objects[row] else name)
+            row = int(self.parent[row])
+        return tuple(reversed(found))
+
+    @cached_property
+    def has_objects(self) -> Flags:
+        """Bool (G,): whether it ends in a type, and not in a kind or role of roots."""
+        return np.asarray((self.object_count > 0).any(axis=1))
 
     @cached_property
     def is_compared(self) -> Flags:

@@ -5,7 +5,7 @@ or goes: no sizes, no dates of writing, no counts::
 
     version = 1
 
-    [1-0c6e…]
+    [2-0c6e…]
     rule = "growth"
     path = "static -> ScoreChangedEventHandler -> Object[] -> LevelScreen"
     reason = "the event is cleared when the game ends"
@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.errors import IngestError
 from ingest.files import output_file
 from ingest.gate.rules import read_toml
@@ -40,7 +41,7 @@ _HEAD = """\
 # removes what is gone. Write a reason; issue and expires (a date) are optional.
 """
 _KEYS = ("rule", "path", "reason", "issue", "expires")
-_FINGERPRINT = re.compile(r"\d+-[0-9a-f]{32}")
+_FINGERPRINT = re.compile(r"(\d+)-[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,17 @@ class Compared:
     unused: Mapping[str, Entry]
 
 
-def read_baseline(path: Path) -> Baseline:
+def read_baseline(path: Path, *, prune: bool = False) -> Baseline:
     """The entries of a file.
 
+    Args:
+        path: The file.
+        prune: Whether entries that are not found will be removed, so that those of an
+            earlier rule of fingerprints may be there.
+
     Raises:
-        IngestError: It is broken, in conflict, or of a newer version.
+        IngestError: It is broken, in conflict, of a newer version, or of an earlier
+            rule of fingerprints.
     """
     try:
         table = read_toml(path)
@@ -103,7 +110,20 @@ def read_baseline(path: Path) -> Baseline:
             f"{path} has version {version} of a later heaproots; this one reads "
             f"{VERSION}"
         )
-    return {key: _entry(path, key, value) for key, value in table.items()}
+    found = {key: _entry(path, key, value) for key, value in table.items()}
+    for rule in sorted({int(key.partition("-")[0]) for key in found}):
+        if rule > RULE_VERSION:
+            raise IngestError(
+                f"{path} has fingerprints of rule {rule} of a later heaproots; this "
+                f"one has rule {RULE_VERSION}"
+            )
+        if rule < RULE_VERSION and not prune:
+            raise IngestError(
+                f"{path} has fingerprints of rule {rule}, and this version has rule "
+                f"{RULE_VERSION}: run once with --update-baseline --prune, and copy "
+                "the reasons from the old file"
+            )
+    return found
 
 
 def _text(path: Path) -> str:

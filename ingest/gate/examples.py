@@ -74,6 +74,7 @@ def _objects_on(
             if kind >= 0 and captions[kind] == wanted[-1]:
                 wanted.pop()
             above = int(metrics.path_parent[above])
-        if not wanted:
+        # The first step may be a static field or a thread.
+        if not wanted or (above == ROOT and wanted == [path[1]]):
             chosen.append(row)
     return np.array(chosen, np.int64)

@@ -210,8 +210,7 @@ def _growths(dumps: Sequence[ComparedDump], rules: Rules) -> list[Finding]:
         text = ", ".join(f"{count:,}" for count in counts)
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
-        root, *steps = tree.steps(row)
-        path = (root, *map(captions.of, steps))
+        path = tree.captions(row, captions)
         message = (
             f"{path[-1]} grew in every dump: {text} objects, "
             f"{human_bytes(max(more, 0))} more in all"
@@ -260,13 +259,12 @@ def _has_more(dumps: Sequence[ComparedDump], tree: PathTree, row: int) -> bool:
 
 def _in_progress(tree: PathTree) -> Flags:
     """Bool (G,): paths of objects at a stack or in the finalizer queue that change."""
-    found = np.zeros(len(tree.parent), np.bool_)
-    roots = _is_root(tree)
-    for root in np.flatnonzero(roots).tolist():
-        if tree.name[root] in _IN_PROGRESS:
-            found |= (tree.parent == root) & ~roots
+    roots = np.array([name in _IN_PROGRESS for name in tree.name], np.bool_)
+    roots &= _is_root(tree)
+    objects = tree.has_objects
+    first = objects & ~tree.is_above(objects) & tree.is_above(roots)
     counts = tree.object_count
-    return np.asarray(found & (counts != counts[:, :1]).any(axis=1))
+    return np.asarray(first & (counts != counts[:, :1]).any(axis=1))
 
 
 def _over(dump: ComparedDump, budget: Budget) -> list[Finding]:
@@ -279,12 +277,10 @@ def _over(dump: ComparedDump, budget: Budget) -> list[Finding]:
     else:
         pattern = str(budget.path)
         tree = path_tree([dump], TREE)
-        texts = [""]
-        for name, above in zip(tree.name[1:], tree.parent.tolist()[1:], strict=True):
-            step = dump.captions.of(name) if above else name
-            texts.append(f"{texts[above]}{ARROW}{step}" if above else step)
         rows = [
-            row for row, text in enumerate(texts) if row and fnmatchcase(text, pattern)
+            row
+            for row in range(1, len(tree.name))
+            if fnmatchcase(ARROW.join(tree.captions(row, dump.captions)), pattern)
         ]
         count = int(tree.object_count[rows, 0].sum())
         size = int(tree.total_bytes[rows, 0].sum())

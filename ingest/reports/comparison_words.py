@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ingest.compare.dimensions import Change, Dimension
 from ingest.text import Captions, human_bytes, printable
 
@@ -79,15 +81,20 @@ class Wording:
         for by in (Dimension.TYPE, Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
             for found in comparison.of(by):
                 names.update((found.name, *found.steps))
-        self.captions = Captions.of_types(sorted(names))
+        self._roots = frozenset(
+            tree.name[row]
+            for tree in comparison.trees.values()
+            for row in np.flatnonzero(~tree.has_objects).tolist()
+        )
+        self.captions = Captions.of_types(sorted(names - self._roots))
         self._below = {
             by: _children(comparison.of(by))
             for by in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH)
         }
 
     def short(self, name: str) -> str:
-        """Return the short name of a type."""
-        return printable(self.captions.of(name))
+        """Return the short name of a type; kinds and roles of roots as they are."""
+        return printable(name if name in self._roots else self.captions.of(name))
 
     def steps(self, by: Dimension, steps: Sequence[str]) -> list[str]:
         """Return the short names of a path."""

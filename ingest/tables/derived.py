@@ -34,13 +34,14 @@ from ingest.tables.series import (
 from ingest.text import namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ingest.analysis.degrees import Counted
     from ingest.analysis.merged import MergedTree
     from ingest.analysis.metrics import HeapMetrics
+    from ingest.analysis.root_roles import Role
     from ingest.analysis.suspects import Findings, Suspect
     from ingest.heap.graph import HeapGraph
 
@@ -364,14 +365,16 @@ class HeapColumns:
     def type_paths(self) -> pl.DataFrame:
         """The groups of all merged trees, one tree after the other."""
         frames, first = [], 0
+        captions = self.captions.to_list()
         for name, tree in self.merged.items():
+            of_roles = {role: captions[role.type_index] for role in tree.roles}
             frames.append(
                 pl.DataFrame(
                     {
                         "parent": np.where(tree.parent < 0, -1, tree.parent + first),
                         "type": tree.type_index,
                         "name": pl.Series(
-                            self._group_names(tree, self.captions.to_list()),
+                            self._group_names(tree, captions, of_roles),
                             dtype=pl.String,
                         ),
                         "fingerprint": self._fingerprints(name, tree),
@@ -395,19 +398,39 @@ class HeapColumns:
 
     def _fingerprints(self, name: str, tree: MergedTree) -> list[str]:
         full = [*self.graph.type_names, MISSING_TYPE_NAME]
-        return fingerprints.of_tree(
-            name,
-            tree.parent.tolist(),
-            self._group_names(tree, full),
-            tree.root_kind.tolist(),
+        normalised = {
+            role: fingerprints.normalised_type(full[role.type_index])
+            for role in tree.roles
+        }
+        kinds = np.where(
+            tree.root_kind >= 0, "root", np.where(tree.role >= 0, "role", "")
         )
+        names = self._group_names(tree, full, normalised)
+        return fingerprints.of_tree(name, tree.parent.tolist(), names, kinds.tolist())
 
     @staticmethod
-    def _group_names(tree: MergedTree, names: Sequence[str]) -> list[str]:
-        pairs = zip(tree.type_index.tolist(), tree.root_kind.tolist(), strict=True)
-        return [
-            RootKind(root).label
-            if root >= 0
-            else ("" if kind == NOT_A_TYPE else names[kind])
-            for kind, root in pairs
-        ]
+    def _group_names(
+        tree: MergedTree, names: Sequence[str], of_roles: Mapping[Role, str]
+    ) -> list[str]:
+        """Names of types, or those of kinds and roles of roots.
+
+        Args:
+            tree: The tree.
+            names: Of all types, then of placeholders.
+            of_roles: Names of the types of roles.
+        """
+        found = []
+        for kind, root, role in zip(
+            tree.type_index.tolist(),
+            tree.root_kind.tolist(),
+            tree.role.tolist(),
+            strict=True,
+        ):
+            if root >= 0:
+                found.append(RootKind(root).label)
+            elif role >= 0:
+                of = tree.roles[role]
+                found.append(of.named(of_roles[of] if of.type_index >= 0 else ""))
+            else:
+                found.append("" if kind == NOT_A_TYPE else names[kind])
+        return found

@@ -10,7 +10,12 @@ from itertools import groupby
 from re import fullmatch
 from typing import TYPE_CHECKING
 
-from ingest.analysis.fingerprints import of_tree
+from ingest.analysis.fingerprints import (
+    normalised_owner,
+    normalised_reference,
+    normalised_type,
+    of_tree,
+)
 from ingest.analysis.metrics import analyse
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import RootKind
@@ -158,6 +163,7 @@ def _merged(
     groups: dict[tuple[Step, ...], list[int]] = {(): []}
     if tops:
         groups |= {(kind.label,): [] for kind in RootKind}
+        groups |= {(kind, role): [] for kind, role in _roles(heap).values() if role}
     for i in [*tops, *sorted(ways)]:
         chain: tuple[Step, ...] = ()
         for step in ways[i]:
@@ -177,10 +183,15 @@ def _merged(
         "root_paths" if first_row else "dominators",
         [order.index(chain[:-1]) if chain else -1 for chain in order],
         [
-            end if isinstance(end, str) else heap.type_name(end)
+            getattr(end, "full", end) if isinstance(end, str) else heap.type_name(end)
             for end in (chain[-1] if chain else "" for chain in order)
         ],
-        [0 if chain and isinstance(chain[-1], str) else -1 for chain in order],
+        [
+            ("root" if len(chain) == 1 else "role")
+            if chain and isinstance(chain[-1], str)
+            else ""
+            for chain in order
+        ],
     )
     rows: list[Row] = []
     for chain, fingerprint in zip(order, fingerprints, strict=True):
@@ -221,13 +232,53 @@ def type_tree(heap: Heap, limit: int) -> Rows:
     return _by_dominators(heap)[:limit]
 
 
+class _RoleName(str):
+    """What a root is for.
+
+    Attributes:
+        full: The same with the type's normalised name, as fingerprints have it.
+    """
+
+    __slots__ = ("full",)
+    full: str
+
+
+def _roles(heap: Heap) -> dict[int, tuple[str, _RoleName | None]]:
+    """Kind and role of each strong root, sorted by kind, type, field and owner."""
+    g = heap.graph
+    found: dict[int, tuple[str, _RoleName | None]] = {}
+
+    def numbers(root: Root) -> tuple[int, int, int, int]:
+        at = root.index
+        field = -1 if g.root_field is None else max(int(g.root_field[at]), -1)
+        owner = -1 if g.root_owner is None else int(g.root_owner[at])
+        return int(g.root_kind[at]), int(g.root_type[at]), field, owner
+
+    for root in sorted((r for r in heap.roots if r.holds), key=numbers):
+        owner = normalised_owner(root.owner or "")
+        field = normalised_reference(root.field or "")
+        texts = []
+        for name in (
+            "" if root.type is None else g.captions.of(g.type_names[root.type]),
+            "" if root.type is None else normalised_type(g.type_names[root.type]),
+        ):
+            static = " in ".join(filter(None, (field, name)))
+            texts.append(" of ".join(filter(None, (static, owner))))
+        role = _RoleName(texts[0])
+        role.full = texts[1]
+        found[root.index] = (root.kind, role if role else None)
+    return found
+
+
 def _root_ways(heap: Heap) -> tuple[dict[int, list[Step]], list[int]]:
     """A shortest path to each reachable object; and the objects of roots."""
     ways: dict[int, list[Step]] = {}
     queue = []
+    roles = _roles(heap)
     for root in heap.roots:
         if root.holds and root.object not in ways:
-            ways[root.object] = [root.kind, heap.objects[root.object].type]
+            names = [name for name in roles[root.index] if name]
+            ways[root.object] = [*names, heap.objects[root.object].type]
             queue.append(root.object)
     tops = list(queue)
     for i in queue:

@@ -19,10 +19,12 @@ from ingest.analysis.fingerprints import (
     of_tree,
 )
 from ingest.analysis.metrics import analyse
+from ingest.heap.graph import RootKind
 from ingest.heap.read_options import ReadOptions
 from ingest.pipeline import measure
 from ingest.readers.gclog.example import example_gclog
 from ingest.tables.heap_tables import HeapTables
+from tests.unit.graphs import graph_of
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -117,7 +119,7 @@ def test_a_map_that_grows_a_tree_has_the_same_paths() -> None:
         names = ["", "static", "java.util.HashMap", "java.util.HashMap$Node[]", *steps]
         names.append("App.Order")
         above = list(range(-1, len(names) - 1))
-        kinds = [-1, 4, *[-1] * (len(names) - 2)]
+        kinds = ["", "root", *[""] * (len(names) - 2)]
         return of_tree("root_paths", above, names, kinds)[-1]
 
     listed = paths("java.util.HashMap$Node")
@@ -129,7 +131,7 @@ def test_a_map_that_grows_a_tree_has_the_same_paths() -> None:
 
 def test_steps_have_bounds() -> None:
     assert fingerprint(["ab", "c"]) != fingerprint(["a", "bc"])
-    assert fingerprint([]) == "1-cae66941d9efbd404e4d88758ea67670"  # of an empty text
+    assert fingerprint([]) == "2-cae66941d9efbd404e4d88758ea67670"  # of an empty text
 
 
 def test_of_a_suspect_the_holder_the_reference_and_the_type_count() -> None:
@@ -236,6 +238,32 @@ def test_the_same_program_has_the_same_fingerprints_wherever_objects_lie(
         assert len(same) > 0.95 * len(found["root_paths"])
 
 
+def test_static_fields_and_threads_are_steps_of_a_root_path() -> None:
+    graph = replace(
+        graph_of([], [], [], [], [], roots=range(5), types=[0] * 5),
+        type_names=("App.Order",),
+        field_names=("open", "closed"),
+        owners=("worker 1", "worker 22"),
+        root_kind=np.full(5, RootKind.STATIC, np.uint8),
+        root_type=np.array([0, 0, -1, -1, -1], np.int32),
+        root_field=np.array([0, 1, -1, -1, -1], np.int32),
+        root_owner=np.array([-1, -1, 0, 1, -1], np.int32),
+    )
+    tables = HeapTables(graph, analyse(graph, origins=False))
+
+    paths = tables.type_paths.filter(tree="root_paths")
+    steps = tables.type_paths["name"]
+    ends = paths.filter(name="Order")
+    found = {
+        steps[parent]: count
+        for parent, count in ends.select("parent", "object_count").iter_rows()
+    }
+    assert found == {
+        "open in Order": 1, "closed in Order": 1, "worker #": 2, "static": 1
+    }  # fmt: skip
+    assert ends["fingerprint"].n_unique() == 4
+
+
 def test_the_example_s_fingerprints_are_those_of_every_machine(tmp_path: Path) -> None:
     """A change of these is a change of the rule, which needs a new version."""
     path = tmp_path / "example.gclog"
@@ -243,6 +271,6 @@ def test_the_example_s_fingerprints_are_those_of_every_machine(tmp_path: Path) -
     graph, _, _ = measure(str(path), ReadOptions(), origins=False)
 
     assert list(paths_of(graph)["suspects"]) == [
-        "1-44bf4b607b8788944c62f1f64ab11267",
-        "1-ffa39ce5be6787e181021367c048878b",
+        "2-44bf4b607b8788944c62f1f64ab11267",
+        "2-ffa39ce5be6787e181021367c048878b",
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.errors import IngestError
 from ingest.gate.baseline import (
     Entry,
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TODAY = datetime.date(2026, 6, 1)
-KEY, OTHER, THIRD = (f"1-{i:032x}" for i in (7, 3, 9))
+KEY, OTHER, THIRD = (f"{RULE_VERSION}-{i:032x}" for i in (7, 3, 9))
+EARLIER = f"{RULE_VERSION - 1}-{7:032x}"
 
 
 def finding(key: str = KEY) -> Finding:
@@ -141,6 +143,11 @@ def test_updating_keeps_reasons_and_pruning_removes(tmp_path: Path) -> None:
     [
         ("", "is no baseline: it has no version"),
         ("version = 2", "version 2 of a later heaproots"),
+        (
+            f"version = 1\n[{EARLIER}]\nreason = 'a cache'\n",
+            "rule 1, .* has rule 2: run once with --update-baseline --prune",
+        ),
+        (f"version = 1\n[9{KEY}]\n", "rule 92 of a later heaproots"),
         ("version = 1\n[abc]\n", "'abc' is not a fingerprint"),
         (f"version = 1\n[{KEY}]\nsize = 3\n", "unknown key 'size'"),
         (f"version = 1\n[{KEY}]\nreason = 3\n", "reason of .* must be a text"),
@@ -155,3 +162,13 @@ def test_a_broken_baseline(tmp_path: Path, text: str, said: str) -> None:
 
     with pytest.raises(IngestError, match=said):
         read_baseline(path)
+
+
+def test_pruning_replaces_fingerprints_of_an_earlier_rule(tmp_path: Path) -> None:
+    path = tmp_path / "base.toml"
+    write_baseline(path, {EARLIER: Entry("growth", "static -> A", "known")})
+
+    before = read_baseline(path, prune=True)
+    found = compared([finding()], before, TODAY)
+
+    assert list(updated(before, found, add=True, prune=True)) == [KEY]
