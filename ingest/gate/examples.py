@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT
 from ingest.analysis.runtime_types import type_classes
 from ingest.analysis.suspect_paths import Paths
-from ingest.gate.findings import Rule
+from ingest.gate.findings import MAX_PATHS, TREE, Rule
+from ingest.tables.heap_tables import HeapTables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
+
+    from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.gate.findings import Finding
     from ingest.heap.graph import HeapGraph
 
 _SAMPLE = 2000
-"""Objects of a type that are looked at."""
+"""Objects of a path that are looked at."""
 
 
 def with_examples(
@@ -39,42 +41,39 @@ def with_examples(
     """
     classes = type_classes(graph.format_name, graph.type_names, own)
     paths = Paths(graph, metrics, classes)
-    captions = [graph.captions.of(name) for name in graph.type_names]
+    objects = _objects_on(
+        {one.fingerprint for one in findings if one.rule is Rule.GROWTH}, graph, metrics
+    )
     found = []
     for finding in findings:
         example: tuple[str, ...] = ()
-        if finding.rule is Rule.GROWTH:
-            rows = _objects_on(finding.path, captions, graph, metrics)
-            if len(rows):
-                kind = int(graph.type_index[rows[0]])
-                if (held := paths.holder(kind, rows, -1)) is not None:
-                    example, _ = paths.steps(held[0])
+        rows = objects.get(finding.fingerprint)
+        if rows is not None and len(rows):
+            kind = int(graph.type_index[rows[0]])
+            if (held := paths.holder(kind, rows, -1)) is not None:
+                example, _ = paths.steps(held[0])
         found.append(replace(finding, example=example))
     return found
 
 
 def _objects_on(
-    path: Sequence[str],
-    captions: Sequence[str],
-    graph: HeapGraph,
-    metrics: HeapMetrics,
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Some objects whose shortest path from a root has these types."""
-    kinds = [row for row, caption in enumerate(captions) if caption == path[-1]]
-    rows = np.flatnonzero(
-        np.isin(graph.type_index, kinds) & (metrics.root_distance > 0)
+    wanted: Container[str], graph: HeapGraph, metrics: HeapMetrics
+) -> dict[str, NDArray[np.int64]]:
+    """Some of the objects at the end of each path, by its fingerprint."""
+    tables = HeapTables(
+        graph, metrics, path_limit=MAX_PATHS, trees=(TREE,), path_rows=True
     )
-    if len(rows) > _SAMPLE:
-        rows = rows[np.linspace(0, len(rows) - 1, _SAMPLE).astype(int)]
-    chosen = []
-    for row in rows.tolist():
-        above, wanted = row, list(path[1:])
-        while above != ROOT and wanted:
-            kind = int(graph.type_index[above])
-            if kind >= 0 and captions[kind] == wanted[-1]:
-                wanted.pop()
-            above = int(metrics.path_parent[above])
-        # The first step may be a static field or a thread.
-        if not wanted or (above == ROOT and wanted == [path[1]]):
-            chosen.append(row)
-    return np.array(chosen, np.int64)
+    tree = tables.merged[TREE]
+    assert tree.row is not None
+    keys = tables.type_paths["fingerprint"].to_list()
+    found: dict[str, NDArray[np.int64]] = {}
+    for path, (key, above) in enumerate(zip(keys, tree.parent.tolist(), strict=True)):
+        # The nodes and tables of a collection are on the same path, below it.
+        if key in wanted and key not in found and keys[above] != key:
+            on_path = (tree.row == path) & (metrics.root_distance > 0)
+            # Rows of paths that are left out are those of the nearest path above.
+            on_path &= graph.type_index == tree.type_index[path]
+            rows = np.flatnonzero(on_path)
+            at = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)
+            found[key] = rows[at]
+    return found
