@@ -16,9 +16,10 @@ def main() -> None:
     """Run the program in a process of its own, which Ctrl-C ends."""
     try:
         interrupts.install()
-        from ingest.cli import main as run
+        with interrupts.kept():
+            from ingest.cli import main as run
 
-        run()
+            run()
     except interrupts.Interrupted as interrupted:
         interrupts.say(*interrupted.args)
         sys.exit(interrupted.exit_code)

@@ -94,6 +94,24 @@ def leaving(consequence: str) -> Iterator[None]:
 
 
 @contextmanager
+def kept() -> Iterator[None]:
+    """Let the interruption through where cleaning up after it fails.
+
+    Interrupted in the middle of a message, a library may not be able to close its
+    connection, and its error would take the place of ours.
+    """
+    try:
+        yield
+    except Exception as error:
+        context: BaseException | None = error
+        while context is not None and not isinstance(context, Interrupted):
+            context = context.__context__
+        if context is None:
+            raise
+        raise context from None
+
+
+@contextmanager
 def handled_by(handler: Callable[[], None]) -> Iterator[None]:
     """Call ``handler`` for Ctrl-C, where that is the regular end of a command."""
 

@@ -8,6 +8,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ingest import interrupts
 from ingest.errors import (
     AccessRefused,
     Conflict,
@@ -53,7 +54,8 @@ def _translated(uri: str) -> Iterator[None]:
     from neo4j import exceptions as errors
 
     try:
-        yield
+        with interrupts.kept():
+            yield
     except (errors.AuthError, errors.TokenExpired) as error:
         raise AccessRefused(
             f"{uri} refuses the user name or password; "
@@ -123,7 +125,8 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
-        self._driver.close()
+        with interrupts.kept():
+            self._driver.close()
 
     def move(self, target: Target) -> None:
         """Use another server, or the same one after it was exchanged."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import neo4j
 import pytest
 
+from ingest import interrupts
 from ingest.database.connection import _translated, connect
 from ingest.database.indexes import ensure_schema
 from ingest.database.own_server import OwnServer
@@ -170,3 +171,20 @@ def test_what_another_command_makes_at_that_moment_is_tried_again(code: str) -> 
     database = Racing()
     ensure_schema(cast("Database", database))
     assert database.tries == 2
+
+
+@pytest.mark.parametrize("failure", [BufferError(), ValueError()])
+def test_an_interruption_is_not_replaced_by_what_fails_after_it(
+    failure: Exception,
+) -> None:
+    def interrupted_in_a_message() -> None:
+        try:
+            raise interrupts.Interrupted("nothing is lost")
+        finally:
+            raise failure
+
+    with (
+        pytest.raises(interrupts.Interrupted, match="nothing is lost"),
+        _translated("bolt://localhost"),
+    ):
+        interrupted_in_a_message()
