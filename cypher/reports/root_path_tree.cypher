@@ -7,7 +7,7 @@
 // column: path           INTEGER  number of the merged path, from 0
 // column: parent         INTEGER  number of the parent path; null at the top
 // column: depth          INTEGER  steps from the top; 0 is the root of the tree
-// column: type           STRING   full type name at the end of the path, or the kind or role of the root; empty at the top
+// column: type           STRING   full type name, or the kind or role of the root; empty at the top
 // column: namespace      STRING   namespace or library; empty if the type has none
 // column: object_count   INTEGER  objects merged into this node
 // column: shallow_bytes  INTEGER  their shallow size, bytes
