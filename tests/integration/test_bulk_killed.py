@@ -31,8 +31,8 @@ pytestmark = [
 
 OBJECTS, REFERENCES = 5_000, 12_500
 DEEP = pytest.mark.deep
-"""The quick suite has the three stops that come last, when the store is about to
-change, and a load after one in the middle of the import."""
+"""The quick suite has the stop that comes last, when the store has changed, and a load
+after one in the middle of the import."""
 
 LOADER = """
 import os, signal, sys
@@ -127,8 +127,12 @@ def heaps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     ("point", "how", "is_there"),
     [
         pytest.param(*("with import files written", signal.SIGKILL, False), marks=DEEP),
-        ("with a store that is imported", signal.SIGKILL, False),
-        ("with the server on the new store", signal.SIGKILL, False),
+        pytest.param(
+            *("with a store that is imported", signal.SIGKILL, False), marks=DEEP
+        ),
+        pytest.param(
+            *("with the server on the new store", signal.SIGKILL, False), marks=DEEP
+        ),
         pytest.param(
             *("with the server on the new store", signal.SIGINT, False), marks=DEEP
         ),
