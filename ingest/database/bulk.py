@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, cast
 import filelock
 
 from ingest import interrupts
+from ingest.database import next_dumps
 from ingest.database.connection import connect
 from ingest.database.importer import end_importers, run_import
 from ingest.database.indexes import make_indexes, wait_for
@@ -370,16 +371,17 @@ def write(
                         "load with --via bolt"
                     )
                 fresh.write_all([AFTERWARDS])
+                fresh.write(
+                    "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
+                    {"number": number},
+                )
+                next_dumps.link(fresh)
                 wait_for(
                     fresh,
                     first,
                     lambda share: progress("index", int(100 * share), 100),
                 )
-                fresh.write(
-                    "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
-                    {"number": number},
-                )
-                fresh.write_all(later)
+                fresh.write_all(later)  # last, for it slows down whatever follows
 
         endpoint = server.swap(data, finish, progress)
     except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds

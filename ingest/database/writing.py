@@ -120,8 +120,7 @@ def write(
                 late = links.siblings(database, number) - linked
                 links.link(database, number, late, progress)
                 cleaner.remove(database, server, replaces, progress)
-        with interrupts.leaving(f"{name} is loaded"):
-            next_dumps.link(database)
+                next_dumps.link(database)
     return Written(name, number, counts)
 
 
