@@ -11,7 +11,7 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.compared import of_heap
-from ingest.cli.heaps import heaps_of, is_loaded, loaded_heap
+from ingest.cli.heaps import heaps_of, kept_heap
 from ingest.cli.options import (
     FoldObjects,
     HashTypes,
@@ -23,7 +23,7 @@ from ingest.cli.options import (
     own_types,
     redaction_of,
 )
-from ingest.errors import FINDINGS, IngestError
+from ingest.errors import FINDINGS
 from ingest.files import check_writable, output_file
 from ingest.heap.read_options import Fold, ReadOptions
 
@@ -246,31 +246,14 @@ def _heaps(
         name = PurePath(dump).name
         if options.redaction is not None:
             name = f"{REDACTED}-{number}"
-        stored = _stored(dump, options, progress)
-        if stored is not None:
+        kept = kept_heap(dump, options, progress)
+        if kept is not None:
             from ingest.analysis.metrics import analyse
 
-            graph, identity = stored
+            graph, identity = kept
             yield name, graph, analyse(graph, progress, origins=False), identity
             continue
         for graph, metrics, of_file in heaps_of(dump, options, progress, every=every):
             part = of_file.part if every else None
             yield name if part is None else f"{name} {part}", graph, metrics, of_file
             del graph, metrics
-
-
-def _stored(
-    dump: str, options: ReadOptions, progress: Progress
-) -> tuple[HeapGraph, Identity | None] | None:
-    """The heap of an export or of a loaded dump; ``None`` of a file."""
-    from ingest.tables.parquet import StoredTables
-    from ingest.tables.stored_heap import is_export, stored_heap
-
-    redacted = options.redaction is not None
-    if is_export(Path(dump)):
-        if redacted:
-            raise IngestError(f"{dump}: export the dump with --redact instead")
-        return stored_heap(StoredTables(Path(dump))), None
-    if is_loaded(dump):
-        return loaded_heap(dump, progress, redacted=redacted)
-    return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.errors import IngestError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,15 +25,38 @@ def heap_of(dump: str, options: ReadOptions, progress: Progress) -> HeapGraph:
         StoreError: The dump is loaded, but its tables are not kept.
     """
     from ingest.readers import open_source, read
+
+    kept = kept_heap(dump, options, progress)
+    if kept is not None:
+        return kept[0]
+    with open_source(dump) as source:
+        return read(source, options, progress)
+
+
+def kept_heap(
+    dump: str, options: ReadOptions, progress: Progress
+) -> tuple[HeapGraph, Identity | None] | None:
+    """The heap of exported tables or of a loaded dump; ``None`` of a file.
+
+    Returns:
+        The heap; and which dump of which file it is, which an export does not tell.
+
+    Raises:
+        UnknownDump: There is neither a file nor a loaded dump of that name.
+        StoreError: The dump is loaded, but its tables are not kept.
+        IngestError: It has its values, and ``options`` ask for none.
+    """
     from ingest.tables.parquet import StoredTables
     from ingest.tables.stored_heap import is_export, stored_heap
 
-    if is_loaded(dump):
-        return loaded_heap(dump, progress)[0]
+    redacted = options.redaction is not None
     if is_export(Path(dump)):
-        return stored_heap(StoredTables(Path(dump)))
-    with open_source(dump) as source:
-        return read(source, options, progress)
+        if redacted:
+            raise IngestError(f"{dump}: export the dump with --redact instead")
+        return stored_heap(StoredTables(Path(dump))), None
+    if _is_loaded(dump):
+        return _loaded_heap(dump, progress, redacted=redacted)
+    return None
 
 
 def heaps_of(
@@ -76,7 +101,7 @@ def heaps_of(
             del graph, metrics
 
 
-def is_loaded(dump: str) -> bool:
+def _is_loaded(dump: str) -> bool:
     """Whether a word is the name of a loaded dump: neither a file, nor like one."""
     from ingest.readers import stem
     from ingest.readers.source import STDIN
@@ -85,7 +110,7 @@ def is_loaded(dump: str) -> bool:
     return not looks_like_file and not Path(dump).exists()
 
 
-def loaded_heap(
+def _loaded_heap(
     name: str, progress: Progress, *, redacted: bool = False
 ) -> tuple[HeapGraph, Identity]:
     """The heap of a loaded dump, and its identity.
