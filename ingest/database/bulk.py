@@ -1,8 +1,9 @@
 """Writing a dump in bulk: a new store is made beside the running server, then swapped.
 
 ``neo4j-admin database import full`` can fill only a new store, so all dumps that are
-already loaded are imported again with the new one, from their stored tables. The old
-store answers queries until the server is stopped and started on the new one::
+already loaded are imported again with the new one, from their stored tables, and the
+graphs of fleets with them, read from the old store. That answers queries until the
+server is stopped and started on the new one::
 
     tables -> import files -> import into data-* -> swap: stop, start on data-*,
     indexes, counts checked, `store` names data-* -> old data folder removed
@@ -11,9 +12,8 @@ An index that no report begins with is populated after that. A new store is also
 left when the only dump is dropped: it takes seconds, however large the dump was.
 
 If the load is killed at any point, the next start uses either the old store or the
-complete new one. Anything that is not in the stored tables, such as nodes that a user
-has added, would be lost: if the server counts anything but the dumps, no bulk load is
-possible.
+complete new one. Anything else, such as nodes that a user has added, would be lost: if
+the server counts anything but dumps and fleets, no bulk load is possible.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import filelock
 from ingest import interrupts
 from ingest.database import next_dumps
 from ingest.database.connection import connect
+from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, run_import
 from ingest.database.indexes import make_indexes, wait_for
 from ingest.errors import Conflict, StoreError
@@ -108,13 +109,12 @@ def _present(database: Database) -> list[_Present]:
 
 
 def count(database: Database) -> Counts:
-    """All that belongs to some dump in a database, from its own counters.
+    """All that is in a database, from its own counters.
 
     Nodes without a label are counted under an empty one. What follows from the
     rest, `SIZES`, `LINKS` and `NEXT`, is not counted.
     """
-    _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
-    data = cast("dict[str, list[dict[str, object]]]", rows[0][1])
+    data = _counters(database)
     nodes = {
         cast("str", entry.get("label", "")): cast("int", entry["count"])
         for entry in data["nodes"]
@@ -130,6 +130,30 @@ def count(database: Database) -> Counts:
     for link in (*LINKS, NEXT):
         related.pop(link.name, None)
     return Counts() + Counts(nodes, related)
+
+
+def _counters(database: Database) -> dict[str, list[dict[str, object]]]:
+    _, rows = database.read("CALL db.stats.retrieve('GRAPH COUNTS')", {})
+    return cast("dict[str, list[dict[str, object]]]", rows[0][1])
+
+
+def _of_fleets(database: Database) -> Counts:
+    """What the graphs of fleets have: their labels, and types between those."""
+    data = _counters(database)
+    labels = {entry.name for entry in FLEET_LABELS}
+    nodes = {
+        str(entry["label"]): cast("int", entry["count"])
+        for entry in data["nodes"]
+        if entry.get("label") in labels
+    }
+    ends = {entry.name: (entry.start, entry.end) for entry in FLEET_RELATIONSHIPS}
+    related: dict[str, list[int]] = {name: [0, 0] for name in ends}
+    for entry in data["relationships"]:
+        name = str(entry.get("relationshipType"))
+        for at, label in enumerate(("startLabel", "endLabel")):
+            if name in ends and entry.get(label) == ends[name][at]:
+                related[name][at] = cast("int", entry["count"])
+    return Counts() + Counts(nodes, {name: min(two) for name, two in related.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +188,7 @@ def plan(
         return Plan("another load or drop is in progress")
     if obstacle := _would_be_lost(server, database, present):
         return Plan(obstacle)
-    stored, carried = stored_dumps(server), entities
+    stored, carried = stored_dumps(server), entities + _of_fleets(database).total
     for dump in present:
         tables = stored.find(dump.number, dump.sha256)
         if tables is not None and dump.number not in replaced:
@@ -181,17 +205,16 @@ def _would_be_lost(
     server: EmbeddedServer, database: Database, present: Sequence[_Present]
 ) -> str | None:
     """What a new store could not take over; ``None`` where it can take all."""
-    stored, expected = stored_dumps(server), Counts()
+    stored, expected = stored_dumps(server), _of_fleets(database)
     for dump in present:
         tables = stored.find(dump.number, dump.sha256)
         if tables is None:
             return f"the tables of {dump.properties['name']!r} are not stored"
         expected += tables.counts()
     if count(database) != expected:
-        return "the database holds more than dumps, which would be lost"
+        return "the database holds more than dumps and fleets, which would be lost"
     known = {column.name for entry in LABELS for column in entry.properties}
     known |= {column.name for entry in RELATIONSHIPS for column in entry.properties}
-    # Names stay in a store when the graph of a fleet has been removed.
     of_fleets = (*FLEET_LABELS, *FLEET_RELATIONSHIPS)
     known |= {column.name for entry in of_fleets for column in entry.properties}
     _, rows = database.read("CALL db.propertyKeys()", {})
@@ -203,9 +226,11 @@ def _would_be_lost(
 def is_all(server: EmbeddedServer, database: Database, number: int) -> bool:
     """Whether a ready dump is all that there is in a server's store."""
     present = _present(database)
-    return [(dump.number, dump.state) for dump in present] == [
-        (number, "ready")
-    ] and _would_be_lost(server, database, present) is None
+    return (
+        [(dump.number, dump.state) for dump in present] == [(number, "ready")]
+        and not _of_fleets(database).total
+        and _would_be_lost(server, database, present) is None
+    )
 
 
 def start_over(server: EmbeddedServer, database: Database, progress: Progress) -> None:
@@ -293,7 +318,7 @@ def write(
     replaces: Sequence[int],
     progress: Progress,
 ) -> str:
-    """Make a new store with all dumps and the new one, and swap it in.
+    """Make a new store with all dumps, fleets and the new dump, and swap it in.
 
     Call it while `exclusive`, with the dump claimed and its tables stored.
 
@@ -323,7 +348,7 @@ def write(
         name = f"{name}-{number}"
     ready = properties | {"name": name, "state": "ready"}
     ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
-    stored, dumps, expected = stored_dumps(server), [], Counts()
+    stored, dumps, expected = stored_dumps(server), [], _of_fleets(database)
     for dump in present:
         tables = stored.find(dump.number, dump.sha256)
         if tables is None:
@@ -341,7 +366,9 @@ def write(
     old = server.files.data
     try:
         work.mkdir()
-        arguments = write_import_files(work, dumps, progress)
+        arguments = write_import_files(
+            work, dumps, progress, fleet=read_fleet_graph(database)
+        )
         progress("import", 0, 100)
         run_import(
             server,

@@ -7,19 +7,25 @@ there: an interrupted run is repeated, and a fleet that has grown is written aga
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.errors import StoreError
 from ingest.progress import silent
+from ingest.tables.column import TIME
 from ingest.tables.fleet_graph import (
     FLEET_LABELS,
     FLEET_RELATIONSHIPS,
+    FleetFrames,
     fleet_constraints,
     fleet_label,
 )
-from ingest.tables.mapping import Counts
+from ingest.tables.mapping import END, START, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import polars as pl
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
@@ -28,10 +34,17 @@ if TYPE_CHECKING:
     Rows = list[tuple[object, ...]]
 
 _DELETED_TOGETHER = 5_000
+_READ_TOGETHER = 20_000
 
 
 class GraphRows(Protocol):
-    """Where the rows come from."""
+    """Where the rows come from.
+
+    Attributes:
+        rule: Of the fingerprints; 0 if there are none.
+    """
+
+    rule: int
 
     def nodes(self, label: str) -> Iterator[Rows]:
         """Rows with the properties of the label's nodes, in order."""
@@ -54,7 +67,8 @@ def write_fleet_graph(
         Nodes and relationships that the fleet has; some may have been there.
 
     Raises:
-        StoreError: the server refused or was lost; run it again.
+        StoreError: the server refused or was lost: run it again; or it has leaks of
+            which the fingerprints have another rule.
     """
     for text in fleet_constraints().values():
         database.run(text)
@@ -81,6 +95,57 @@ def write_fleet_graph(
             done += Counts({}, {relation.name: len(batch)})
             progress(relation.name, done.relationships[relation.name], None)
     return done
+
+
+def read_fleet_graph(database: Database) -> FleetFrames:
+    """All graphs of fleets that are in a database.
+
+    Raises:
+        StoreError: the server was lost, or something has a label of theirs and other
+            properties.
+    """
+    nodes, relationships = {}, {}
+    for label in FLEET_LABELS:
+        nodes[label.name] = _frame(
+            database, f"MATCH (n:{label.name}) RETURN ", label.properties
+        )
+    for relation in FLEET_RELATIONSHIPS:
+        start, end = fleet_label(relation.start), fleet_label(relation.end)
+        relationships[relation.name] = _frame(
+            database,
+            f"MATCH (a:{start.name})-[n:{relation.name}]->(b:{end.name}) "
+            f"RETURN a.{start.key} AS {START}, b.{end.key} AS {END}, ",
+            relation.properties,
+            ends=(START, END),
+        )
+    return FleetFrames(nodes, relationships)
+
+
+def _frame(
+    database: Database, text: str, columns: Sequence[Column], ends: Sequence[str] = ()
+) -> pl.DataFrame:
+    import polars as pl
+
+    returned = [
+        f"toString(n.{c.name}) AS {c.name}" if c.dtype is TIME else f"n.{c.name}"
+        for c in columns
+    ]
+    schema = pl.Schema(dict.fromkeys(ends, pl.String()))
+    for column in columns:
+        is_time = column.dtype is TIME
+        schema[column.name] = pl.String() if is_time else column.dtype.polars
+    answer = database.stream((text + ", ".join(returned)).rstrip(", "), {})
+    rows = (row for _, row in answer if row is not None)
+    frames = [pl.DataFrame(schema=schema)]
+    try:
+        while batch := list(islice(rows, _READ_TOGETHER)):
+            frames.append(pl.DataFrame(batch, schema, orient="row"))
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise StoreError(
+            "somebody has added nodes or relationships beside those of the fleet that "
+            "a bulk load would change: load with --via bolt"
+        ) from error
+    return pl.concat(frames)
 
 
 def drop_fleet_graph(database: Database, progress: Progress = silent) -> int:

@@ -7,8 +7,14 @@ by its key, so that writing a fleet once more writes nothing twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ingest.tables.column import FLOAT, INT64, TEXT, TIME, Column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,20 @@ class FleetRelationship:
     end: str
     meaning: str
     properties: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFrames:
+    """All graphs of fleets in a store, as tables.
+
+    Attributes:
+        nodes: By label: a column for each property, times as text.
+        relationships: By type: ``start`` and ``end``, the keys of both ends; then a
+            column for each property.
+    """
+
+    nodes: Mapping[str, pl.DataFrame]
+    relationships: Mapping[str, pl.DataFrame]
 
 
 # fmt: off

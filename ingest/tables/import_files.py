@@ -17,6 +17,7 @@ import polars as pl
 from ingest.progress import silent
 from ingest.tables.column import TEXTS
 from ingest.tables.dump_properties import DUMP_PROPERTIES
+from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.mapping import END, START, node_columns, relationships, row_column
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
 from ingest.tables.sinks import LIST_SEPARATOR, write_csv
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
     from ingest.tables.column import Column, Label, Link, Relationship, Table
+    from ingest.tables.fleet_graph import FleetFrames
     from ingest.tables.mapping import Tables
 
 _LISTS = [column.name for column in DUMP_PROPERTIES if column.dtype is TEXTS]
@@ -55,7 +57,11 @@ class DumpToImport:
 
 
 def write_import_files(
-    folder: Path, dumps: Sequence[DumpToImport], progress: Progress = silent
+    folder: Path,
+    dumps: Sequence[DumpToImport],
+    progress: Progress = silent,
+    *,
+    fleet: FleetFrames | None = None,
 ) -> list[str]:
     """Write one header a label and relationship, and one file of each a dump.
 
@@ -65,6 +71,7 @@ def write_import_files(
         folder: An empty folder.
         dumps: All that the new store will have.
         progress: Receives the files written.
+        fleet: Graphs of fleets that it will have too.
 
     Returns:
         The importer's arguments; the paths in them start in ``folder``.
@@ -76,6 +83,8 @@ def write_import_files(
         writer.add_relationship(relation)
     for link in LINKS:
         writer.add_link(link)
+    if fleet is not None:
+        writer.add_fleet(fleet)
     return [
         "--id-type=actual",
         "--bad-tolerance=0",
@@ -107,6 +116,7 @@ class _FolderWriter:
                 first[entry.name] = free
                 free += 1 if entry.table is None else dump.tables.rows(entry.table.name)
             self._first_ids.append(first)
+        self._free_id = free
 
     def add_label(self, entry: Label) -> None:
         """Write the nodes of one label."""
@@ -175,6 +185,31 @@ class _FolderWriter:
         name = f"{entry.name}-{link.name}-{entry.name}"
         self._add(f"--relationships={link.name}", name, header, part)
 
+    def add_fleet(self, fleet: FleetFrames) -> None:
+        """Write the graphs of fleets."""
+        ids = {}
+        for entry in FLEET_LABELS:
+            frame = fleet.nodes[entry.name].with_row_index(":ID", self._free_id)
+            self._free_id += frame.height
+            ids[entry.name] = frame.select(pl.col(entry.key).alias("key"), ":ID")
+            header = [":ID", *map(_typed, entry.properties)]
+            path = self._write(entry.name, frame.lazy())
+            self._name(f"--nodes={entry.name}", entry.name, header, path)
+            free = [column.name for column in entry.properties if column.free_text]
+            ends = pl.col(free).str.contains(_LINE_END).any()
+            self.multiline |= any(frame.select(ends).row(0)) if free else False
+        for relation in FLEET_RELATIONSHIPS:
+            frame = fleet.relationships[relation.name]
+            for column, end in ((START, relation.start), (END, relation.end)):
+                known = ids[end].rename({"key": column, ":ID": f"{column} id"})
+                frame = frame.join(known, on=column, maintain_order="left")
+            names = [column.name for column in relation.properties]
+            frame = frame.select(f"{START} id", f"{END} id", *names)
+            header = [":START_ID", ":END_ID", *map(_typed, relation.properties)]
+            path = self._write(relation.name, frame.lazy())
+            argument = f"--relationships={relation.name}"
+            self._name(argument, relation.name, header, path)
+
     def _absent(self, table: Table | None) -> frozenset[str]:
         """Columns that none of the dumps has."""
         if table is None:
@@ -206,20 +241,31 @@ class _FolderWriter:
         header: list[str],
         part: Callable[[int], pl.LazyFrame],
     ) -> None:
-        paths = []
+        paths: list[Path] = []
         for at, dump in enumerate(self._dumps):
-            path = self._folder / f"{name}-{dump.number}.csv"
-            write_csv(part(at), path, header=False)
-            if path.stat().st_size:
-                paths.append(path)
-            else:
-                path.unlink()
+            paths += self._write(f"{name}-{dump.number}", part(at))
             self._done += 1
             self._progress("write import files", self._done, self._total)
-        if paths:  # the importer takes its time for each argument
-            paths.insert(0, self._folder / f"{name}-header.csv")
-            paths[0].write_text(",".join(header) + "\n", encoding="utf-8")
-            self.arguments.append(f"{argument}={','.join(path.name for path in paths)}")
+        self._name(argument, name, header, paths)
+
+    def _write(self, name: str, frame: pl.LazyFrame) -> list[Path]:
+        """Write a file without a header; none if there are no rows."""
+        path = self._folder / f"{name}.csv"
+        write_csv(frame, path, header=False)
+        if path.stat().st_size:
+            return [path]
+        path.unlink()
+        return []
+
+    def _name(
+        self, argument: str, name: str, header: list[str], paths: Sequence[Path]
+    ) -> None:
+        """Name files to the importer, which takes its time for each argument."""
+        if paths:
+            first = self._folder / f"{name}-header.csv"
+            first.write_text(",".join(header) + "\n", encoding="utf-8")
+            files = ",".join(path.name for path in (first, *paths))
+            self.arguments.append(f"{argument}={files}")
 
     def _look_for_line_ends(
         self, table: Table | None, properties: Sequence[Column]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
 from ingest.database import bulk, dumps
 from ingest.database.connection import connect
 from ingest.database.dumps import list_dumps
+from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.indexes import ensure_schema
 from ingest.database.via import Via
 from ingest.database.writing import drop, write
@@ -18,6 +22,8 @@ from ingest.errors import StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import load
 from ingest.server.embedded import target_of
+from ingest.tables.column import DType
+from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS, fleet_label
 from ingest.tables.heap_tables import HeapTables
 from tests.conftest import embedded_only
 from tests.cypher.heap import main_heap
@@ -112,6 +118,49 @@ def hostile_dart(path: Path) -> Path:
     return path
 
 
+class HostileFleet:
+    """A fleet with names that would break a CSV file."""
+
+    rule = RULE_VERSION
+    _keys: ClassVar = ['a\n"b', "", ",;|'\\\r", "\x1f=1+1 \U0001f600"]
+
+    def nodes(self, label: str) -> Iterator[list[tuple[object, ...]]]:
+        others = fleet_label(label).properties[1:]
+        yield [
+            (self._keys[0], *(None if c.optional else _VALUES[c.dtype] for c in others))
+        ]
+        yield [(key, *(_VALUES[c.dtype] for c in others)) for key in self._keys[1:]]
+
+    def relationships(self, name: str) -> Iterator[list[tuple[object, ...]]]:
+        (entry,) = (one for one in FLEET_RELATIONSHIPS if one.name == name)
+        values = [_VALUES[column.dtype] for column in entry.properties]
+        yield [(a, b, *values) for a, b in pairwise(self._keys)]
+
+
+_VALUES = {
+    DType.TEXT: 'He said\r\n"no", 1;2',
+    DType.INT64: 2**53 + 1,
+    DType.FLOAT: 0.1,
+    DType.TIME: datetime(2026, 11, 1, 15, 10, 0, 250_000),
+}
+
+
+def fleet_content(database: Database) -> tuple[list[object], list[object]]:
+    """All nodes and relationships of fleets, and how many constraints they have."""
+    labels = "|".join(entry.name for entry in FLEET_LABELS)
+    nodes = rows(
+        database,
+        f"MATCH (n:{labels}) RETURN labels(n), properties(n) AS p "
+        f"ORDER BY labels(n)[0], n.{', n.'.join({e.key for e in FLEET_LABELS})}",
+    )
+    edges = rows(
+        database,
+        f"MATCH (a:{labels})-[r]->(b) RETURN type(r) AS t, properties(a) AS p, "
+        "properties(r), properties(b) ORDER BY t, a.key, a.name, a.fingerprint",
+    )
+    return [*nodes], [*edges]
+
+
 def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     server: EmbeddedServer, database: Database, tmp_path: Path
 ) -> None:
@@ -144,6 +193,8 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
 
     number = put("over Bolt", Via.BOLT)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
+    write_fleet_graph(database, HostileFleet())
+    fleet = fleet_content(database)
     before = {
         name: content(database, name)
         for name in ("clean", "hostile", "dart", "over Bolt")
@@ -164,8 +215,14 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
             assert nodes == before[other][0]
             assert edges == before[other][1]
         assert first.warnings
+        assert fleet_content(after) == fleet
+        assert [len(part) for part in fleet] == [
+            4 * len(FLEET_LABELS),
+            3 * len(FLEET_RELATIONSHIPS),
+        ]
         names = {str(row[0]) for row in rows(after, "SHOW INDEXES YIELD name")}
         assert {"mine", "object_key", "object_dump_address"} <= names
+        assert "fleetdump_dump_id" in names
         after.run("CALL db.awaitIndexes(60)")  # one fills after the receipt
         assert rows(after, "SHOW INDEXES YIELD state WHERE state <> 'ONLINE'") == []
     assert list(server.home.glob("bulk-*")) == []
@@ -185,6 +242,10 @@ def test_what_is_not_a_dump_is_never_lost(
     with pytest.raises(StoreError, match="holds more than dumps"):
         load(str(path), database, server=server, via=Via.BULK)
     database.run("MATCH (n:Note) DELETE n")
+    database.run("CREATE (:Host {name: 'a'})-[:ON_HOST]->(:Host {name: 'b'})")
+    with pytest.raises(StoreError, match="holds more than dumps"):
+        load(str(path), database, server=server, via=Via.BULK)
+    database.run("MATCH (n:Host) DETACH DELETE n")
     database.run("MATCH (t:Type) WITH t LIMIT 1 SET t.checked_by_me = true")
     with pytest.raises(StoreError, match="checked_by_me"):
         load(str(path), database, server=server, via=Via.BULK)
@@ -211,6 +272,9 @@ def test_dropping_the_only_dump_makes_a_new_store(
     database.run("CREATE (:Note)")
     assert not bulk.is_all(server, database, number)
     database.run("MATCH (n:Note) DELETE n")
+    database.run("CREATE (:Host {name: 'of a fleet'})")
+    assert not bulk.is_all(server, database, number)
+    drop_fleet_graph(database)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
     data = server.files.data
 
