@@ -1,7 +1,7 @@
 // name: compare-paths
 // title: Paths on which objects accumulated since an earlier dump
 // group: Comparison
-// needs: earlier
+// needs: fingerprints, earlier
 // mode: read
 // param: dump     INTEGER                  number of the dump
 // param: earlier  STRING = null            name of the earlier dump; null for the previous one of the program
@@ -24,6 +24,10 @@
 MATCH (d:Dump {number: $dump})
 MATCH (e:Dump {state: 'ready'})
 WHERE CASE WHEN $earlier IS NULL THEN EXISTS { (e)-[:NEXT]->(d) } ELSE e.name = $earlier END
+  AND EXISTS {
+    MATCH (n:TypePath {key: d.number * 1099511627776}), (o:TypePath {key: e.number * 1099511627776})
+    WHERE n.fingerprint = o.fingerprint
+  }
 WITH d.number AS now, e.number AS then, e.name AS earlier
 MATCH (n:TypePath)
 WHERE (n.dump = now OR n.dump = then) AND n.tree = $tree

@@ -1,7 +1,7 @@
 // name: gone-suspects
 // title: Leak suspects of an earlier dump that this one does not have
 // group: Comparison
-// needs: earlier
+// needs: fingerprints, earlier
 // mode: read
 // param: dump     INTEGER        number of the dump
 // param: earlier  STRING = null  name of the earlier dump; null for the previous one of the program
@@ -22,6 +22,10 @@
 MATCH (d:Dump {number: $dump})
 MATCH (e:Dump {state: 'ready'})
 WHERE CASE WHEN $earlier IS NULL THEN EXISTS { (e)-[:NEXT]->(d) } ELSE e.name = $earlier END
+  AND EXISTS {
+    MATCH (n:TypePath {key: d.number * 1099511627776}), (o:TypePath {key: e.number * 1099511627776})
+    WHERE n.fingerprint = o.fingerprint
+  }
 MATCH (e)-[:HAS_SUSPECT]->(s:Suspect)-[:OF_TYPE]->(t:Type)
 WHERE NOT EXISTS { MATCH (d)-[:HAS_SUSPECT]->(o:Suspect) WHERE o.fingerprint = s.fingerprint }
 RETURN

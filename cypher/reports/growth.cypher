@@ -1,7 +1,7 @@
 // name: growth
 // title: Paths that have more objects in every dump of the program
 // group: Comparison
-// needs: earlier
+// needs: fingerprints, earlier
 // mode: read
 // param: dump   INTEGER                  number of the last dump
 // param: dumps  INTEGER = 10             how many dumps, the last one included; at least 3 are needed
@@ -22,6 +22,10 @@
 MATCH (d:Dump {number: $dump})
 MATCH q = (e:Dump)-[:NEXT]->{0,100}(d)
 WHERE length(q) < $dumps
+  AND EXISTS {
+    MATCH (n:TypePath {key: d.number * 1099511627776}), (o:TypePath {key: e.number * 1099511627776})
+    WHERE n.fingerprint = o.fingerprint
+  }
 WITH e.number AS number
 ORDER BY length(q) DESC
 WITH collect(number) AS numbers

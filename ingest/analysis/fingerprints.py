@@ -160,6 +160,12 @@ def fingerprint(steps: Iterable[str]) -> str:
     return f"{RULE_VERSION}-{found.hexdigest()}"
 
 
+def rule_of(fingerprint: str) -> int:
+    """The rule of a fingerprint; 0 if the text is none."""
+    rule, _, digest = fingerprint.partition("-")
+    return int(rule) if digest and rule.isdecimal() else 0
+
+
 def of_tree(
     tree: str, parent: Sequence[int], names: Sequence[str], kinds: Sequence[str]
 ) -> list[str]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.analysis.fingerprints import rule_of
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.column import TIME
@@ -70,6 +71,7 @@ def write_fleet_graph(
         StoreError: the server refused or was lost: run it again; or it has leaks of
             which the fingerprints have another rule.
     """
+    _check_rule(database, rows.rule)
     for text in fleet_constraints().values():
         database.run(text)
     done = Counts()
@@ -95,6 +97,18 @@ def write_fleet_graph(
             done += Counts({}, {relation.name: len(batch)})
             progress(relation.name, done.relationships[relation.name], None)
     return done
+
+
+def _check_rule(database: Database, rule: int) -> None:
+    """Make sure that what is there can have the leaks of a fleet."""
+    _, found = database.read("MATCH (n:Fingerprint) RETURN n.fingerprint LIMIT 1", {})
+    there = rule_of(str(found[0][0])) if found else 0
+    if there and rule and there != rule:
+        raise StoreError(
+            f"the database has a fleet with fingerprints of rule {there}, and those of "
+            f"this one have rule {rule}, so that old leaks would count as new: remove "
+            "it first, with ingest fleet graph --drop"
+        )
 
 
 def read_fleet_graph(database: Database) -> FleetFrames:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.tables.schema import KEY_BITS
+
 if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.queries.library import Query
@@ -104,6 +106,13 @@ NEEDS: dict[str, Need] = {
         "this dump does not record how long its objects have lived",
     ),
     "trace": Need("(d) WHERE d.trace IS NOT NULL", "this dump is not from a trace"),
+    "fingerprints": Need(
+        f"(top:TypePath {{key: d.number * {1 << KEY_BITS}}}) WHERE NOT EXISTS {{ "
+        "MATCH (n:TypePath) WHERE n.depth = 0 AND n.tree = top.tree "
+        "AND n.fingerprint <> top.fingerprint }",
+        "not all dumps have fingerprints of one rule; load those of an earlier version "
+        "again: ingest load FILE --replace",
+    ),
     "earlier": Need(
         "(:Dump {state: 'ready'})-[:NEXT]->(d)",
         "no earlier dump of this program is loaded; name another one with earlier",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.fleet.datasets import FAILED
 from ingest.fleet.engines import Engine
+from ingest.fleet.rules import check_new_dumps
 from ingest.fleet.task import ADDED, SKIPPED, Job
 from ingest.fleet.workplace import FleetFolder
 from ingest.progress import silent
@@ -85,12 +86,13 @@ def add(
         progress: Receives the number of files.
 
     Raises:
-        IngestError: the folder is not a fleet's or cannot be written, or what runs the
-            work is missing.
+        IngestError: the folder is not a fleet's or cannot be written, its dumps have
+            fingerprints of another rule, or what runs the work is missing.
     """
     fleet = FleetFolder(folder)
     fleet.prepare()
     known = fleet.known()
+    check_new_dumps(fleet)
     result = Added()
     new = []
     for source in sources:

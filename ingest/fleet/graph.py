@@ -80,10 +80,17 @@ class FleetGraphRows:
 
     Args:
         fleet: Open; the temporary tables of its connection are used.
+
+    Attributes:
+        rule: Of the fingerprints; 0 if there are none.
+
+    Raises:
+        IngestError: fingerprints have several rules.
     """
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        self.rule = fleet.rule()
         for sql in (_LARGEST, _LEAKED):
             fleet.run(sql)
 

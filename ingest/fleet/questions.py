@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ingest.errors import IngestError, QueryError, UnknownDump, UnknownQuery
 from ingest.fleet.datasets import DATASETS, HEAVY
+from ingest.fleet.rules import check_one_rule
 from ingest.fleet.workplace import FleetFolder
 from ingest.queries.answer import Answer
 
@@ -71,6 +72,7 @@ class FleetQuestion:
         note: How to read it.
         sql: Its text.
         has_example: Whether the column ``dump`` is a file to look at.
+        compares_leaks: Whether fingerprints of several dumps must be of one rule.
     """
 
     name: str
@@ -78,6 +80,7 @@ class FleetQuestion:
     note: str
     sql: str
     has_example: bool = False
+    compares_leaks: bool = False
 
 
 def questions() -> dict[str, FleetQuestion]:
@@ -128,7 +131,12 @@ def _parse(name: str, text: str) -> FleetQuestion:
     for key, value in _HEADER.findall(text):
         said[key].append(value)
     return FleetQuestion(
-        name, said["title"][0], " ".join(said["note"]), text, bool(said["next"])
+        name,
+        said["title"][0],
+        " ".join(said["note"]),
+        text,
+        has_example=bool(said["next"]),
+        compares_leaks="fingerprint" in text,
     )
 
 
@@ -157,6 +165,8 @@ class Fleet:
             raise IngestError(
                 "a fleet needs further packages: pip install 'heaproots[fleet]'"
             ) from error
+        self._folder, self._program = fleet, program
+        self._rule: int | None = None
         self._errors = duckdb.Error
         self._connection = duckdb.connect(
             config={
@@ -232,6 +242,16 @@ class Fleet:
             found = {key: row for key, row in found.items() if key in ids}
         return list(found.values())
 
+    def rule(self) -> int:
+        """The rule of the dumps' fingerprints; 0 if they have none.
+
+        Raises:
+            IngestError: there are several rules.
+        """
+        if self._rule is None:
+            self._rule = check_one_rule(self._folder, self._program)
+        return self._rule
+
     def totals(self) -> dict[str, int]:
         """Numbers of dumps, programs, versions and hosts, and of failed files."""
         (row,) = self._run("totals", _TOTALS, {}).dicts()
@@ -271,8 +291,11 @@ class Fleet:
             since: A version, for questions that have ``$since_key``.
 
         Raises:
+            IngestError: it compares leaks, and fingerprints have several rules.
             QueryError: the SQL is wrong, or needs more memory than it may have.
         """
+        if asked.compares_leaks:
+            self.rule()
         since_key = [int(digits) for digits in re.findall(r"\d+", since or "")] or None
         values: dict[str, object] = {"limit": limit, "since_key": since_key}
         used = {

@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
+from ingest import __version__
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import Outcome, try_dump
@@ -92,8 +93,16 @@ def _outcomes(
             return value1
 
     found = context.accumulator([], Outcomes())
+    version = __version__
 
     def add(source: FleetSource) -> None:
+        import ingest
+
+        if ingest.__version__ != version:
+            raise IngestError(
+                f"executors have heaproots {ingest.__version__}, and the driver "
+                f"{version}: install the same version everywhere"
+            )
         found.add([try_dump(source, job)])
 
     tasks = context.parallelize(sources, max(1, len(sources)))

@@ -100,6 +100,10 @@ class FleetFolder:
         """The files of a dataset."""
         return iter(sorted((self.folder / dataset.name).glob("program=*/*.parquet")))
 
+    def staged_files(self, dataset: Dataset) -> Iterator[Path]:
+        """The files of complete dumps that are not published."""
+        return iter(sorted(self._staged.glob(f"*/{dataset.name}.parquet")))
+
     def known(self) -> Known:
         """What was added, published or not.
 
@@ -108,8 +112,7 @@ class FleetFolder:
         """
         ids, sources, failed = set(), set(), set()
         columns = ["dump_id", "source", "source_version", "state"]
-        staged = sorted(self._staged.glob(f"*/{DUMPS.name}.parquet"))
-        for path in [*self.files(DUMPS), *staged]:
+        for path in [*self.files(DUMPS), *self.staged_files(DUMPS)]:
             self._check(path)
             for dump_id, source, version, state in (
                 pl.read_parquet(path, columns=columns).select(columns).iter_rows()

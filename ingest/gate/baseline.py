@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.analysis.fingerprints import RULE_VERSION
+from ingest.analysis.fingerprints import RULE_VERSION, rule_of
 from ingest.errors import IngestError
 from ingest.files import output_file
 from ingest.gate.rules import read_toml
@@ -111,7 +111,7 @@ def read_baseline(path: Path, *, prune: bool = False) -> Baseline:
             f"{VERSION}"
         )
     found = {key: _entry(path, key, value) for key, value in table.items()}
-    for rule in sorted({int(key.partition("-")[0]) for key in found}):
+    for rule in sorted({rule_of(key) for key in found}):
         if rule > RULE_VERSION:
             raise IngestError(
                 f"{path} has fingerprints of rule {rule} of a later heaproots; this "

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.fleet.datasets import DATASETS, DUMPS, READY, partition
 from ingest.fleet.workplace import FleetFolder, sink
 
@@ -40,6 +41,11 @@ def write_rows(folder: Path, dumps: int, paths: int) -> None:
             frame = frame.sort([n for n in dataset.order if n in frame.columns])
             kinds = pl.DataFrame(schema=dataset.schema).select(frame.columns).schema
             sink(dataset, frame.cast(dict(kinds)).lazy(), target)  # type: ignore[arg-type]
+
+
+def print_of(program: int, number: int) -> str:
+    """The fingerprint of a leak or a path."""
+    return f"{RULE_VERSION}-{program:016x}{number:016x}"
 
 
 def _program(
@@ -88,7 +94,7 @@ def _program(
             "pattern": ["list"] * len(which),
             "holder": [f"{name}.Holder{leak}" for leak in which.tolist()],
             "reference": ["items"] * len(which),
-            "fingerprint": [f"{program:04x}{leak:012x}" for leak in which.tolist()],
+            "fingerprint": [print_of(program, leak) for leak in which.tolist()],
             "sentence": [
                 f"Leaked{leak} are held in a list." for leak in which.tolist()
             ],
@@ -106,6 +112,7 @@ def _program(
         }
     )
     places = np.sort(rng.random((count, PATHS)).argpartition(paths - 1)[:, :paths])
+    prints = np.array([print_of(program, LEAKS + place) for place in range(PATHS)])
     bytes_ = (np.repeat(size, paths) / (places.ravel() + 2)).astype(np.int64)
     type_paths = pl.DataFrame(
         {
@@ -113,7 +120,7 @@ def _program(
             "path": np.tile(np.arange(paths), count),
             "tree": ["dominators"] * (count * paths),
             "name": np.char.add("Type", (places.ravel() % TYPES).astype(str)),
-            "fingerprint": np.char.add(f"{program:04x}", places.ravel().astype(str)),
+            "fingerprint": prints[places.ravel()],
             "depth": places.ravel() % 12,
             "object_count": bytes_ // 64,
             "total_bytes": bytes_,

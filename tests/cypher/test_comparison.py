@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.cli.compared import read_dumps
 from ingest.compare.changes import Comparison, compare
 from ingest.compare.dimensions import Change, Dimension
@@ -170,6 +171,32 @@ def test_suspects_that_came_or_went(
     gone = [r.key for r in found.of(Dimension.SUSPECT) if r.change is Change.GONE]
     answer = rows(here, opposite[query], earlier=other.heap.name)
     assert sorted(row["fingerprint"] for row in answer) == sorted(gone)
+
+
+@pytest.mark.server
+def test_dumps_of_two_rules_are_not_compared(moments: list[Loaded]) -> None:
+    """Neither dump would have any leak or path of the other one."""
+    first, last = moments[0], moments[-1]
+    change = """
+    MATCH (n:TypePath|Suspect) WHERE n.dump = $dump OR (:Dump {number: $dump})-->(n)
+    SET n.fingerprint = $rule + '-' + split(n.fingerprint, '-')[1]
+    """
+    queries = ("new-suspects", "gone-suspects", "compare-paths")
+    database, values = first.database, {"dump": first.number}
+    assert unmet(database, ["fingerprints"], last.number) == set()
+    database.write(change, values | {"rule": "1"})
+    try:
+        for name in queries:
+            assert rows(last, name, earlier=first.heap.name) == [], name
+            said = why_empty(database, library()[name], last.number)
+            assert said is not None
+            assert "--replace" in said
+        assert all(
+            len(row["object_counts"]) == len(LEVELS) - 1 for row in rows(last, "growth")
+        )
+    finally:
+        database.write(change, values | {"rule": str(RULE_VERSION)})
+    assert any(rows(last, name, earlier=first.heap.name) for name in queries)
 
 
 @pytest.mark.server

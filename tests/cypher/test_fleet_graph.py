@@ -128,6 +128,15 @@ def test_a_run_that_was_interrupted_is_repeated(fleet: Path, written: Database) 
     assert counted(written) == before
 
 
+def test_fleets_of_two_rules_are_not_mixed(fleet: Path, written: Database) -> None:
+    before = counted(written)
+    other = FleetGraphRows(Fleet(fleet))
+    other.rule += 1
+    with pytest.raises(StoreError, match="ingest fleet graph --drop"):
+        write_fleet_graph(written, other)
+    assert counted(written) == before
+
+
 def test_leaks_have_their_share(
     written: Database, dumps: dict[str, Row], leaks: list[Row]
 ) -> None:
