@@ -99,7 +99,9 @@ def browse(
             password,
             database,
             progress,
-            for_dumps=chosen is not None or guided or printed is not None,
+            for_dumps=guided
+            or printed is not None
+            or (chosen is not None and not chosen.is_of_fleet),
         ) as opened,
     ):
         if printed is Printed.GUIDE:
@@ -120,7 +122,7 @@ def browse(
             return
         link = browser_link(target)
         if chosen is not None:
-            number = find_dump(opened, dump).number
+            number = 0 if chosen.is_of_fleet else find_dump(opened, dump).number
             cypher = chosen.with_literals(chosen.defaults(number))
             link = browser_link(target, "edit", cypher)
     _tell(target, {"browser": link}, as_json=as_json)

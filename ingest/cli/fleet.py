@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -214,14 +214,18 @@ def report(
         check_writable(file, force=force)
     fleet = Fleet(folder, program)
     with Bars() as progress:
-        answers = []
+        answers, cut = [], set()
         for number, name in enumerate(REPORT):
             progress("questions", number, len(REPORT))
             asked = question(name)
-            answers.append((asked, fleet.ask(asked, limit=limit, since=since)))
+            answer = fleet.ask(asked, limit=limit + 1, since=since)
+            if len(answer.rows) > limit:
+                answer = replace(answer, rows=answer.rows[:limit])
+                cut.add(name)
+            answers.append((asked, answer))
         progress("questions", len(REPORT), len(REPORT))
         loadable = fleet.loadable(answer for _, answer in answers)
-    found = FleetReport(str(folder), answers, loadable)
+    found = FleetReport(str(folder), answers, loadable, frozenset(cut))
     if html is not None:
         text = fleet_page(found, fleet.totals())
     elif as_json:

@@ -202,10 +202,8 @@ def graph(
             f"{counts.nodes.get(label, 0):,} {what}" for label, what in _COUNTED
         )
         seconds = human_seconds(time.monotonic() - begun)
-        typer.echo(
-            f"{nodes}; {sum(counts.relationships.values()):,} relationships, "
-            f"written in {seconds}"
-        )
+        related = sum(counts.relationships.values())
+        typer.echo(f"{nodes}\n{related:,} relationships, written in {seconds}")
         typer.echo("next: ingest query fleet-leaks")
 
 

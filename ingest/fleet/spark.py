@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 APPLICATION = "heaproots fleet"
 _POLL_S = 0.5
+_LOGGING = Path(__file__).with_name("log4j2.properties").absolute()
+"""For the driver's Java, before it could be told in another way."""
 
 
 def add_on_spark(
@@ -56,7 +59,10 @@ def add_on_spark(
         there = SparkSession.getActiveSession()
         builder = SparkSession.builder.appName(APPLICATION)
         if master is not None:
-            builder = builder.master(master)
+            builder = builder.master(master).config(
+                "spark.driver.extraJavaOptions",
+                f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+            )
             # Workers on this machine reach the driver by the loopback address.
             if "127.0.0.1" in master or master.startswith("local"):
                 builder = builder.config("spark.driver.host", "127.0.0.1")

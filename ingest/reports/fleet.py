@@ -29,6 +29,9 @@ _LEFT_OUT = ("fingerprint", *_BELOW)
 _MOST_EXAMPLES = 3
 _ONLY_IF_ANY = "failures"
 
+MORE = "and more; --limit lists more of them"
+"""Below a table that is cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
@@ -38,11 +41,13 @@ class FleetReport:
         folder: Of the fleet.
         answers: The questions, and their answers.
         loadable: Addresses of examples that can be loaded without their files.
+        cut: Names of questions that have more rows.
     """
 
     folder: str
     answers: Answers
     loadable: frozenset[str] = frozenset()
+    cut: frozenset[str] = frozenset()
 
     def told(self) -> Answers:
         """What is shown: all but questions that are told only if they have rows."""
@@ -73,8 +78,10 @@ def fleet_text(report: FleetReport) -> str:
         text += f"\n{_title(asked.title, '-')}{folded(asked.note, '')}\n"
         table = shown(answer)
         text += table_text(table.columns, table.rows) if table.rows else "  none\n"
+        if asked.name in report.cut:
+            text += f"  … {MORE}\n"
         for number, (sentence, command) in enumerate(report.examples(asked, answer), 1):
-            text += "\n" + folded(f"{number}. {sentence}" if sentence else f"{number}.")
+            text += "\n" + folded(f"{number}. {sentence}".rstrip(), hanging="   ")
             text += f"     {command}\n"
     return text
 
@@ -86,6 +93,8 @@ def fleet_markdown(report: FleetReport) -> str:
         text += f"\n## {asked.title}\n\n{asked.note}\n\n"
         table = shown(answer)
         text += markdown_table(table) if table.rows else "none\n"
+        if asked.name in report.cut:
+            text += f"\n… {MORE}\n"
         for number, (sentence, command) in enumerate(report.examples(asked, answer), 1):
             text += f"\n{number}. {markdown_text(sentence)}\n\n       {command}\n"
     return text

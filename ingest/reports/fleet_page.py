@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.reports.fleet import FleetReport, shown
+from ingest.reports.fleet import MORE, FleetReport, shown
 from ingest.reports.html import render
 from ingest.reports.panels import Cell
 from ingest.reports.render import cell
@@ -37,6 +37,7 @@ class FleetSection:
         columns: Of the table.
         rows: Cells.
         examples: A sentence each, and the command that loads the dump.
+        more: What is said of further rows; empty if there are none.
     """
 
     name: str
@@ -46,6 +47,7 @@ class FleetSection:
     columns: tuple[str, ...]
     rows: list[list[Cell]]
     examples: list[tuple[str, str]]
+    more: str = ""
 
 
 def fleet_page(report: FleetReport, totals: dict[str, int]) -> str:
@@ -67,6 +69,7 @@ def fleet_page(report: FleetReport, totals: dict[str, int]) -> str:
                 table.columns,
                 _cells(table, answer.dicts()),
                 report.examples(asked, answer),
+                f"… {MORE}" if asked.name in report.cut else "",
             )
         )
     return render(

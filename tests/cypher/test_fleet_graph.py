@@ -252,6 +252,8 @@ def test_the_commands(
     code, out, _ = ingest("query", "fleet-new-leaks", "-p", "version=2.1")
     assert (code, "Maps.TileCache" in out) == (0, True)
     assert ingest("fleet", "graph")[0] == 2
+    _, _, err = ingest("browse", "--query", "fleet-leaks")
+    assert "no dump is loaded" not in err
     code, out, _ = ingest("fleet", "graph", "--drop")
     assert (code, out.startswith("removed ")) == (0, True)
     assert counted(empty_database) == []

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from ingest.fleet.questions import REPORT, FleetQuestion, question
 from ingest.queries.answer import Answer
-from ingest.reports.fleet import FleetReport, fleet_facts, fleet_markdown, fleet_text
+from ingest.reports.fleet import (
+    MORE,
+    FleetReport,
+    fleet_facts,
+    fleet_markdown,
+    fleet_text,
+)
 from ingest.reports.fleet_page import fleet_page
 
 HOSTILE = "</td><script>alert(1)</script>\x1b[31m\u202e'; rm -rf ~ #"
@@ -60,6 +67,14 @@ def test_the_report_says_what_leaks_and_what_opens_it() -> None:
     assert "## Leaks by share of dumps" in fleet_markdown(report(leaks()))
     facts = fleet_facts(report(leaks()))
     assert json.loads(json.dumps(facts))["leaks"][0]["share"] == 0.75
+
+
+def test_a_table_that_is_cut_says_so() -> None:
+    whole = report(leaks())
+    cut = replace(whole, cut=frozenset({"leaks"}))
+    for write in (fleet_text, fleet_markdown, lambda r: fleet_page(r, TOTALS)):
+        assert MORE not in write(whole)
+        assert write(cut).count(MORE) == 1
 
 
 class Tags(HTMLParser):
