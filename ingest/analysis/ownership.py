@@ -105,14 +105,16 @@ def _fill(
 def statics_tables(graph: HeapGraph) -> Bools:
     """Bool (R,): roots that are pinned arrays in which .NET has its static fields."""
     found = graph.root_kind == RootKind.HANDLE
-    found &= (graph.root_flags & RootFlag.PINNED) != 0
-    kinds = graph.type_index[graph.root_object]
+    found &= (graph.root_flags & np.uint8(RootFlag.PINNED)) != 0
+    rows = np.flatnonzero(found)
+    kinds = graph.type_index[graph.root_object[rows]]
     arrays = [
         row
         for row, name in enumerate(graph.type_names)
         if name.startswith("System.Object[]")
     ]
-    return np.asarray(found & np.isin(kinds, arrays))
+    found[rows] = np.isin(kinds, arrays)
+    return np.asarray(found)
 
 
 def ownership(

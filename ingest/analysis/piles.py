@@ -172,7 +172,7 @@ class PileSearch:
     def _values_of_handles(self) -> Iterator[Pile]:
         """Values of the runtime that handles or the finalizer queue hold one by one."""
         graph = self.graph
-        holds = (graph.root_flags & RootFlag.WEAK) == 0
+        holds = (graph.root_flags & np.uint8(RootFlag.WEAK)) == 0
         holds &= np.isin(graph.root_kind, _HANDLES)
         rows = np.unique(graph.root_object[holds])
         kinds = graph.type_index[rows]
@@ -253,11 +253,15 @@ class PileSearch:
             column[owns] for column in (rows, kinds, is_inner, slot)
         )
         types = len(self.graph.type_names)
-        key = slot.astype(np.int32) * types + kinds
-        groups = (len(entries) + 1) * types
+        key, groups = slot.astype(np.int64) * types + kinds, (len(entries) + 1) * types
+        numbers = np.arange(groups) if groups <= len(rows) else np.unique(key)
+        place = key if groups <= len(rows) else np.searchsorted(numbers, key)
         held = np.where(is_inner, 0, self.metrics.retained_bytes[rows])
-        sums = sum_by(key, held, groups)
-        for group in np.flatnonzero(sums >= self.least).tolist():
+        sums = sum_by(place.astype(np.int32), held, len(numbers))
+        large = sums >= self.least
+        for group, size in zip(
+            numbers[large].tolist(), sums[large].tolist(), strict=True
+        ):
             at = group // types
             if owning is TypeClass.LIBRARY and not at and owner == ROOT:
                 continue  # shared strings and the like, which nothing has in common
@@ -268,7 +272,7 @@ class PileSearch:
             yield Pile(
                 type_index=group % types,
                 object_count=count,
-                retained_bytes=int(sums[group]),
+                retained_bytes=size,
                 members=members[order],
                 entry=entries[at - 1] if at else -1,
                 owner=owner,

@@ -166,9 +166,11 @@ def preorder_of(
         referrer_start,
         referrer,
     )
+    by_object = np.zeros(len(graph.object_id), np.int32)
+    by_object[tree.object_index[1:]] = position[1:]
     return Preorder(
         tree.object_index[vertex_at],
-        position[tree.number],
+        by_object,
         end,
         dominator,
         type_index,

@@ -163,10 +163,11 @@ class Paths:
     def _root(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""
         graph = self._graph
-        rows = np.flatnonzero(self._roots & (graph.root_object == index))
-        says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
-        says_less += graph.root_type[rows] < 0
-        return int(rows[says_less.argmin()])
+        says_less = np.full(len(graph.root_object), 2, np.uint8)
+        says_less[graph.root_kind == RootKind.STATIC] = 0
+        says_less += graph.root_type < 0
+        says_less[~self._roots | (graph.root_object != index)] = 4
+        return int(says_less.argmin())
 
     def _static_field(self, root: int) -> str | None:
         graph = self._graph

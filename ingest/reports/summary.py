@@ -52,12 +52,13 @@ def facts(
         estimated_types: Estimates for each type, by name.
     """
     kinds = {
-        RootKind(kind).label: count
-        for kind, count in enumerate(np.bincount(graph.root_kind).tolist())
-        if count
+        RootKind(kind).label: int(count)
+        for kind, count in zip(
+            *np.unique(graph.root_kind, return_counts=True), strict=True
+        )
     }
     findings = find_suspects(graph, metrics, own)
-    weak = int(np.count_nonzero(graph.root_flags & RootFlag.WEAK))
+    weak = int(np.count_nonzero(graph.root_flags & np.uint8(RootFlag.WEAK)))
     return {
         "source": source,
         "sha256": sha256,
@@ -134,11 +135,12 @@ def _parts(graph: HeapGraph) -> list[dict[str, object]]:
 
 def _largest(values: NDArray[np.int64], graph: HeapGraph, top: int) -> list[int]:
     """Return the rows of the largest positive values; ties by object id."""
-    top = min(top, len(values))
+    positive = values[values > 0]
+    top = min(top, len(positive))
     if not top:
         return []
-    limit = np.partition(values, len(values) - top)[len(values) - top]
-    rows = np.flatnonzero(values >= max(int(limit), 1))
+    positive.partition(len(positive) - top)
+    rows = np.flatnonzero(values >= positive[len(positive) - top])
     order = np.lexsort((rows, graph.object_id[rows], -values[rows]))
     return [int(row) for row in rows[order[:top]]]
 

@@ -66,7 +66,7 @@ class RootSetColumns:
     @property
     def weak_count(self) -> int:
         """Weak roots."""
-        return int(np.count_nonzero(self._graph.root_flags & RootFlag.WEAK))
+        return int(np.count_nonzero(self._graph.root_flags & np.uint8(RootFlag.WEAK)))
 
     def _has_flag(self, flag: RootFlag, rows: slice) -> Flags:
         return np.asarray((self._graph.root_flags[rows] & flag) != 0)

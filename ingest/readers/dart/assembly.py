@@ -18,7 +18,7 @@ Source: dart-lang/sdk, runtime/vm/object_graph.cc and raw_object.h.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,9 @@ def assemble(
         roots.add(np.ones(1, np.int32), RootKind.INTERNAL)
     field, kind = _described(classes, objects)
     ephemerons = _ephemerons(classes, objects, stays)
-    further = {"length": (objects.length, -1)}
+    further: dict[str, tuple[NDArray[Any], int]] = {}
+    if objects.length.max() >= 0:
+        further["length"] = (objects.length, -1)
     if objects.identity_hash is not None:
         further["identity_hash"] = (objects.identity_hash, 0)
     columns = ObjectColumns(

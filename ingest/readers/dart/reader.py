@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ from ingest.readers.dart.scan import (
 )
 from ingest.readers.dart.signature import MAGIC
 from ingest.readers.shared.binary import Feed
-from ingest.readers.shared.columns import MAX_SIZE_BYTES
+from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn
 from ingest.readers.shared.irregularities import IrregularityCounter
 
 if TYPE_CHECKING:
@@ -105,21 +104,6 @@ def _classes(feed: Feed) -> SnapshotClasses:
     return classes
 
 
-@dataclass(slots=True)
-class _Piece:
-    """The columns of one scan, copied out of its buffers."""
-
-    class_index: NDArray[np.int32]
-    size_bytes: NDArray[np.int64]
-    ref_count: NDArray[np.int32]
-    length: NDArray[np.int64]
-    ref_id: NDArray[np.int32]
-    value_object: NDArray[np.int32]
-    value_kind: NDArray[np.uint8]
-    value_end: NDArray[np.int64]
-    content: NDArray[np.uint8]
-
-
 _ROWS = {
     "ref_id": REFERENCES,
     "value_object": VALUES,
@@ -127,6 +111,52 @@ _ROWS = {
     "value_end": VALUES,
     "content": BYTES,
 }
+
+
+class _Records:
+    """The objects of a snapshot, scan by scan.
+
+    Attributes:
+        count: Objects so far.
+    """
+
+    def __init__(self) -> None:
+        self._columns = {
+            name: GrowingColumn(column.dtype)
+            for name, column in buffers_for(0)._asdict().items()
+        }
+        self.count = self._content_bytes = 0
+
+    def take(self, buffers: RecordBuffers, counts: NDArray[np.int64]) -> None:
+        """Copy what a scan has written into ``buffers``."""
+        buffers.value_object[: counts[VALUES]] += np.int32(self.count)
+        buffers.value_end[: counts[VALUES]] += self._content_bytes
+        for name, column in buffers._asdict().items():
+            rows = counts[_ROWS.get(name, OBJECTS)]
+            if rows:
+                self._columns[name].add(column[:rows])
+        self.count += int(counts[OBJECTS])
+        self._content_bytes += int(counts[BYTES])
+
+    def objects(self, claimed: int) -> SnapshotObjects:
+        """All objects; once only."""
+        taken = {name: column.taken for name, column in self._columns.items()}
+        ref_start = np.zeros(self.count + 1, np.int64)
+        np.cumsum(taken["ref_count"](), out=ref_start[1:])
+        return SnapshotObjects(
+            class_index=taken["class_index"](),
+            size_bytes=taken["size_bytes"](),
+            length=taken["length"](),
+            ref_start=ref_start,
+            ref_id=taken["ref_id"](),
+            values=ObjectValues(
+                taken["value_object"](),
+                taken["value_kind"](),
+                np.concatenate([np.zeros(1, np.int64), taken["value_end"]()]),
+                taken["content"](),
+            ),
+            claimed_count=claimed,
+        )
 
 
 def _objects(
@@ -139,71 +169,27 @@ def _objects(
     """
     highest = min(claimed, _MOST_OBJECTS)
     signed = classes.signed_integers()
-    pieces: list[_Piece] = []
+    records = _Records()
     counts, span = np.zeros(5, np.int64), np.empty(3, np.int64)
     buffers = buffers_for(_SMALLEST_WINDOW_BYTES)
-    done = 0
-    while done < highest:
+    while records.count < highest:
         data = np.frombuffer(feed.data, np.uint8)
         if 4 * len(buffers.class_index) < len(data) + 4:
             buffers = buffers_for(len(data))
         feed.position = scan(
-            data, feed.position, signed, highest - done, highest, buffers, counts,
-            span,
+            data, feed.position, signed, highest - records.count, highest, buffers,
+            counts, span,
         )  # fmt: skip
         if counts[FAULT]:
             raise feed.malformed(FAULTS[counts[FAULT]])
-        if counts[OBJECTS]:
-            piece = _piece(buffers, counts)
-            piece.value_object += np.int32(done)
-            pieces.append(piece)
-            done += int(counts[OBJECTS])
-        if done < highest and not feed.grow():
-            counter.add("truncated_objects", claimed - done, 0, feed.offset)
+        records.take(buffers, counts)
+        if records.count < highest and not feed.grow():
+            left = claimed - records.count
+            counter.add("truncated_objects", left, 0, feed.offset)
             break
-    if not pieces:
+    if not records.count:
         raise feed.malformed("the snapshot has no objects")
-    return _together(pieces, claimed)
-
-
-def _piece(buffers: RecordBuffers, counts: NDArray[np.int64]) -> _Piece:
-    return _Piece(
-        **{
-            name: column[: counts[_ROWS.get(name, OBJECTS)]].copy()
-            for name, column in buffers._asdict().items()
-        }
-    )
-
-
-def _together(pieces: list[_Piece], claimed: int) -> SnapshotObjects:
-    def taken(column: str) -> NDArray[np.generic]:
-        arrays = [getattr(piece, column) for piece in pieces]
-        for piece in pieces:
-            setattr(piece, column, None)
-        return np.concatenate(arrays)
-
-    ends, sizes = 0, []
-    for piece in pieces:
-        sizes.append(piece.value_end + ends)
-        ends += len(piece.content)
-    start = np.concatenate([np.zeros(1, np.int64), *sizes])
-    counts = taken("ref_count")
-    ref_start = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=ref_start[1:])
-    return SnapshotObjects(
-        class_index=taken("class_index").astype(np.int32, copy=False),
-        size_bytes=taken("size_bytes").astype(np.int64, copy=False),
-        length=taken("length").astype(np.int64, copy=False),
-        ref_start=ref_start,
-        ref_id=taken("ref_id").astype(np.int32, copy=False),
-        values=ObjectValues(
-            taken("value_object").astype(np.int32, copy=False),
-            taken("value_kind").astype(np.uint8, copy=False),
-            start,
-            taken("content").astype(np.uint8, copy=False),
-        ),
-        claimed_count=claimed,
-    )
+    return records.objects(claimed)
 
 
 def _tail(

@@ -31,9 +31,10 @@ from ingest.readers.shared.type_table import TypeTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.compiled import Ints
     from ingest.heap.graph import HeapGraph, Part
     from ingest.heap.read_options import LayoutOption
-    from ingest.readers.hprof.classes import ClassTable, HeapClass
+    from ingest.readers.hprof.classes import ClassTable
     from ingest.readers.hprof.columns import RecordedHeap
     from ingest.readers.hprof.layout import Fit
     from ingest.readers.hprof.stacks import StackTable
@@ -41,8 +42,12 @@ if TYPE_CHECKING:
 
 ANDROID = "1.0.3"
 _CLASS_ROOT, _THREAD_ROOT = 5, 8
-_FRAME_ROOTS = (2, 3, 0x8E)
-"""Tags of the roots that have the number of their frame."""
+_HAS_FRAME = np.zeros(256, np.bool_)
+_HAS_FRAME[[2, 3, 0x8E]] = True
+"""By tag: whether roots have the number of their frame."""
+_HAS_THREAD = _HAS_FRAME.copy()
+_HAS_THREAD[[4, 6, _THREAD_ROOT]] = True
+"""By tag: whether roots have the serial number of their thread."""
 _KINDS = np.full(256, RootKind.OTHER, np.uint8)
 _KINDS[1] = RootKind.JNI_GLOBAL
 _KINDS[2] = RootKind.JNI_LOCAL
@@ -112,16 +117,11 @@ def assemble(
     values = ValueBuilder(specials, resolver.find, objects.type_id, length)
     del length, specials
     threads = values.thread_names()
+    values.add_names(np.array(list(threads), np.int32), threads.values())
     class_rows = _class_rows(resolver, table)
-    names = table.names()
-    values.add_names(
-        {
-            row: names[kind]
-            for kind, row in enumerate(class_rows["type_object"].tolist())
-            if row >= 0
-        }
-        | threads
-    )
+    names, described = table.names(), class_rows["type_object"]
+    types = np.flatnonzero(described >= 0)
+    values.add_names(described[types], (names[kind] for kind in types.tolist()))
     values.add_states()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
     vm = "Android Runtime" if is_android else "JVM"
@@ -145,33 +145,31 @@ def assemble(
 
 def _objects(
     heap: RecordedHeap, table: ClassTable, sizes: ShallowSizes
-) -> tuple[ObjectColumns, list[HeapClass], Fit]:
+) -> tuple[ObjectColumns, Ints, Fit]:
     """The objects as recorded, then the class objects that are not among them.
 
     Returns:
         The objects, the classes whose objects are among those recorded, the layout.
     """
-    known = heap.ids_of(CLASS_ROW)
-    mirrors = [
-        found for found in table.classes if found.is_recorded and found.id not in known
-    ]
-    links = [link for found in mirrors for link in found.links]
+    recorded = table.recorded()
+    is_known = np.isin(table.ids(recorded), heap.ids_of(CLASS_ROW))
+    mirrors = recorded[~is_known]
+    links = table.links.of_all(table.records(mirrors))
     many, count = len(mirrors), heap.object_count
-    heap.append("id", np.array([found.id for found in mirrors], np.uint64))
+    heap.append("id", table.ids(mirrors))
     heap.append("class_row", np.full(many, CLASS_ROW, np.int32))
     heap.append("length", np.full(many, -1, np.int64))
     heap.append("space", np.zeros(many, np.uint8))
-    heap.append("ref_count", np.array([len(one.links) for one in mirrors], np.int32))
-    heap.append("ref_id", np.array([target for _, target in links], np.uint64))
-    fields = [table.field_index(name) for name, _ in links]
-    heap.append("ref_field", np.array(fields, np.int32))
-    heap.append("ref_kind", np.zeros(len(links), np.uint8))
+    heap.append("ref_count", links.sizes.astype(np.int32))
+    heap.append("ref_id", links.value)
+    heap.append("ref_field", table.field_indexes(links.name))
+    heap.append("ref_kind", np.zeros(len(links.value), np.uint8))
     ids = heap.column("id", "u8")
     class_row = heap.column("class_row", "i4")
     length = heap.column("length", "i8")
     fit = sizes.fit(ids[:count], class_row[:count], length[:count])
     size = sizes.sizes(fit, class_row, length)
-    size[count:] = [sizes.class_object(fit, found) for found in mirrors]
+    size[count:] = sizes.class_objects(fit, mirrors)
     space = heap.column("space", "u1")
     further: dict[str, tuple[NDArray[Any], int]] = {"length": (length, -1)}
     if space.any():
@@ -186,8 +184,7 @@ def _objects(
         ref_kind=heap.column("ref_kind", "u1"),
         further=further,
     )
-    recorded = [one for one in table.classes if one.is_recorded and one.id in known]
-    return columns, recorded, fit
+    return columns, recorded[is_known], fit
 
 
 def _named_spaces(objects: ObjectColumns, names: dict[int, str]) -> tuple[str, ...]:
@@ -202,32 +199,26 @@ def _named_spaces(objects: ObjectColumns, names: dict[int, str]) -> tuple[str, .
     return tuple(names.get(number, f"heap {number}") for number in used)
 
 
-def _link_classes(
-    resolver: HeapResolver, classes: list[HeapClass], table: ClassTable
-) -> None:
+def _link_classes(resolver: HeapResolver, classes: Ints, table: ClassTable) -> None:
     """Let class objects that are recorded as instances refer to what classes do."""
-    links = [(one.id, *link) for one in classes for link in one.links]
-    if not links:
-        return
-    owners, names, targets = zip(*links, strict=True)
+    links = table.links.of_all(table.records(classes))
     resolver.add_references(
-        resolver.find(np.array(owners, np.uint64)),
-        np.array(targets, np.uint64),
-        np.array([table.field_index(name) for name in names], np.int32),
+        np.repeat(resolver.find(table.ids(classes)), links.sizes),
+        links.value,
+        table.field_indexes(links.name),
     )
 
 
 def _class_rows(resolver: HeapResolver, table: ClassTable) -> dict[str, Any]:
     """For each type the rows of its class object and class loader; -1 for none."""
-    found = [one for one in table.classes if one.is_recorded]
-    at = [one.row for one in found]
+    rows = table.recorded()
     columns = {}
     for name, ids in (
-        ("type_object", [one.id for one in found]),
-        ("type_loader", [one.loader_id for one in found]),
+        ("type_object", table.ids(rows)),
+        ("type_loader", table.loader_ids(rows)),
     ):
         column = np.full(len(table.names()), -1, np.int32)
-        column[at] = np.maximum(resolver.find(np.array(ids, np.uint64)), -1)
+        column[rows] = np.maximum(resolver.find(ids), -1)
         columns[name] = column
     return columns
 
@@ -240,36 +231,31 @@ class _Roots:
     """
 
     def __init__(self, heap: RecordedHeap, table: ClassTable) -> None:
-        ids, tags = heap.column("root_id", "u8"), heap.column("root_tag", "u1")
-        threads = heap.column("root_thread", "i8")
-        recorded = [found for found in table.classes if found.is_recorded]
-        system = []
-        if not (tags == _CLASS_ROOT).any():
+        recorded = table.recorded()
+        self._tag = heap.column("root_tag", "u1")
+        self._thread = heap.column("root_thread", "u4")
+        self._frame = heap.column("root_frame", "i4")
+        system = np.empty(0, np.uint64)
+        if not (self._tag == _CLASS_ROOT).any():
             # Writers that name no system classes: those of the boot loader are.
-            system = [found.id for found in recorded if not found.loader_id]
-        statics = [
-            (found.row, name, held)
-            for found in recorded
-            for name, held in found.statics
-        ]
-        self._thread, self._frame = threads, heap.column("root_frame", "i8")
-        self._tag = tags
-        self._is_thread = tags == _THREAD_ROOT
-        self._thread_id = ids[self._is_thread]
-        before, many = len(ids) + len(system), len(ids) + len(system) + len(statics)
+            system = table.ids(recorded[table.loader_ids(recorded) == 0])
+        statics = table.statics.of_all(table.records(recorded))
+        heap.append("root_id", system)
+        heap.append("root_id", statics.value)
+        ids = heap.column("root_id", "u8")
+        self._thread_id = ids[: len(self._tag)][self._tag == _THREAD_ROOT]
+        before, many = len(self._tag) + len(system), len(ids)
         kind = np.full(many, RootKind.SYSTEM_CLASS, np.uint8)
-        kind[: len(ids)] = _KINDS[tags]
-        kind[before:] = [
-            RootKind.RUNTIME if name.startswith("<") else RootKind.STATIC
-            for _, name, _ in statics
-        ]
+        kind[: len(self._tag)] = _KINDS[self._tag]
+        kind[before:] = np.where(
+            table.are_hidden(statics.name), RootKind.RUNTIME, RootKind.STATIC
+        )
         field = np.full(many, NO_FIELD, np.int32)
-        field[before:] = [table.field_index(name) for _, name, _ in statics]
+        field[before:] = table.field_indexes(statics.name)
         declaring = np.full(many, NO_TYPE, np.int32)
-        declaring[before:] = [row for row, _, _ in statics]
-        held = np.array([*system, *(held for _, _, held in statics)], np.uint64)
+        declaring[before:] = np.repeat(recorded, statics.sizes)
         self.columns = RootColumns(
-            id=np.concatenate([ids, held]),
+            id=ids,
             kind=kind,
             flags=np.zeros(many, np.uint8),
             type=declaring,
@@ -286,36 +272,33 @@ class _Roots:
             names: The names of thread objects, by row.
             traces: The stack traces of the file.
         """
-        serials = self._thread[self._is_thread].tolist()
+        is_thread = self._tag == _THREAD_ROOT
+        serials = self._thread[is_thread].tolist()
         rows = resolver.find(self._thread_id).tolist()
         of_serial = dict(zip(serials, rows, strict=True))
-        trace_of = dict(
-            zip(serials, self._frame[self._is_thread].tolist(), strict=True)
-        )
-        used, owner = np.unique(self._thread, return_inverse=True)
-        found: list[str] = []
-        frames: list[list[str]] = []
-        place = np.full(len(used), -1, np.int32)
-        for i, serial in enumerate(used.tolist()):
-            if serial >= 0:
-                place[i] = len(found)
-                found.append(names.get(of_serial.get(serial, -1), f"thread {serial:,}"))
-                frames.append(traces.trace(trace_of.get(serial, -1)))
+        trace_of = dict(zip(serials, self._frame[is_thread].tolist(), strict=True))
+        owned = np.flatnonzero(_HAS_THREAD[self._tag])
+        used, owner = np.unique(self._thread[owned], return_inverse=True)
         column = np.full(len(self.columns.id), -1, np.int32)
-        column[: len(owner)] = place[owner] if len(used) else -1
+        column[owned] = owner
         self.columns.owner = column
-        stacks = ThreadStacks.of(frames)
+        found = tuple(
+            names.get(of_serial.get(serial, -1), f"thread {serial:,}")
+            for serial in used.tolist()
+        )
+        stacks = ThreadStacks.of(
+            [traces.trace(trace_of.get(serial, -1)) for serial in used.tolist()]
+        )
         self._place_locals(stacks)
-        return tuple(found), stacks
+        return found, stacks
 
     def _place_locals(self, stacks: ThreadStacks) -> None:
         """Locals are those of their frame."""
         assert self.columns.owner is not None
-        many = len(self._frame)
-        owner, start = self.columns.owner[:many], np.array(stacks.start, np.int64)
-        is_local = np.isin(self._tag, _FRAME_ROOTS) & (owner >= 0) & (self._frame >= 0)
-        at = start[owner] + self._frame
-        is_local &= at < start[np.minimum(owner + 1, len(start) - 1)]
+        at = np.flatnonzero(_HAS_FRAME[self._tag] & (self._frame >= 0))
+        owner, start = self.columns.owner[at], np.array(stacks.start, np.int64)
+        frame = start[owner] + self._frame[at]
+        is_local = frame < start[owner + 1]
         column = np.full(len(self.columns.id), -1, np.int32)
-        column[:many][is_local] = at[is_local]
+        column[at[is_local]] = frame[is_local]
         self.columns.frame = column

@@ -1,9 +1,12 @@
-"""The classes of an HPROF file: their fields, superclasses and static fields."""
+"""The classes of an HPROF file: their fields, superclasses and static fields.
+
+A file may have a million classes, so what is recorded of them is in columns.
+"""
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from array import array
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -11,6 +14,7 @@ import numpy as np
 
 from ingest.compiled import kernel
 from ingest.heap.graph import RefKind
+from ingest.readers.hprof.class_lists import DistinctNames, NamedLists
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
     BITMAP,
@@ -36,7 +40,9 @@ from ingest.readers.hprof.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.compiled import Ids, Ints
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Ids, Ints, Longs, Number
     from ingest.readers.hprof.names import NameTable
     from ingest.readers.shared.irregularities import IrregularityCounter
 
@@ -76,45 +82,18 @@ _VALUES = {
 """Classes whose instances have a value, and the fields that make it."""
 
 
-@dataclass(slots=True)
-class HeapClass:
-    """One class.
-
-    Attributes:
-        row: Its row.
-        id: Of its class object.
-        is_recorded: Whether the heap dump has its record.
-        super_id: Of the superclass; 0 for none.
-        loader_id: Of the class loader; 0 for the boot loader.
-        links: Names and ids of what the class itself refers to, not null.
-        instance_bytes: As recorded.
-        codes: Type codes of the fields that it declares, in their order.
-        names: Their names.
-        static_codes: Type codes of its static fields, without those of the VM.
-        statics: Names and ids of static fields that are references, not null.
-        depth: Number of superclasses.
-    """
-
-    row: int
-    id: int
-    is_recorded: bool = False
-    super_id: int = 0
-    loader_id: int = 0
-    links: list[tuple[str, int]] = field(default_factory=list)
-    instance_bytes: int = 0
-    codes: bytes = b""
-    names: list[str] = field(default_factory=list)
-    static_codes: bytearray = field(default_factory=bytearray)
-    statics: list[tuple[str, int]] = field(default_factory=list)
-    depth: int = 0
+@kernel
+def _enter(keys: Ids, key_row: Ints, seed: Ids, ids: Ids, rows: Ints) -> None:
+    for i in range(len(ids)):
+        _, at = class_row(keys, key_row, seed[0], ids[i])
+        keys[at] = ids[i]
+        key_row[at] = rows[i]
 
 
 @kernel
-def _enter(columns: ClassColumns, first: int, ids: Ids, rows: Ints) -> None:
-    for i in range(first, len(ids)):
-        _, at = class_row(columns.key, columns.key_row, columns.seed[0], ids[i])
-        columns.key[at] = ids[i]
-        columns.key_row[at] = rows[i]
+def _row_of(keys: Ids, key_row: Ints, seed: Ids, wanted: Ids) -> Number:
+    row, _ = class_row(keys, key_row, seed[0], wanted[0])
+    return row
 
 
 def _empty(rows: int, slots: int) -> ClassColumns:
@@ -140,6 +119,8 @@ def _empty(rows: int, slots: int) -> ClassColumns:
 class ClassTable:
     """All classes, row by row, in the order in which the file names them.
 
+    A class that the file names, but whose record it does not have, is not *recorded*.
+
     Args:
         id_size: 4 or 8 bytes.
         names: Names by id.
@@ -147,15 +128,16 @@ class ClassTable:
 
     Attributes:
         columns: For the scan.
-        classes: Those with an id.
         field_names: Of all fields that are references, static ones included.
+        links: Of each recorded class, what the class itself refers to, not null.
+        statics: Of each recorded class, its static fields that are references, not
+            null.
     """
 
     def __init__(
         self, id_size: int, names: NameTable, counter: IrregularityCounter
     ) -> None:
         self.columns = _empty(64, 256)
-        self.classes: list[HeapClass] = []
         self.field_names: dict[str, int] = {}
         self._id_size = id_size
         number = "Q" if id_size == 8 else "I"
@@ -164,11 +146,30 @@ class ClassTable:
         self._names = names
         self._counter = counter
         self._row_names: list[str] = list(_RESERVED)
-        self._by_id: dict[int, HeapClass] = {}
-        self._by_row: list[HeapClass | None] = [None] * len(_RESERVED)
         self._name_ids: dict[int, int] = {}
-        self._waiting: dict[int, list[HeapClass]] = {}
+        self._wanted = np.empty(1, np.uint64)
         self._slot_count = 0
+        rows = len(_RESERVED)
+        self._is_named = bytearray(rows)
+        """Of the reserved rows, those whose class the file names."""
+        # By row.
+        self._id = array("Q", [0]) * rows
+        self._record = array("i", [-1]) * rows
+        self._depth = array("H", [0]) * rows
+        self._next_waiting = array("i", [-1]) * rows
+        self._named = array("i")
+        """Rows in the order in which the file names the classes."""
+        self._waiting: dict[int, int] = {}
+        """The last class that waits for each superclass, and leads to the others."""
+        # By record.
+        self._loader_id = array("Q")
+        self._instance_bytes = array("I")
+        self._static_references = array("I")
+        self._static_bytes = array("I")
+        self._texts = DistinctNames()
+        self.links = NamedLists("Q", self._texts)
+        self.statics = NamedLists("Q", self._texts)
+        self._fields = NamedLists("B", self._texts)
 
     def renewed(self) -> ClassTable:
         """A table for the next dump of the file, which knows the names so far."""
@@ -179,11 +180,11 @@ class ClassTable:
     def load(self, class_id: int, name_id: int) -> None:
         """Take note of the name of a class."""
         self._name_ids.setdefault(class_id, name_id)
-        found = self._by_id.get(class_id)
-        if found and self._row_names[found.row].startswith("<class "):
+        row = self._known_row(class_id)
+        if row >= 0 and self._row_names[row].startswith("<class "):
             name = self._names.get(name_id)
             if name is not None:
-                self._row_names[found.row] = java_name(name)
+                self._row_names[row] = java_name(name)
 
     def names(self) -> list[str]:
         """The name of each row."""
@@ -191,50 +192,112 @@ class ClassTable:
 
     def missing_count(self) -> int:
         """Classes of objects that the heap dump does not have."""
-        return sum(not found.is_recorded for found in self.classes)
+        return len(self._named) - len(self._loader_id)
 
-    def of_row(self, row: int) -> HeapClass | None:
-        """The class of a row; ``None`` if the file does not have it."""
-        return self._by_row[row]
+    def recorded(self) -> Ints:
+        """int32: rows of the recorded classes, in the order of their names."""
+        rows = np.array(self._named, np.int32)
+        return rows[np.array(self._record, np.int32)[rows] >= 0]
 
-    def chain(self, found: HeapClass) -> list[HeapClass]:
-        """A class and its superclasses, as far as they are known."""
-        row, chain = found.row, []
-        while row >= 0:
-            one = self._by_row[row]
-            if one is None:
-                break
-            chain.append(one)
+    def ids(self, rows: Ints) -> Ids:
+        """uint64: the ids of the class objects of rows."""
+        return np.array(self._id, np.uint64)[rows]
+
+    def records(self, rows: Ints) -> Ints:
+        """int32: the numbers of the records of rows that are recorded."""
+        return np.array(self._record, np.int32)[rows]
+
+    def loader_ids(self, rows: Ints) -> Ids:
+        """uint64: the class loaders of recorded rows; 0 for the boot loader."""
+        return np.array(self._loader_id, np.uint64)[self.records(rows)]
+
+    def static_sizes(self, rows: Ints) -> tuple[Longs, Longs]:
+        """int64, twice: how many references, and how many bytes of numbers, are static.
+
+        Of recorded rows, without the fields of the VM.
+        """
+        records = self.records(rows)
+        return (
+            np.array(self._static_references, np.int64)[records],
+            np.array(self._static_bytes, np.int64)[records],
+        )
+
+    def end_scan(self) -> None:
+        """Free what only the scan of objects needs; no class may follow."""
+        parent = self.columns.parent
+        self.columns = _empty(1, 1)._replace(parent=parent)
+
+    def is_class(self, row: int) -> bool:
+        """Whether the file names the class of a row."""
+        return row >= len(_RESERVED) or self._is_named[row] > 0
+
+    def instance_bytes(self, row: int) -> int:
+        """The size of an instance, as recorded; 0 if it is not."""
+        record = self._record[row]
+        return self._instance_bytes[record] if record >= 0 else 0
+
+    def fields(self, row: int) -> list[tuple[str, int]]:
+        """Names and type codes of the fields that a class declares, in their order."""
+        record = self._record[row]
+        return [] if record < 0 else list(self._fields.of(record))
+
+    def chain(self, row: int) -> list[int]:
+        """The rows of a class and its superclasses, as far as they are known."""
+        chain = []
+        while row >= 0 and self.is_class(row):
+            chain.append(row)
             row = int(self.columns.parent[row])
         return chain
 
     def row_of(self, class_id: int) -> int:
         """The row of a class, which is added if the file has not named it."""
-        return self._class(class_id).row
+        row = self._known_row(class_id)
+        return self._add(class_id) if row < 0 else row
 
     def field_index(self, name: str) -> int:
         """The row of a field name."""
         return self.field_names.setdefault(name, len(self.field_names))
 
-    def _class(self, class_id: int) -> HeapClass:
-        if found := self._by_id.get(class_id):
-            return found
+    def field_indexes(self, texts: Ints) -> Ints:
+        """int32: the rows of names in one of the lists, as `field_index` has them."""
+        used, first, of = np.unique(texts, return_index=True, return_inverse=True)
+        rows = np.empty(len(used), np.int32)
+        for at in np.argsort(first).tolist():
+            rows[at] = self.field_index(self._texts.all[used[at]])
+        return rows[of]
+
+    def are_hidden(self, texts: Ints) -> NDArray[np.bool_]:
+        """bool: which names in one of the lists are of fields that the VM made."""
+        hidden = [name.startswith("<") for name in self._texts.all]
+        return np.array(hidden, np.bool_)[texts]
+
+    def _known_row(self, class_id: int) -> int:
+        columns = self.columns
+        self._wanted[0] = class_id
+        return int(_row_of(columns.key, columns.key_row, columns.seed, self._wanted))
+
+    def _add(self, class_id: int) -> int:
         name = self._names.get(self._name_ids.get(class_id, 0))
         shown = f"<class {class_id:#x}>" if name is None else java_name(name)
         row = len(self._row_names)
-        if shown in _RESERVED and self._by_row[_RESERVED.index(shown)] is None:
+        if shown in _RESERVED and not self.is_class(_RESERVED.index(shown)):
             row = _RESERVED.index(shown)
+            self._id[row], self._is_named[row] = class_id, 1
         else:
             self._row_names.append(shown)
-            self._by_row.append(None)
-        made = self._by_id[class_id] = HeapClass(row, class_id)
-        self._by_row[row] = made
-        self.classes.append(made)
+            self._id.append(class_id)
+            self._record.append(-1)
+            self._depth.append(0)
+            self._next_waiting.append(-1)
+        self._named.append(row)
         self._make_room()
+        columns = self.columns
+        self._wanted[0] = class_id
         _enter(
-            self.columns, 0, np.array([class_id], np.uint64), np.array([row], np.int32)
-        )
-        return made
+            columns.key, columns.key_row, columns.seed, self._wanted,
+            np.array([row], np.int32),
+        )  # fmt: skip
+        return row
 
     def _make_room(self, slots: int = 0) -> None:
         """Double the columns when they are full."""
@@ -251,13 +314,8 @@ class ClassTable:
                 column = getattr(old, name)
                 getattr(new, name)[: len(column)] = column
         self.columns = new
-        entered = [one for one in self.classes if one.row < wanted_rows]
-        _enter(
-            new,
-            0,
-            np.array([one.id for one in entered], np.uint64),
-            np.array([one.row for one in entered], np.int32),
-        )
+        named = np.array(self._named, np.int32)
+        _enter(new.key, new.key_row, new.seed, self.ids(named), named)
 
     def parse(self, data: bytes | bytearray, begin: int) -> None:
         """Parse the complete class record at ``begin``; a repeated one is skipped."""
@@ -265,18 +323,19 @@ class ClassTable:
         class_id, _, super_id, loader_id, signers, domain, _, _, instance_bytes = (
             self._fixed.unpack_from(data, begin)
         )
-        found = self._class(class_id)
-        if found.is_recorded:
+        row = self.row_of(class_id)
+        if self._record[row] >= 0:
             self._counter.add("repeated_class", 1, 0, None)
             return
-        found.is_recorded = True
-        found.super_id, found.loader_id = super_id, loader_id
-        found.instance_bytes = instance_bytes
-        links = (
+        self._record[row] = len(self._loader_id)
+        self._loader_id.append(loader_id)
+        self._instance_bytes.append(instance_bytes)
+        for name, target in (
             ("<super>", super_id), ("<loader>", loader_id),
             ("<signers>", signers), ("<protection domain>", domain),
-        )  # fmt: skip
-        found.links = [link for link in links if link[1]]
+        ):  # fmt: skip
+            if target:
+                self.links.add(name, target)
         p = begin + self._fixed.size
 
         def values(ahead: Struct) -> Iterator[tuple[int, int, int]]:
@@ -292,29 +351,39 @@ class ClassTable:
         for index, code, end in values(_CONSTANT):
             value = int.from_bytes(data[end - size : end], "big")
             if 0 < code < FIRST_PRIMITIVE and value:
-                found.links.append((f"<constant {index:,}>", value))
+                self.links.add(f"<constant {index:,}>", value)
+        self.links.close()
+        references = number_bytes = 0
         for name_id, code, end in values(self._field):
             name = self._field_name(name_id)
+            is_reference = code < FIRST_PRIMITIVE
             if not name.startswith("<"):
-                found.static_codes.append(code)
-            if code < FIRST_PRIMITIVE:
+                references += is_reference
+                number_bytes += 0 if is_reference else self._width(code)
+            if is_reference:
                 value = int.from_bytes(data[end - size : end], "big")
                 if value:
-                    found.statics.append((name, value))
-        (count,) = _COUNT.unpack_from(data, p)
-        p += _COUNT.size
-        fields = data[p : p + count * self._field.size]
-        codes = bytearray()
-        for name_id, code in self._field.iter_unpack(fields):
-            found.names.append(self._field_name(name_id))
-            codes.append(code)
-        found.codes = bytes(codes)
-        if any(self._width(code) == 0 for code in codes):
+                    self.statics.add(name, value)
+        self.statics.close()
+        self._static_references.append(references)
+        self._static_bytes.append(number_bytes)
+        self._parse_fields(data, p)
+        self._declare(row)
+        self._link_to_super(row, super_id)
+
+    def _parse_fields(self, data: bytes | bytearray, begin: int) -> None:
+        """Store the fields of the record that is parsed."""
+        (count,) = _COUNT.unpack_from(data, begin)
+        begin += _COUNT.size
+        records = data[begin : begin + count * self._field.size]
+        found = list(self._field.iter_unpack(records))
+        if all(self._width(code) for _, code in found):
+            for name_id, code in found:
+                self._fields.add(self._field_name(name_id), code)
+        else:
             # The widths of the fields are not known: none can be located.
             self._counter.add("unknown_field_type", 1, 0, None)
-            found.codes, found.names = b"", []
-        self._declare(found)
-        self._link_to_super(found)
+        self._fields.close()
 
     def _width(self, code: int) -> int:
         if FIRST_PRIMITIVE <= code < FIRST_PRIMITIVE + len(WIDTHS):
@@ -324,14 +393,15 @@ class ClassTable:
     def _field_name(self, name_id: int) -> str:
         return self._names.get(name_id) or f"<field {name_id:#x}>"
 
-    def _declare(self, found: HeapClass) -> None:
+    def _declare(self, row: int) -> None:
         """Store the slots of the fields that the class itself declares."""
-        self._make_room(sum(code < FIRST_PRIMITIVE for code in found.codes))
-        columns, row = self.columns, found.row
+        fields = self.fields(row)
+        self._make_room(sum(code < FIRST_PRIMITIVE for _, code in fields))
+        columns = self.columns
         is_reference = self._row_names[row] == _REFERENCE
         columns.slot_start[row] = self._slot_count
         offset = 0
-        for name, code in zip(found.names, found.codes, strict=True):
+        for name, code in fields:
             if code < FIRST_PRIMITIVE:
                 slot = self._slot_count
                 columns.slot_offset[slot] = offset
@@ -345,50 +415,61 @@ class ClassTable:
     def complete(self) -> None:
         """Link what is left once no more classes follow; counts what is wrong."""
         for super_id in list(self._waiting):
-            if super_id not in self._by_id or not self._by_id[super_id].is_recorded:
-                waiting = self._waiting.pop(super_id)
+            above = self._known_row(super_id)
+            if above < 0 or self._record[above] < 0:
+                waiting = self._take_waiting(super_id)
                 self._counter.add("missing_superclass", len(waiting), 0, None)
-                for found in waiting:
-                    self._link(found, None)
-        circular = [found for waiting in self._waiting.values() for found in waiting]
+                for row in waiting:
+                    self._link(row, -1)
+        circular = [
+            row for one in list(self._waiting) for row in self._take_waiting(one)
+        ]
         self._counter.add("cyclic_superclass", len(circular), 0, None)
-        self._waiting.clear()
-        for found in circular:
-            self._link(found, None)
+        for row in circular:
+            self._link(row, -1)
 
-    def _link_to_super(self, found: HeapClass) -> None:
+    def _take_waiting(self, super_id: int) -> list[int]:
+        """The rows that wait for a superclass, the first one first."""
+        found = []
+        row = self._waiting.pop(super_id, -1)
+        while row >= 0:
+            found.append(row)
+            row = self._next_waiting[row]
+        return found[::-1]
+
+    def _link_to_super(self, row: int, super_id: int) -> None:
         """Link a class once its superclass is, and then its own subclasses."""
-        if not found.super_id:
-            self._link(found, None)
+        if not super_id:
+            self._link(row, -1)
             return
-        above = self._by_id.get(found.super_id)
-        if above is None or not self.columns.is_known[above.row]:
-            self._waiting.setdefault(found.super_id, []).append(found)
+        above = self._known_row(super_id)
+        if above < 0 or not self.columns.is_known[above]:
+            self._next_waiting[row] = self._waiting.get(super_id, -1)
+            self._waiting[super_id] = row
         else:
-            self._link(found, above)
+            self._link(row, above)
 
-    def _link(self, found: HeapClass, above: HeapClass | None) -> None:
-        todo = [(found, above)]
+    def _link(self, row: int, above: int) -> None:
+        todo = [(row, above)]
         while todo:
-            found, above = todo.pop()
-            self._inherit(found, above)
-            below = self._waiting.pop(found.id, ())
-            todo += [(one, found) for one in below]
+            row, above = todo.pop()
+            self._inherit(row, above)
+            todo += [(below, row) for below in self._take_waiting(self._id[row])]
 
-    def _inherit(self, found: HeapClass, above: HeapClass | None) -> None:
-        """Complete a class from its superclass, which is complete."""
-        columns, row = self.columns, found.row
-        if above is not None and above.depth >= _LONGEST_CHAIN:
+    def _inherit(self, row: int, above: int) -> None:
+        """Complete a class from its superclass, which is complete; -1 for none."""
+        columns = self.columns
+        if above >= 0 and self._depth[above] >= _LONGEST_CHAIN:
             self._counter.add("too_many_superclasses", 1, 0, None)
-            above = None
-        if above is not None:
-            found.depth = above.depth + 1
-            columns.parent[row] = above.row
-            columns.field_bytes[row] += columns.field_bytes[above.row]
-            columns.referent_kind[row] = columns.referent_kind[above.row]
-            if columns.special[above.row] in (THREAD, DESTROYED):
-                columns.special[row] = columns.special[above.row]
-                columns.special_offset[row] = columns.special_offset[above.row]
+            above = -1
+        if above >= 0:
+            self._depth[row] = self._depth[above] + 1
+            columns.parent[row] = above
+            columns.field_bytes[row] += columns.field_bytes[above]
+            columns.referent_kind[row] = columns.referent_kind[above]
+            if columns.special[above] in (THREAD, DESTROYED):
+                columns.special[row] = columns.special[above]
+                columns.special_offset[row] = columns.special_offset[above]
                 columns.special_offset[row, 0] += columns.own_bytes[row]
         columns.is_known[row] = 1
         name = self._row_names[row]
@@ -396,20 +477,18 @@ class ClassTable:
             columns.referent_kind[row] = _REFERENT_KINDS[name]
         if name in _VALUES:
             kind, wanted = _VALUES[name]
-            self._locate(found, kind, wanted)
+            self._locate(row, kind, wanted)
 
-    def _locate(self, found: HeapClass, kind: int, wanted: tuple[str, ...]) -> None:
+    def _locate(self, row: int, kind: int, wanted: tuple[str, ...]) -> None:
         """Note where the value of an instance is."""
         offset, places = 0, dict.fromkeys(wanted, -1)
-        for one in self.chain(found):
-            for name, code in zip(one.names, one.codes, strict=True):
+        for one in self.chain(row):
+            for name, code in self.fields(one):
                 if places.get(name, 0) < 0:
                     places[name] = offset
                 offset += self._width(code)
         if places[wanted[0]] >= 0 or kind == BITMAP:
-            self.columns.special[found.row] = kind
-            self.columns.special_offset[found.row, : len(wanted)] = list(
-                places.values()
-            )
+            self.columns.special[row] = kind
+            self.columns.special_offset[row, : len(wanted)] = list(places.values())
             if "offset" in places and -1 in (places["offset"], places["count"]):
-                self.columns.special_offset[found.row, 2:] = -1
+                self.columns.special_offset[row, 2:] = -1

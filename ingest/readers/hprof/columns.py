@@ -23,7 +23,7 @@ from ingest.readers.hprof.values import Specials
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Longs
+    from ingest.compiled import Ids, Longs
     from ingest.readers.hprof.records import HeapBuffers
 
 _ROWS = {
@@ -99,12 +99,11 @@ class RecordedHeap:
         """Add rows to a column; the counts stay those of the scan."""
         self._pieces[name].append(rows)
 
-    def ids_of(self, class_row: int) -> set[int]:
-        """The ids of all objects of a class."""
+    def ids_of(self, class_row: int) -> Ids:
+        """uint64: the ids of all objects of a class."""
         columns = zip(self._pieces["id"], self._pieces["class_row"], strict=True)
-        return {
-            found for ids, rows in columns for found in ids[rows == class_row].tolist()
-        }
+        found = [ids[rows == class_row] for ids, rows in columns]
+        return np.concatenate([np.empty(0, np.uint64), *found])
 
     def take_deferred(self) -> bytes:
         """The records that had to wait for their classes; they are freed here."""

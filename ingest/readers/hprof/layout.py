@@ -17,7 +17,7 @@ Source: the sizes of headers and the placement of fields in HotSpot (``oopDesc``
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Ids, Ints, Longs
     from ingest.heap.read_options import LayoutOption
-    from ingest.readers.hprof.classes import ClassTable, HeapClass
+    from ingest.readers.hprof.classes import ClassTable
+
+    Size = TypeVar("Size", int, Longs)
 
 _SAMPLE_ROWS = 1 << 10
 _SAMPLES = 16
@@ -182,7 +184,7 @@ _CANDIDATES_64 = (
 _CANDIDATES_32 = (ObjectLayout(8, 4, 8, packs=False), ObjectLayout(8, 4, 8))
 
 
-def _aligned(size: int, to: int) -> int:
+def _aligned(size: Size, to: int) -> Size:
     return -(-size // to) * to
 
 
@@ -264,22 +266,18 @@ class ShallowSizes:
         """int64 (N,): the size of each object, bytes."""
         return self._of(fit.layout, fit.alignment, class_row, length)
 
-    def class_object(self, fit: Fit, found: HeapClass) -> int:
-        """The size of a class object, with its static fields, bytes."""
-        mirror = self._table.of_row(CLASS_ROW)
-        size = fit.layout.header
-        if mirror is not None:
-            size = self._instance(fit.layout, mirror)
-        references = sum(code < FIRST_PRIMITIVE for code in found.static_codes)
-        statics = sum(
-            self._width(fit.layout, code)
-            for code in found.static_codes
-            if code >= FIRST_PRIMITIVE
+    def class_objects(self, fit: Fit, rows: Ints) -> Longs:
+        """int64: the sizes of the objects of recorded classes, with static fields."""
+        layout, alignment = fit.layout, fit.alignment
+        size = layout.header
+        if self._table.is_class(CLASS_ROW):
+            size = self._instance(layout, CLASS_ROW)
+        references, statics = self._table.static_sizes(rows)
+        width = layout.reference
+        statics = np.where(
+            references > 0, _aligned(statics, width) + references * width, statics
         )
-        if references:
-            width = fit.layout.reference
-            statics = _aligned(statics, width) + references * width
-        return _aligned(_aligned(size, fit.alignment) + statics, fit.alignment)
+        return _aligned(_aligned(size, alignment) + statics, alignment)
 
     def _of(
         self, layout: ObjectLayout, alignment: int, row: Ints, length: Longs
@@ -287,8 +285,8 @@ class ShallowSizes:
         rows = len(self._table.names())
         fixed = np.full(rows, layout.header, np.int64)
         for used in np.flatnonzero(np.bincount(row, minlength=rows)).tolist():
-            if (found := self._table.of_row(used)) is not None:
-                fixed[used] = self._instance(layout, found)
+            if self._table.is_class(used):
+                fixed[used] = self._instance(layout, used)
         first = np.full(rows, layout.first_element(layout.reference), np.int64)
         width = np.full(rows, layout.reference, np.int64)
         for code in range(len(PRIMITIVES)):
@@ -305,36 +303,37 @@ class ShallowSizes:
             sizes[begin : begin + _BLOCK_ROWS] = np.minimum(size, MAX_SIZE_BYTES)
         return sizes
 
-    def _instance(self, layout: ObjectLayout, found: HeapClass) -> int:
+    def _instance(self, layout: ObjectLayout, row: int) -> int:
         """Bytes of an instance, not aligned."""
-        if self._records_sizes and found.instance_bytes:
-            return found.instance_bytes
+        if self._records_sizes and (recorded := self._table.instance_bytes(row)):
+            return recorded
         ends = self._ends.setdefault(layout, {})
         waiting = []
-        for one in self._table.chain(found):
-            if one.row in ends:
+        for one in self._table.chain(row):
+            if one in ends:
                 break
             waiting.append(one)
         for one in reversed(waiting):
-            above = int(self._table.columns.parent[one.row])
-            ends[one.row] = self._extended(
+            above = int(self._table.columns.parent[one])
+            ends[one] = self._extended(
                 layout, one, *ends.get(above, (layout.header, 0))
             )
-        return ends[found.row][0]
+        return ends[row][0]
 
     def _extended(
-        self, layout: ObjectLayout, found: HeapClass, end: int, holes: int
+        self, layout: ObjectLayout, row: int, end: int, holes: int
     ) -> tuple[int, int]:
         """Where the fields of a class end, and the bytes that are free before.
 
         Args:
             layout: The layout.
-            found: The class.
+            row: The class.
             end: The same of its superclass.
             holes: Likewise.
         """
-        widths, apart = self._hidden(layout, found), 0
-        for name, code in zip(found.names, found.codes, strict=True):
+        fields = self._table.fields(row)
+        widths, apart = self._hidden(layout, row, {name for name, _ in fields}), 0
+        for name, code in fields:
             if name in _CONTENDED and _LOOM not in self._marks:
                 apart += self._width(layout, code)
             else:
@@ -359,27 +358,26 @@ class ShallowSizes:
             end, holes = _aligned(end + _PADDING, 8) + apart + _PADDING, 0
         return end, holes
 
-    def _hidden(self, layout: ObjectLayout, found: HeapClass) -> list[int]:
+    def _hidden(self, layout: ObjectLayout, row: int, declared: set[str]) -> list[int]:
         """Widths of the fields that HotSpot adds to a class."""
         if self._records_sizes:
             return []
         widths = {"word": self._id_size, "reference": layout.reference}
-        hidden = _HIDDEN_FIELDS.get(self._table.names()[found.row], ())
+        hidden = _HIDDEN_FIELDS.get(self._table.names()[row], ())
         marks = self._marks | ({_PACKED} if layout.packs else set())
         return [
             widths.get(kind) or int(kind)
             for name, kind, mark in hidden
-            if name not in found.names and (not mark or mark in marks)
+            if name not in declared and (not mark or mark in marks)
         ]
 
     @cached_property
     def _marks(self) -> set[str]:
         """The marks of the JDK that its classes show."""
         fields = {
-            name: found.names
-            for found in self._table.classes
-            if (name := self._table.names()[found.row])
-            in ("java.lang.Thread", "java.lang.invoke.CallSite")
+            name: [field for field, _ in self._table.fields(row)]
+            for row, name in enumerate(self._table.names())
+            if name in ("java.lang.Thread", "java.lang.invoke.CallSite")
         }
         marks = set()
         if "holder" in fields.get("java.lang.Thread", ()):

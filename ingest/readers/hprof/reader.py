@@ -262,6 +262,7 @@ class _Parser:
             self._state[SKIP] = 0
             self._scan(len(waiting), is_last=True)
             self.feed = feed
+        self.table.end_scan()
         if not self._heap.object_count and self._dump_count < 2:
             error = TruncatedDump if self._is_truncated else MalformedDump
             raise error(

@@ -13,6 +13,8 @@ from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ingest.compiled import Bytes, Ids, Ints, Longs, Number
 
 (
@@ -72,8 +74,8 @@ class HeapBuffers(NamedTuple):
         ref_kind: uint8, as in the graph.
         root_id: uint64.
         root_tag: uint8. Of the sub-record.
-        root_thread: int64. Serial number of the thread, or -1.
-        root_frame: int64. Number of the frame in the stack of the thread, or -1; the
+        root_thread: uint32. Serial number of the thread; 0 if none is recorded.
+        root_frame: int32. Number of the frame in the stack of the thread, or -1; the
             serial number of the stack of a thread object.
         special_row: int32. Rows of this scan: objects of which more is known.
         special_kind: uint8. `TEXT` and the kinds after it.
@@ -101,8 +103,8 @@ class HeapBuffers(NamedTuple):
     ref_kind: Bytes
     root_id: Ids
     root_tag: Bytes
-    root_thread: Longs
-    root_frame: Longs
+    root_thread: NDArray[np.uint32]
+    root_frame: Ints
     special_row: Ints
     special_kind: Bytes
     special_bits: Ids
@@ -169,8 +171,8 @@ def buffers_for(size: int) -> HeapBuffers:
         np.empty(references, np.uint8),
         np.empty(roots, np.uint64),
         np.empty(roots, np.uint8),
-        np.empty(roots, np.int64),
-        np.empty(roots, np.int64),
+        np.empty(roots, np.uint32),
+        np.empty(roots, np.int32),
         np.empty(rows, np.int32),
         np.empty(rows, np.uint8),
         np.empty(rows, np.uint64),

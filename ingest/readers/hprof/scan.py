@@ -114,9 +114,10 @@ def _root(
         at = counts[ROOTS]
         buffers.root_id[at] = target
         buffers.root_tag[at] = tag
-        buffers.root_thread[at] = buffers.root_frame[at] = -1
+        buffers.root_thread[at] = 0
+        buffers.root_frame[at] = -1
         if numbers > 0:
-            buffers.root_thread[at] = np.int64(number(data, p + 1 + id_size, 4))
+            buffers.root_thread[at] = np.uint32(number(data, p + 1 + id_size, 4))
         if numbers > 1:
             buffers.root_frame[at] = np.int32(number(data, end - 4, 4))
         counts[ROOTS] = at + 1

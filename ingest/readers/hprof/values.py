@@ -6,6 +6,7 @@ The text of a string is in an array, which the file may have before or after it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ from ingest.readers.hprof.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -169,16 +170,26 @@ class ValueBuilder:
         self._content.append(data)
         self._size += len(data)
 
-    def add_names(self, names: dict[int, str]) -> None:
-        """Add names of objects, by row."""
-        texts = [name.encode("utf-8", "replace") for name in names.values()]
-        sizes = np.array([len(text) for text in texts], np.int64)
-        begin = self._size + np.cumsum(sizes) - sizes
-        kind = np.full(len(texts), ValueKind.NAME, np.uint8)
-        rows = np.array(list(names), np.int32)
-        self._parts.append((rows, kind, begin, sizes))
-        data = np.frombuffer(b"".join(texts), np.uint8)
-        self._content.append(data)
+    def add_names(self, rows: Ints, names: Iterable[str]) -> None:
+        """Add names of objects; of several values of one object the first counts.
+
+        Args:
+            rows: int32 (K,). The objects.
+            names: K names.
+        """
+        data = bytearray()
+
+        def sizes() -> Iterator[int]:
+            for name in names:
+                text = name.encode("utf-8", "replace")
+                data.extend(text)
+                yield len(text)
+
+        size = np.fromiter(sizes(), np.int64, len(rows))
+        begin = self._size + np.cumsum(size) - size
+        kind = np.full(len(rows), ValueKind.NAME, np.uint8)
+        self._parts.append((rows, kind, begin, size))
+        self._content.append(np.frombuffer(data, np.uint8))
         self._size += len(data)
 
     def thread_names(self) -> dict[int, str]:
@@ -205,10 +216,12 @@ class ValueBuilder:
         """Add the sizes of bitmaps, and which activities are destroyed, as names."""
         found = self._specials
         at = np.flatnonzero(found.kind == BITMAP)
-        pairs = zip(found.row[at].tolist(), found.slice[at].tolist(), strict=True)
-        names = {row: f"{width} x {height}" for row, (width, height) in pairs}
+        sides = found.slice[at].tolist()
+        self.add_names(
+            found.row[at], (f"{width} x {height}" for width, height in sides)
+        )
         at = np.flatnonzero((found.kind == DESTROYED) & (found.bits != 0))
-        self.add_names(names | dict.fromkeys(found.row[at].tolist(), "destroyed"))
+        self.add_names(found.row[at], repeat("destroyed", len(at)))
 
     def external(self) -> ExternalMemory | None:
         """Memory outside the heap: of direct buffers, and of bitmaps since Android 8.
@@ -254,5 +267,7 @@ class ValueBuilder:
         start = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(sizes, out=start[1:])
         gathered = np.empty(int(start[-1]), np.uint8)
-        _gather(np.concatenate(self._content), begins, sizes, gathered)
+        used = [content for content in self._content if len(content)]
+        content = used[0] if len(used) == 1 else np.concatenate(self._content)
+        _gather(content, begins, sizes, gathered)
         return ObjectValues(rows.astype(np.int32), kinds, start, gathered)

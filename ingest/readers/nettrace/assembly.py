@@ -137,7 +137,7 @@ class _Snapshot:
     def lost(self, what: str) -> MalformedDump:
         """The error to raise if events were lost."""
         return MalformedDump(
-            f"events were lost: {what} of collection {self._collection.start.number} "
+            f"events were lost: {what} of collection {self._collection.number} "
             "are incomplete; record it again with a larger buffer, or under less load",
             path=self._counter.name,
             offset=self._collection.offset,

@@ -59,13 +59,13 @@ def _recorded_at(collection: Collection) -> float:
 def _has_ranges(collection: Collection, gaps: Gaps) -> bool:
     """Whether all of its surviving ranges are recorded."""
     found = collection.survival
-    if collection.start.generation < 0 or not (found.moves or found.generations):
+    if collection.generation < 0 or not (found.moves or found.generations):
         return False
     return not gaps.lost_by(found.threads, collection.begin_ticks, collection.end_ticks)
 
 
 def _survival(collection: Collection, gaps: Gaps) -> Survival:
-    found, start = collection.survival, collection.start
+    found = collection.survival
     columns = [_NO_IDS] * 3  # one array for all: there may be many collections
     if found.moves:
         columns = [
@@ -73,10 +73,10 @@ def _survival(collection: Collection, gaps: Gaps) -> Survival:
             for at in range(3)
         ]
     old, new, length = columns
-    is_background = start.mode == Mode.BACKGROUND
+    is_background = collection.mode == Mode.BACKGROUND
     return Survival(
-        number=start.number,
-        generation=start.generation,
+        number=collection.number,
+        generation=collection.generation,
         youngest=OLDEST if is_background else 0,
         old_start=old,
         new_start=new,

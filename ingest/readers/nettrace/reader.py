@@ -178,7 +178,7 @@ def _check(gaps: Gaps, chosen: Collection, threads: set[int], path: str) -> None
     if lost := gaps.lost_by(threads, chosen.begin_ticks, chosen.end_ticks):
         raise DumpError(
             f"{lost:,} events were lost during the heap events of collection "
-            f"{chosen.start.number}; record it again with a larger buffer, or under "
+            f"{chosen.number}; record it again with a larger buffer, or under "
             "less load",
             path=path,
             offset=chosen.offset,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         HeapStats,
         Payloads,
         Rows,
-        Start,
         Static,
         Type,
     )
@@ -60,7 +59,7 @@ class Collection:
 
     Attributes:
         process: Process id.
-        start: Its start event.
+        number, generation, reason, mode: Of its start event.
         begin_ticks: Time of its start.
         is_candidate: Whether it may still be the chosen one.
         end_ticks: Time of its end; ``None`` if the stream ends before.
@@ -72,7 +71,10 @@ class Collection:
     """
 
     process: int
-    start: Start
+    number: int
+    generation: int
+    reason: int
+    mode: int
     begin_ticks: int
     is_candidate: bool
     end_ticks: int | None = None
@@ -91,11 +93,10 @@ class Collection:
     @property
     def is_requested(self) -> bool:
         """Whether it was induced, full and blocking, as tools request a snapshot."""
-        start = self.start
         return (
-            start.generation == _FULL
-            and start.mode == Mode.BLOCKING
-            and start.reason == Reason.INDUCED
+            self.generation == _FULL
+            and self.mode == Mode.BLOCKING
+            and self.reason == Reason.INDUCED
         )
 
 
@@ -165,7 +166,7 @@ class Snapshots:
         is_candidate = start.number == self._wanted
         if self._wanted is None:
             is_candidate = self.chosen is None or not self.chosen.is_requested
-        found = Collection(event.process, start, event.ticks, is_candidate)
+        found = Collection(event.process, *start, event.ticks, is_candidate)
         self.collections.append(found)
         self._running.setdefault(event.process, {})[start.number] = found
 
@@ -185,10 +186,10 @@ class Snapshots:
 
         return [
             GarbageCollection(
-                number=c.start.number,
-                generation=collected_generation(c.start.generation),
-                reason=_word(REASONS, c.start.reason),
-                mode=_word(MODES, c.start.mode),
+                number=c.number,
+                generation=collected_generation(c.generation),
+                reason=_word(REASONS, c.reason),
+                mode=_word(MODES, c.mode),
                 started_us=microseconds(c.begin_ticks - header.ticks),
                 duration_us=None
                 if c.end_ticks is None
@@ -273,7 +274,7 @@ class Snapshots:
         """Describes the dump of a collection as a part of the stream."""
         several = len({c.process for c in self.collections}) > 1
         return Part(
-            collection.start.number,
+            collection.number,
             collection.node_count,
             str(collection.process) if several else "",
             is_default=self._wanted is None and collection is self.chosen,
@@ -281,12 +282,11 @@ class Snapshots:
 
     def not_found(self) -> str:
         """The error message if no collection is chosen."""
-        numbers = [c.start.number for c in self.collections]
+        numbers = [c.number for c in self.collections]
         if dumps := self.dumps:
             more = len(dumps) - _MOST_LISTED
             listed = ", ".join(
-                f"{c.start.number} ({c.node_count:,} objects)"
-                for c in dumps[:_MOST_LISTED]
+                f"{c.number} ({c.node_count:,} objects)" for c in dumps[:_MOST_LISTED]
             )
             listed += f" and {more:,} more" if more > 0 else ""
             is_known = self._wanted in numbers

@@ -182,6 +182,36 @@ class Folding:
     makes_roots: bool = False
 
 
+class GrowingColumn:
+    """A column that grows at its end.
+
+    Memory: an eighth more than its rows. Joining pieces would take twice as much; here
+    the system moves a large array to a larger place without copying it.
+
+    Args:
+        dtype: Of the column.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._rows = np.empty(0, dtype)
+        self._count = 0
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Add a copy of ``rows``."""
+        end = self._count + len(rows)
+        if end > len(self._rows):
+            self._rows.resize(end + end // 8, refcheck=False)
+        self._rows[self._count : end] = rows
+        self._count = end
+
+    def taken(self) -> NDArray[Any]:
+        """All rows, which leave the column empty."""
+        rows, self._rows = self._rows, self._rows[:0].copy()
+        rows.resize(self._count, refcheck=False)
+        self._count = 0
+        return rows
+
+
 def taken(pieces: Sequence[object], name: str) -> Any:  # noqa: ANN401
     """A column of all pieces joined, and removed from them; ``None`` if it is not set.
 
