@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain, islice
 from threading import local
 from typing import TYPE_CHECKING
 
@@ -139,21 +140,29 @@ class GclogScanner:
         Raises:
             MalformedDump: more records of types or domains than any dump has.
         """
+        pieces = iter(texts)
+        # All others depend on the domain that the first piece opens. A small file has
+        # only that one, and is read without another thread.
+        for text in islice(pieces, 1):
+            yield self._take(text, self._scan(text, self.offset, self._before()))
+        for text in islice(pieces, 1):
+            yield from self._scan_in_threads(chain([text], pieces))
+
+    def _scan_in_threads(self, texts: Iterable[bytes]) -> Iterator[GclogPiece]:
         workers = thread_count()
-        running: deque[tuple[bytes, int, Future[_Scan]]] = deque()
+        running: deque[tuple[bytes, Future[_Scan]]] = deque()
         offset = self.offset
         with ThreadPoolExecutor(workers) as pool:
             for text in texts:
-                before = self._before()
-                running.append(
-                    (text, offset, pool.submit(self._scan, text, offset, before))
-                )
+                work = pool.submit(self._scan, text, offset, self._before())
+                running.append((text, work))
                 offset += len(text)
-                # All others depend on the domain that the first piece opens.
-                while len(running) > (workers if self.offset else 0):
-                    yield self._take(*running.popleft())
+                while len(running) > workers:
+                    text, work = running.popleft()
+                    yield self._take(text, work.result())
             while running:
-                yield self._take(*running.popleft())
+                text, work = running.popleft()
+                yield self._take(text, work.result())
 
     def _before(self) -> tuple[int, int]:
         return int(self._state[SECTION]), int(self._state[STATE])
@@ -215,11 +224,10 @@ class GclogScanner:
             reused = self._own.buffers = buffers_for(_REUSED_BUFFER_BYTES)
         return reused
 
-    def _take(self, text: bytes, offset: int, future: Future[_Scan]) -> GclogPiece:
+    def _take(self, text: bytes, found: _Scan) -> GclogPiece:
         """The next piece, its lines numbered from the start of the file."""
-        found = future.result()
         if found.before != self._before():
-            found = self._scan(text, offset, self._before())
+            found = self._scan(text, self.offset, self._before())
         lines = self.line
         self._type_count += found.type_count
         if self._type_count > _MOST_TYPES:

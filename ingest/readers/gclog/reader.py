@@ -39,8 +39,9 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         nonlocal rest
         for text in complete_lines(to_utf8(source.chunks(progress)), source.name):
             complete = complete_bytes(text)
-            yield text[:complete]
             rest = text[complete:]
+            if complete:
+                yield text[:complete]
 
     pieces = list(scanner.scan(lines()))
     # The last line may lack its end. If its domain is not closed either, the file is

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     Item = TypeVar("Item")
     Result = TypeVar("Result")
@@ -23,11 +23,14 @@ def thread_count() -> int:
 
 
 def in_threads(
-    work: Callable[[Item], Result], items: Iterable[Item]
+    work: Callable[[Item], Result], items: Sequence[Item]
 ) -> Iterator[Result]:
-    """The result of ``work`` for each item, in order, computed on all cores."""
-    threads = thread_count()
-    if threads == 1:
+    """The result of ``work`` for each item, in order, computed on all cores.
+
+    A single item is not worth a thread: most dumps of tests and fleets are small.
+    """
+    threads = min(thread_count(), len(items))
+    if threads <= 1:
         yield from map(work, items)
         return
     with ThreadPoolExecutor(threads) as pool:
