@@ -24,7 +24,7 @@ from ingest.readers.dart.scan import (
 )
 from ingest.readers.dart.signature import MAGIC
 from ingest.readers.shared.binary import Feed
-from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn
+from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn, starts_of
 from ingest.readers.shared.irregularities import IrregularityCounter
 
 if TYPE_CHECKING:
@@ -141,13 +141,11 @@ class _Records:
     def objects(self, claimed: int) -> SnapshotObjects:
         """All objects; once only."""
         taken = {name: column.taken for name, column in self._columns.items()}
-        ref_start = np.zeros(self.count + 1, np.int64)
-        np.cumsum(taken["ref_count"](), out=ref_start[1:])
         return SnapshotObjects(
             class_index=taken["class_index"](),
             size_bytes=taken["size_bytes"](),
             length=taken["length"](),
-            ref_start=ref_start,
+            ref_start=starts_of(taken["ref_count"]()),
             ref_id=taken["ref_id"](),
             values=ObjectValues(
                 taken["value_object"](),

@@ -17,6 +17,7 @@ import numpy as np
 
 from ingest.compiled import kernel
 from ingest.readers.shared.binary import I32, I64
+from ingest.readers.shared.columns import starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,9 +79,7 @@ class Nodes:
 
     def ref_start(self) -> NDArray[np.int64]:
         """int64 (N + 1,): index of the first reference of each node."""
-        starts = np.zeros(self.count + 1, np.int64)
-        np.cumsum(self.ref_count, out=starts[1:])
-        return starts
+        return starts_of(self.ref_count)
 
     def discard(self) -> None:
         """Free all columns."""

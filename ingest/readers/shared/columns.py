@@ -245,6 +245,14 @@ def check_sum(size_bytes: NDArray[Any], path: str) -> None:
         )
 
 
+def starts_of(counts: Ints) -> Longs:
+    """int64 (N + 1,): where the rows of each of N objects begin, and the end of all."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    starts[1:] = counts
+    # In place: `cumsum` would copy counts of another type.
+    return np.cumsum(starts, out=starts)
+
+
 def extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
     """``column`` with ``more`` rows of ``value``, for placeholders."""
     if not more:

@@ -35,6 +35,7 @@ from ingest.readers.shared.columns import (
     ObjectColumns,
     check_sum,
     extended,
+    starts_of,
 )
 from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
 from ingest.readers.shared.placeholders import Placeholders
@@ -176,8 +177,7 @@ class HeapResolver:
         """
         columns, folding = self._columns, self._folding
         root_object = self._held(roots)
-        starts = np.zeros(len(columns.ref_count) + 1, np.int64)
-        np.cumsum(columns.ref_count, out=starts[1:])
+        starts = starts_of(columns.ref_count)
         columns.ref_count = np.empty(0, np.int32)
         placeholders = Placeholders(self._object_count + self._recorded_missing)
         self._want_roots(roots, root_object, placeholders)
@@ -277,6 +277,8 @@ class HeapResolver:
                 "root_without_object", roots.line, np.flatnonzero(useless)
             )
             stays &= ~useless
+        if stays.all():
+            return rows
         roots.keep(stays)
         return rows[stays]
 
