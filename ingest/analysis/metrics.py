@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 
-BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 98, 8
+BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 98, 7
 """Memory of the analysis at its peak, besides the graph."""
 
 

@@ -50,7 +50,7 @@ _FLAGS = RootFlag.PINNED | RootFlag.WEAK | RootFlag.INTERIOR
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read a heap dump of ``source``; see `ingest.readers.base.Reader.read`.
 
-    Memory while reading: at most 50 bytes an object and 13 a reference; 36 an
+    Memory while reading: at most 44 bytes an object and 13 a reference; 36 an
     allocation, 28 a range. Of logs with several dumps another one is stored: 32 bytes
     an object and 8 a reference.
     """
