@@ -248,6 +248,17 @@ def hprof_classes(size: int) -> bytes:
     return _java(size, b"".join(one + bytes(38) for one in head))
 
 
+def hprof_fields(size: int) -> bytes:
+    """A Java dump of classes with a constant, a static field and a field each."""
+    lists = struct.pack(">HHBI", 1, 1, 2, 0x20) + struct.pack(">HIBI", 1, 0x70, 2, 0x20)
+    tail = lists + struct.pack(">HIB", 1, 0x70, 2)
+    heads = (
+        struct.pack(">BIIIIIIIII", 0x20, at, 0, 0x20, 0x20, 0, 0, 0, 0, 8)
+        for at in range(64, 64 + size // 64)
+    )
+    return _java(size, b"".join(head + tail for head in heads))
+
+
 def hprof_references(size: int) -> bytes:
     """A Java dump of one array that refers to one object only."""
     many = size // 4
@@ -272,8 +283,8 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         log_collections, log_dumps, log_functions, log_ranges, xml_nested, xml_names,
         xml_attributes, xml_roots, gcdump_nodes, gcdump_types, gcdump_children,
         gcdump_roots, dart_slots, dart_objects, dart_external, trace_collections,
-        trace_roots, hprof_roots, hprof_objects, hprof_classes, hprof_references,
-        hprof_names, hprof_loads,
+        trace_roots, hprof_roots, hprof_objects, hprof_classes, hprof_fields,
+        hprof_references, hprof_names, hprof_loads,
     )
 }  # fmt: skip
 """By name: each makes a file of about so many bytes."""

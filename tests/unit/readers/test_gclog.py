@@ -78,6 +78,16 @@ def test_repeated_declarations_take_no_memory() -> None:
     assert (scanner.conflict_count, scanner.conflict_line) == (3, 3)
 
 
+@pytest.mark.parametrize("text", [EXCERPT, EXCERPT[:-1], EXCERPT[:-60]])
+def test_a_small_file_starts_no_threads(
+    text: str, reading: Callable[..., HeapGraph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("gclog.pieces", "shared.threads"):
+        monkeypatch.setattr(f"ingest.readers.{module}.ThreadPoolExecutor", None)
+
+    assert reading(text).object_count > 4
+
+
 def test_the_excerpt_without_clocks(reading: Callable[..., HeapGraph]) -> None:
     graph = reading(EXCERPT.replace(" 763f9d2", "").replace(" 763fbef", ""))
 
