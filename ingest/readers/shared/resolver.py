@@ -338,6 +338,8 @@ class HeapResolver:
         pieces, columns.ref_id = columns.ref_id, []
         in_place = len(pieces) == 1 and pieces[0].dtype == np.int32
         targets = pieces[0] if in_place else np.empty(int(starts[-1]), np.int32)
+        if len(targets) <= _BLOCK_REFERENCES:
+            pieces = [np.concatenate(pieces)] if len(pieces) > 1 else pieces
         blocks = _blocks(pieces)
         del pieces
 
