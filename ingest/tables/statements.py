@@ -36,15 +36,18 @@ def late_statements() -> dict[str, str]:
 def first_statements() -> dict[str, str]:
     """Those of `index_statements` that a report needs at once.
 
-    The others are properties of objects that some query finds sooner by an index; they
-    may be populated while a person reads the receipt.
+    The others are of properties by which some other query finds objects sooner, or a
+    later command writes or removes them. They may be populated while a person reads
+    the receipt.
     """
-    later = {
-        _index("Object", columns)[0]
-        for columns in label("Object").indexes
-        if columns != ("dump", "retained_bytes")
+    only, _ = _index("Object", ("dump", "retained_bytes"))
+    later = {_index("Object", columns)[0] for columns in label("Object").indexes}
+    later |= {_index("Object", (KEY.name,))[0]}
+    return {
+        name: text
+        for name, text in index_statements().items()
+        if name == only or name not in later
     }
-    return {k: text for k, text in index_statements().items() if k not in later}
 
 
 def _index(of: str, columns: tuple[str, ...]) -> tuple[str, str]:
