@@ -29,7 +29,7 @@ from ingest.readers.dotnet.event_scan import (
 from ingest.readers.shared.binary import I16, I32, U8, U16, utf16z
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -95,7 +95,7 @@ class Gaps(NamedTuple):
     until: NDArray[np.uint64]
     lost: NDArray[np.int64]
 
-    def lost_by(self, threads: set[int], begin: int, end: int | None) -> int:
+    def lost_by(self, threads: Iterable[int], begin: int, end: int | None) -> int:
         """Number of events that ``threads`` lost between two times, in ticks.
 
         Args:

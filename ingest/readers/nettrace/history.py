@@ -16,7 +16,7 @@ import numpy as np
 
 from ingest.heap.history import OLDEST, History, Survival
 from ingest.readers.dotnet.gc_events import Mode
-from ingest.readers.nettrace.survival_events import bounds
+from ingest.readers.nettrace.survival_events import NO_EVENTS, bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,11 @@ _NO_IDS = np.empty(0, np.uint64)
 
 
 def history(
-    collections: Iterable[Collection], chosen: Collection, gaps: Gaps
+    collections: Iterable[Collection],
+    chosen: Collection,
+    gaps: Gaps,
+    *,
+    frees: bool = False,
 ) -> History | None:
     """The survivals up to a dump.
 
@@ -37,6 +41,7 @@ def history(
         collections: All of the stream, in the order of their start.
         chosen: The collection of the dump.
         gaps: Gaps in the stream.
+        frees: Whether to free the events of the other collections one by one.
 
     Returns:
         ``None`` if no collection recorded which ranges survived.
@@ -46,7 +51,12 @@ def history(
     until = [c for c in of_process if _recorded_at(c) <= _recorded_at(chosen)]
     if not any(_has_ranges(c, gaps) for c in until):
         return None
-    return History(tuple(_survival(c, gaps) for c in until))
+    survivals = []
+    for one in until:
+        survivals.append(_survival(one, gaps))
+        if frees and one is not chosen:
+            one.survival = NO_EVENTS
+    return History(tuple(survivals))
 
 
 def _recorded_at(collection: Collection) -> float:

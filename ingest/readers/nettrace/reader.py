@@ -158,7 +158,7 @@ class _Trace:
             timeline=self.timeline(collection.process, collection),
             part=snapshots.part(collection),
             other_parts=[snapshots.part(one) for one in others],
-            history=history(snapshots.collections, collection, gaps),
+            history=history(snapshots.collections, collection, gaps, frees=is_only),
             counter=counter,
         )
 

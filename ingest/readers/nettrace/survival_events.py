@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     Moves = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+_FEW_THREADS = 16
+
+
+@lru_cache(maxsize=1 << 12)
+def _extended(threads: frozenset[int], thread: int) -> frozenset[int]:
+    """The same set each time, as most collections of a program have the same ones."""
+    return threads | {thread}
+
+
 @dataclass(slots=True, eq=False)
 class SurvivalEvents:
     """The address ranges in the events of one collection.
@@ -31,14 +41,14 @@ class SurvivalEvents:
         count_before: How many of ``generations`` precede all other events; ``None``
             until another event arrives.
         first_ticks: Time of the first of ``moves``.
-        threads: The threads that wrote the events.
+        threads: The threads that wrote the events; one set for many collections.
     """
 
     moves: list[Moves] = field(default_factory=list)
     generations: list[tuple[int, GenerationRange]] = field(default_factory=list)
     count_before: int | None = None
     first_ticks: int | None = None
-    threads: set[int] = field(default_factory=set)
+    threads: frozenset[int] | set[int] = frozenset()
 
     def end_before(self) -> None:
         """Note that later ranges of generations describe the heap afterwards."""
@@ -53,13 +63,24 @@ class SurvivalEvents:
         self.end_before()
         if self.first_ticks is None:
             self.first_ticks = event.ticks
-        self.threads.add(event.thread)
+        self._note(event.thread)
         self.moves.append((first, second, third))
 
     def add_generation(self, event: Event, found: GenerationRange) -> None:
         """Add a range of a generation."""
-        self.threads.add(event.thread)
+        self._note(event.thread)
         self.generations.append((event.ticks, found))
+
+    def _note(self, thread: int) -> None:
+        known = self.threads
+        if thread in known:
+            return
+        if isinstance(known, set):
+            known.add(thread)
+        elif len(known) < _FEW_THREADS:
+            self.threads = _extended(known, thread)
+        else:
+            self.threads = {*known, thread}
 
     def surviving_bytes(self, *, moved: bool) -> int | None:
         """Bytes that survived elsewhere, or in place; ``None`` if not recorded."""
