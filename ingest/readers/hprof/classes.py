@@ -195,7 +195,7 @@ class ClassTable:
         return len(self._named) - len(self._loader_id)
 
     def recorded(self) -> Ints:
-        """int32: rows of the recorded classes, in the order of their names."""
+        """int32: rows of the recorded classes, in the order in which they are named."""
         rows = np.array(self._named, np.int32)
         return rows[np.array(self._record, np.int32)[rows] >= 0]
 
