@@ -31,7 +31,11 @@ def jdks() -> list[Path]:
     return [folder for folder in found if (folder / "bin" / "java").is_file()]
 
 
-TOOLS = [jdk for jdk in jdks() if (jdk / "bin" / "jcmd").is_file()]
+TOOLS = [
+    jdk
+    for jdk in jdks()
+    if all((jdk / "bin" / tool).is_file() for tool in ("javac", "jcmd"))
+]
 pytestmark = [
     pytest.mark.deep,
     pytest.mark.skipif(
