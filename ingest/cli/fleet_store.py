@@ -178,6 +178,8 @@ def graph(
     if (folder is None) is not drop:
         raise typer.BadParameter("name the fleet's folder, or --drop, not both")
     fleet = None if folder is None else Fleet(folder, program)
+    if fleet is not None:
+        fleet.rule()  # whether it can be written, before a server is started
     begun = time.monotonic()
     with (
         Bars() as progress,
