@@ -72,7 +72,8 @@ def add_here(
         try:
             while waiting or running:
                 free = memory_bytes - sum(need for _, _, need in running.values())
-                while waiting and len(running) < processes:
+                # One more than there are processes, so that none waits for the next.
+                while waiting and len(running) <= processes:
                     need = estimated_need_bytes(waiting[-1][0])
                     if running and need > free:
                         break

@@ -265,19 +265,26 @@ class FleetFolder:
 
     def _write(self, names: Sequence[str]) -> None:
         published = self._published_ids()
-        programs: dict[str, list[str]] = {}
+        good: dict[str, list[str]] = {}
+        failed: dict[str, list[str]] = {}
+        read: set[str] = set()
         for name in names:
-            frame = pl.read_parquet(
-                self._staged / name / f"{DUMPS.name}.parquet", columns=["labels"]
-            )
-            program = program_of(json.loads(frame["labels"][0]))
-            programs.setdefault(partition(program), []).append(name)
-        for folder, of_program in sorted(programs.items()):
-            good = sorted(name for name in of_program if not name.startswith(FAILED))
-            for begin in range(0, len(good), _DUMPS_IN_A_FILE):
-                some = good[begin : begin + _DUMPS_IN_A_FILE]
+            row = pl.read_parquet(
+                self._staged / name / f"{DUMPS.name}.parquet",
+                columns=["labels", "source"],
+            ).row(0, named=True)
+            folder = partition(program_of(json.loads(row["labels"])))
+            if name.startswith(FAILED):
+                failed.setdefault(folder, []).append(name)
+            else:
+                good.setdefault(folder, []).append(name)
+                read.add(row["source"])
+        for folder, of_program in sorted(good.items()):
+            of_program.sort()
+            for begin in range(0, len(of_program), _DUMPS_IN_A_FILE):
+                some = of_program[begin : begin + _DUMPS_IN_A_FILE]
                 self._write_part(folder, some, published)
-        self._write_failures(programs, ())
+        self._write_failures(failed, read)
 
     def _write_part(
         self, folder: str, names: Sequence[str], published: Collection[str]
@@ -326,18 +333,21 @@ class FleetFolder:
             part.unlink(missing_ok=True)
 
     def _write_failures(
-        self, programs: Mapping[str, Sequence[str]], read_before: Collection[str]
+        self, failed: Mapping[str, Sequence[str]], read: Collection[str]
     ) -> None:
-        """Add what could not be read, and take away what was read at last."""
-        new: dict[str, list[pl.DataFrame]] = {}
-        read = set(read_before)
-        for folder, names in programs.items():
-            for name in names:
-                frame = pl.read_parquet(self._staged / name / f"{DUMPS.name}.parquet")
-                if name.startswith(FAILED):
-                    new.setdefault(folder, []).append(frame)
-                else:
-                    read |= set(frame["source"])
+        """Add what could not be read, and take away what was read at last.
+
+        Args:
+            failed: Names of staged rows, by the folder of their program.
+            read: Addresses of files that were read.
+        """
+        new = {
+            folder: [
+                pl.read_parquet(self._staged / name / f"{DUMPS.name}.parquet")
+                for name in names
+            ]
+            for folder, names in failed.items()
+        }
         old = {
             path.parent.name: path
             for path in self.files(DUMPS)
@@ -363,9 +373,8 @@ def sink(dataset: Dataset, frame: pl.LazyFrame, path: Path) -> None:
         OSError: it cannot be written.
     """
     with as_os_errors():
-        frame.select(
-            pl.col(name) for name in dataset.schema if name in frame.collect_schema()
-        ).sink_parquet(
+        given = frame.collect_schema().names()  # opens each file that it is made of
+        frame.select(name for name in dataset.schema if name in given).sink_parquet(
             path,
             compression="zstd",
             row_group_size=_ROW_GROUP_ROWS,

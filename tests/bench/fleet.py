@@ -39,8 +39,10 @@ _WRITERS = (
     ("gclog", "tests.bench.heaps", "write_heap"),
     ("gcdump", "tests.dumps.gcdump", "large_dump"),
     ("nettrace", "tests.dumps.nettrace", "large_trace"),
-    ("clrprofiler", "tests.dumps.clrprofiler", "large_log"),
+    ("log", "tests.dumps.clrprofiler", "large_log"),
 )
+"""Suffixes by which a folder's dumps are found, and what writes such files."""
+
 _BESIDE = {
     "two processes": ("one process", 1.8),
     "two executors": ("two processes", 0.85),
@@ -55,11 +57,11 @@ from pathlib import Path
 from {module} import {writer}
 folder, count, objects = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 for number in range(count):
-    path = folder / f"{name}-{{number}}.{name}"
+    path = folder / f"{suffix}-{{number}}.{suffix}"
     size = objects + number  # each is another dump
     if path.exists():
         continue
-    if "{name}" == "gclog":
+    if "{suffix}" == "gclog":
         {writer}(path, size, size * 5 // 2)
     else:
         path.write_bytes({writer}(size, size * 5 // 2))
@@ -99,8 +101,8 @@ def written_dumps(name: str, count: int, objects: int) -> Path:
     """Dumps of four formats, written unless they are there."""
     folder = FOLDER / f"{name}-{count}-{objects}"
     folder.mkdir(parents=True, exist_ok=True)
-    for form, module, writer in _WRITERS:
-        text = _WRITE.format(module=module, writer=writer, name=form)
+    for suffix, module, writer in _WRITERS:
+        text = _WRITE.format(module=module, writer=writer, suffix=suffix)
         each = str(-(-count // len(_WRITERS)))
         run(sys.executable, "-c", text, str(folder), each, str(objects))
     return folder
@@ -142,6 +144,7 @@ def added(dumps: Path, *options: str, workers: int = 1) -> Cost:
         sys.exit(f"{' '.join(command)}: exit {process.returncode}")
     result = json.loads(output)
     assert not result["failures"], result["failures"]
+    assert result["added_count"] == len(list(dumps.iterdir())), result
     light = (DUMPS, *LIGHT)
     return Cost(
         start_s=started - begin,
