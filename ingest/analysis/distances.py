@@ -147,7 +147,7 @@ def search_roots(
     is_weak = np.zeros(len(graph.root_object), np.bool_)
     if policy is StrengthPolicy.STRONGEST:
         kinds = kinds if graph.ref_kind is None else graph.ref_kind
-        is_weak = (graph.root_flags & np.uint8(RootFlag.WEAK)) != 0
+        is_weak = RootFlag.WEAK.is_in(graph.root_flags)
     all_strong = not kinds.any() and not is_weak.any()
     reach = (
         np.full(n, -1, np.int32),
@@ -223,7 +223,7 @@ def holding_roots(
     """Bool (R,): the roots that hold their object: not weak ones of a stronger one."""
     if strength is None:
         return np.ones(len(graph.root_object), np.bool_)
-    is_weak = (graph.root_flags & np.uint8(RootFlag.WEAK)) != 0
+    is_weak = RootFlag.WEAK.is_in(graph.root_flags)
     return np.asarray(~is_weak | (strength[graph.root_object] == RefKind.WEAK))
 
 

@@ -105,7 +105,7 @@ def _fill(
 def statics_tables(graph: HeapGraph) -> Bools:
     """Bool (R,): roots that are pinned arrays in which .NET has its static fields."""
     found = graph.root_kind == RootKind.HANDLE
-    found &= (graph.root_flags & np.uint8(RootFlag.PINNED)) != 0
+    found &= RootFlag.PINNED.is_in(graph.root_flags)
     rows = np.flatnonzero(found)
     kinds = graph.type_index[graph.root_object[rows]]
     arrays = [

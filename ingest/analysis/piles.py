@@ -172,7 +172,7 @@ class PileSearch:
     def _values_of_handles(self) -> Iterator[Pile]:
         """Values of the runtime that handles or the finalizer queue hold one by one."""
         graph = self.graph
-        holds = (graph.root_flags & np.uint8(RootFlag.WEAK)) == 0
+        holds = ~RootFlag.WEAK.is_in(graph.root_flags)
         holds &= np.isin(graph.root_kind, _HANDLES)
         rows = np.unique(graph.root_object[holds])
         kinds = graph.type_index[rows]

@@ -349,6 +349,7 @@ def write(
     ready = properties | {"name": name, "state": "ready"}
     ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
     stored, dumps, expected = stored_dumps(server), [], _of_fleets(database)
+    fleet = read_fleet_graph(database) if expected.total else None
     for dump in present:
         tables = stored.find(dump.number, dump.sha256)
         if tables is None:
@@ -366,9 +367,7 @@ def write(
     old = server.files.data
     try:
         work.mkdir()
-        arguments = write_import_files(
-            work, dumps, progress, fleet=read_fleet_graph(database)
-        )
+        arguments = write_import_files(work, dumps, progress, fleet=fleet)
         progress("import", 0, 100)
         run_import(
             server,

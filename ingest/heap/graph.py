@@ -84,6 +84,10 @@ class RootFlag(IntEnum):
     WEAK = 2
     INTERIOR = 4
 
+    def is_in(self, flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which flags have this one; at a byte each, unlike with a plain number."""
+        return np.asarray((flags & np.uint8(self)) != 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Irregularity:

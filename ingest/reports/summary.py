@@ -58,7 +58,7 @@ def facts(
         )
     }
     findings = find_suspects(graph, metrics, own)
-    weak = int(np.count_nonzero(graph.root_flags & np.uint8(RootFlag.WEAK)))
+    weak = int(np.count_nonzero(RootFlag.WEAK.is_in(graph.root_flags)))
     return {
         "source": source,
         "sha256": sha256,

@@ -44,11 +44,11 @@ class RootSetColumns:
 
     def pinned(self, rows: slice) -> Flags:
         """Which roots are pinned."""
-        return self._has_flag(RootFlag.PINNED, rows)
+        return RootFlag.PINNED.is_in(self._graph.root_flags[rows])
 
     def weak(self, rows: slice) -> Flags:
         """Which roots are weak."""
-        return self._has_flag(RootFlag.WEAK, rows)
+        return RootFlag.WEAK.is_in(self._graph.root_flags[rows])
 
     @cached_property
     def holding(self) -> Flags:
@@ -61,15 +61,12 @@ class RootSetColumns:
 
     def interior(self, rows: slice) -> Flags:
         """Which roots point into their objects."""
-        return self._has_flag(RootFlag.INTERIOR, rows)
+        return RootFlag.INTERIOR.is_in(self._graph.root_flags[rows])
 
     @property
     def weak_count(self) -> int:
         """Weak roots."""
-        return int(np.count_nonzero(self._graph.root_flags & np.uint8(RootFlag.WEAK)))
-
-    def _has_flag(self, flag: RootFlag, rows: slice) -> Flags:
-        return np.asarray((self._graph.root_flags[rows] & flag) != 0)
+        return int(np.count_nonzero(RootFlag.WEAK.is_in(self._graph.root_flags)))
 
     @property
     def field(self) -> Slices | None:

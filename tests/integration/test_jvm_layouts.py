@@ -18,8 +18,8 @@ import pytest
 from ingest.heap.read_options import ReadOptions
 from ingest.pipeline import measure
 from ingest.readers.hprof.names import java_name
+from tests.integration.java import compiled
 
-SOURCE = Path(__file__).parents[1] / "programs" / "Layouts.java"
 MEMORY = "-Xmx64m"
 
 
@@ -78,18 +78,8 @@ UNKNOWN = {
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the compiled program."""
     folder = tmp_path_factory.mktemp("classes")
-    compiler = TOOLS[0] / "bin" / "javac"
-    command: list[str | Path] = [
-        compiler,
-        "--release",
-        "8",
-        "-nowarn",
-        "-d",
-        folder,
-        SOURCE,
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    return folder
+    javac = TOOLS[0] / "bin" / "javac"
+    return compiled("Layouts.java", folder, javac=javac, release=8)
 
 
 def histogram(text: str) -> dict[str, tuple[int, int]]:

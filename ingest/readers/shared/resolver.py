@@ -289,7 +289,7 @@ class HeapResolver:
         """Find the objects that roots point into the middle of."""
         absent = rows == ABSENT
         if roots.interior is InteriorRoots.FLAGGED:
-            absent &= (roots.flags & np.uint8(RootFlag.INTERIOR)) > 0
+            absent &= RootFlag.INTERIOR.is_in(roots.flags)
         at = np.flatnonzero(absent)
         if not len(at) or not len(self._columns.size_bytes):
             return
