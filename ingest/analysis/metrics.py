@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import StrengthPolicy
+from ingest.processors import beside
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def analyse(
 ) -> HeapMetrics:
     """Measure ``graph``.
 
-    Kernels release the GIL, so the references between types are counted on a second
-    thread.
+    The references between types are counted beside the rest.
 
     Args:
         graph: The heap.
@@ -128,8 +127,7 @@ def analyse(
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
-    with ThreadPoolExecutor(1) as second_thread:
-        pairs = second_thread.submit(type_references, graph)
+    with beside(lambda: type_references(graph)) as pairs:
         distance, path_parent, strength = search_roots(graph, policy)
         tree, search = dominator_tree(holding_references(graph, strength))
         progress(stage, 1, steps)
@@ -141,7 +139,7 @@ def analyse(
         type_bytes, exact = type_retained_bytes(graph, preorder, retained_bytes)
         del preorder
         progress(stage, 3, steps)
-        pair_source, pair_target, pair_count = pairs.result()
+        pair_source, pair_target, pair_count = pairs()
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
     sums = np.zeros((6, types), np.int64)
     sum_by_type(

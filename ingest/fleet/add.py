@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,18 @@ from ingest.fleet.workplace import FleetFolder
 from ingest.progress import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from ingest.fleet.engines import RunningWorkers
     from ingest.fleet.sources import FleetSource
-    from ingest.fleet.task import Outcome
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
 
-_PUBLISHED_TOGETHER = 1000
+_PUBLISHED_TOGETHER, _OF_A_PROCESSOR = 1000, 20
+"""Dumps that are published at once: at least so many, and so many of each processor,
+for all wait until the last one is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,42 +109,39 @@ def add(
     finished, mended = result.skipped_count, list[str]()
     progress("dumps", finished, len(sources))
     try:
-        for outcome in _outcomes(new, job, workers):
-            finished += 1
-            progress("dumps", finished, len(sources))
-            if outcome.state == ADDED:
-                result.added_count += 1
-                result.object_count += outcome.object_count
-            elif outcome.state == SKIPPED:
-                result.skipped_count += 1
-                if outcome.address in known.failed:
-                    mended.append(outcome.address)
-            elif outcome.state == FAILED:
-                result.failures.append((outcome.address, outcome.error))
-            if finished % _PUBLISHED_TOGETHER == 0:
-                fleet.publish()
+        with _started(workers) if new else nullcontext() as running:
+            while running is not None and new:
+                some = max(_PUBLISHED_TOGETHER, _OF_A_PROCESSOR * running.processors)
+                for outcome in running.add(new[:some], job):
+                    finished += 1
+                    progress("dumps", finished, len(sources))
+                    if outcome.state == ADDED:
+                        result.added_count += 1
+                        result.object_count += outcome.object_count
+                    elif outcome.state == SKIPPED:
+                        result.skipped_count += 1
+                        if outcome.address in known.failed:
+                            mended.append(outcome.address)
+                    elif outcome.state == FAILED:
+                        result.failures.append((outcome.address, outcome.error))
+                fleet.publish(running.merge)
+                del new[:some]
     finally:
-        fleet.publish()
+        fleet.publish()  # what there is when a run ends early
         if mended:
             fleet.forget_failures(mended)
     result.failures.sort()
     return result
 
 
-def _outcomes(
-    sources: Sequence[FleetSource], job: Job, workers: Workers
-) -> Iterator[Outcome]:
-    if not sources:
-        return iter(())
+def _started(workers: Workers) -> AbstractContextManager[RunningWorkers]:
     if workers.engine is Engine.SPARK:
-        from ingest.fleet.spark import add_on_spark
+        from ingest.fleet.spark import spark_workers
 
-        return add_on_spark(sources, job, master=workers.master)
-    from ingest.fleet.pool import add_here
+        return spark_workers(master=workers.master)
+    from ingest.fleet.pool import local_workers
 
-    return add_here(
-        sources,
-        job,
+    return local_workers(
         processes=workers.processes,
         memory_bytes=workers.memory_bytes,
         timeout_s=workers.timeout_s,

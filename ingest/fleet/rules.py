@@ -32,7 +32,7 @@ def check_new_dumps(fleet: FleetFolder) -> None:
     """
     found = set[int]()
     for dataset in _DATASETS:
-        found |= _rules((*fleet.files(dataset), *fleet.staged_files(dataset)))
+        found |= _rules(fleet.files(dataset))
     if others := sorted(found - {RULE_VERSION}):
         raise IngestError(
             f"{fleet.folder} has fingerprints of {_named(others)}, and this version "

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from ingest import __version__
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import Outcome, try_dump
+from ingest.fleet.workplace import merge_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,32 +24,117 @@ if TYPE_CHECKING:
 
     from ingest.fleet.sources import FleetSource
     from ingest.fleet.task import Job
+    from ingest.fleet.workplace import DumpBatch
 
 APPLICATION = "heaproots fleet"
 _POLL_S = 0.5
+_TASK_BYTES, _TASKS_OF_A_PROCESSOR = 16 << 20, 4
+"""Small dumps are read in one task up to this size, if there are so many tasks left."""
+
 _LOGGING = Path(__file__).with_name("log4j2.properties").absolute()
 """For the driver's Java, before it could be told in another way."""
 
 
-def add_on_spark(
-    sources: Sequence[FleetSource], job: Job, *, master: str | None
-) -> Iterator[Outcome]:
-    """Add dumps on a cluster, each as a task; yields outcomes as they come.
+class SparkWorkers:
+    """Executors of a cluster.
+
+    Attributes:
+        processors: How many tasks they run at once, as far as is known.
+    """
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self.processors = context.defaultParallelism
+
+    def add(self, sources: Sequence[FleetSource], job: Job) -> Iterator[Outcome]:
+        """Add dumps; yields outcomes as the cluster reports them.
+
+        Raises:
+            IngestError: the cluster ended the work.
+        """
+        from pyspark.accumulators import AccumulatorParam
+
+        class Outcomes(AccumulatorParam):  # type: ignore[misc]
+            def zero(self, value: list[Outcome]) -> list[Outcome]:
+                return []
+
+            def addInPlace(  # noqa: N802
+                self, value1: list[Outcome], value2: list[Outcome]
+            ) -> list[Outcome]:
+                value1.extend(value2)
+                return value1
+
+        found = self._context.accumulator([], Outcomes())
+        version = __version__
+
+        def add(some: Sequence[FleetSource]) -> None:
+            import ingest
+
+            if ingest.__version__ != version:
+                raise IngestError(
+                    f"executors have heaproots {ingest.__version__}, and the driver "
+                    f"{version}: install the same version everywhere"
+                )
+            for source in some:
+                found.add([try_dump(source, job)])
+
+        tasks = tasks_of(sources, self.processors)
+        reported = 0
+        with _words_of_spark(), ThreadPoolExecutor(1) as thread:
+            rows = self._context.parallelize(tasks, max(1, len(tasks)))
+            work = thread.submit(rows.foreach, add)
+            while not work.done():
+                yield from found.value[reported:]
+                reported = len(found.value)
+                wait([work], _POLL_S)
+            work.result()
+        yield from found.value[reported:]
+
+    def merge(self, batches: Sequence[DumpBatch]) -> None:
+        """Publish some batches of dumps; what fails is left undone."""
+        with suppress(Exception):  # of Java, whose classes are not known here
+            self._context.parallelize(batches, len(batches)).foreach(merge_batch)
+
+
+def tasks_of(
+    sources: Sequence[FleetSource], processors: int
+) -> list[tuple[FleetSource, ...]]:
+    """Which dumps are read in one task: a large one, or some small ones.
+
+    A task costs Spark as much time as a small dump takes to read.
+
+    Args:
+        sources: All dumps.
+        processors: How many tasks run at once; each gets several.
+    """
+    most = max(1, len(sources) // (_TASKS_OF_A_PROCESSOR * processors))
+    tasks: list[tuple[FleetSource, ...]] = []
+    some: list[FleetSource] = []
+    size_bytes = 0
+    for source in sources:
+        is_full = len(some) >= most or size_bytes + source.size_bytes > _TASK_BYTES
+        if some and is_full:
+            tasks.append(tuple(some))
+            some, size_bytes = [], 0
+        some.append(source)
+        size_bytes += source.size_bytes
+    return [*tasks, tuple(some)] if some else tasks
+
+
+@contextmanager
+def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
+    """Use the executors of a cluster.
 
     The fleet's folder must be the same on the driver and on all executors, which need
     heaproots installed. Spark repeats a task whose executor was lost.
 
     Args:
-        sources: What to add.
-        job: How.
         master: Address of the cluster; ``None`` under ``spark-submit``, which knows it.
 
     Raises:
         IngestError: Spark is not installed, or the cluster cannot be used.
     """
     try:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise IngestError(
@@ -74,53 +161,22 @@ def add_on_spark(
     except Exception as error:  # of Java, whose classes are not known here
         raise IngestError(f"Spark cannot be started: {_line(error)}") from error
     try:
-        yield from _outcomes(session.sparkContext, sources, job)
-    except (PySparkException, Py4JError) as error:
-        raise IngestError(f"Spark ended the work: {_line(error)}") from error
+        yield SparkWorkers(session.sparkContext)
     finally:
         if there is None:  # else it is somebody else's
             session.stop()
 
 
-def _outcomes(
-    context: SparkContext, sources: Sequence[FleetSource], job: Job
-) -> Iterator[Outcome]:
-    """Run all tasks, and yield what the cluster reports meanwhile."""
-    from pyspark.accumulators import AccumulatorParam
+@contextmanager
+def _words_of_spark() -> Iterator[None]:
+    """Raise what ends a job as an error of one line."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
-    class Outcomes(AccumulatorParam):  # type: ignore[misc]
-        def zero(self, value: list[Outcome]) -> list[Outcome]:
-            return []
-
-        def addInPlace(  # noqa: N802
-            self, value1: list[Outcome], value2: list[Outcome]
-        ) -> list[Outcome]:
-            value1.extend(value2)
-            return value1
-
-    found = context.accumulator([], Outcomes())
-    version = __version__
-
-    def add(source: FleetSource) -> None:
-        import ingest
-
-        if ingest.__version__ != version:
-            raise IngestError(
-                f"executors have heaproots {ingest.__version__}, and the driver "
-                f"{version}: install the same version everywhere"
-            )
-        found.add([try_dump(source, job)])
-
-    tasks = context.parallelize(sources, max(1, len(sources)))
-    reported = 0
-    with ThreadPoolExecutor(1) as thread:
-        work = thread.submit(tasks.foreach, add)
-        while not work.done():
-            yield from found.value[reported:]
-            reported = len(found.value)
-            wait([work], _POLL_S)
-        work.result()
-    yield from found.value[reported:]
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise IngestError(f"Spark ended the work: {_line(error)}") from error
 
 
 def _find_java() -> None:

@@ -17,7 +17,7 @@ from ingest.errors import DumpError, IngestError
 from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, LIGHT, READY
 from ingest.fleet.labels import seconds_of, time_of
 from ingest.fleet.sources import local_copy
-from ingest.fleet.workplace import FleetFolder, sink
+from ingest.fleet.workplace import FleetFolder, sink, write_rows
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
@@ -134,11 +134,12 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
     with fleet.new_folder() as work:
         try:
             with local_copy(source, work) as path:
-                digest = digest_of(str(path))
-                dump_id = "" if digest is None else digest[:32]
-                if dump_id in job.known:
-                    seconds = time.monotonic() - begun
-                    return Outcome(source.address, SKIPPED, dump_id, 0, seconds)
+                if job.known:  # else it would be read twice for nothing
+                    digest = digest_of(str(path))
+                    dump_id = "" if digest is None else digest[:32]
+                    if dump_id in job.known:
+                        seconds = time.monotonic() - begun
+                        return Outcome(source.address, SKIPPED, dump_id, 0, seconds)
                 with open_source(str(path)) as opened:
                     graph = read(opened, job.options, silent)
                     identity = Identity.of(opened.sha256, graph.part)
@@ -157,8 +158,8 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
         about |= asdict(identity)
         about |= tables.dump()
         for dataset in LIGHT:
-            rows = tables.lazy(dataset.name).with_columns(dump_id=pl.lit(dump_id))
-            sink(dataset, rows, work / f"{dataset.name}.parquet")
+            part = tables.part(dataset.name, 0, tables.rows(dataset.name))
+            write_rows(dataset, part.with_columns(dump_id=pl.lit(dump_id)), work)
         for dataset in HEAVY:
             if dataset.name in job.heavy and tables.rows(dataset.name):
                 rows = tables.lazy(dataset.name).with_columns(dump_id=pl.lit(dump_id))
@@ -205,7 +206,7 @@ def _write_row(
     frame = pl.DataFrame(
         {name: [row.get(name)] for name in DUMPS.schema}, schema=DUMPS.schema
     )
-    sink(DUMPS, frame.lazy(), work / f"{DUMPS.name}.parquet")
+    write_rows(DUMPS, frame, work)
 
 
 def _reason(error: IngestError, source: FleetSource) -> str:

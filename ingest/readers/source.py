@@ -23,6 +23,7 @@ import zstandard
 
 from ingest.errors import DumpError, MalformedDump, NotEnoughMemory
 from ingest.memory import used_bytes
+from ingest.processors import thread_count
 from ingest.progress import silent
 from ingest.text import human_bytes
 
@@ -178,7 +179,7 @@ class _GzipBlocks(io.RawIOBase):
 
 def _open_gzip(raw: BinaryIO) -> BinaryIO:
     head = cast("io.BufferedReader", raw).peek(_GZIP_NOTE_BYTES)
-    note = _GZIP_NOTE.match(head)
+    note = _GZIP_NOTE.match(head) if thread_count() > 1 else None
     if note and 0 < int(note[1]) <= _GZIP_MOST_BLOCK_BYTES:
         blocks = _GzipBlocks(raw, int(note[1]))
         return cast("BinaryIO", io.BufferedReader(blocks, 1 << 20))
@@ -277,7 +278,7 @@ class _Digest:
     def update(self, piece: bytes) -> None:
         """Add bytes."""
         if self._thread is None:
-            if len(piece) <= SNIFF_BYTES:
+            if len(piece) <= SNIFF_BYTES or thread_count() == 1:
                 self._digest.update(piece)
                 return
             from concurrent.futures import ThreadPoolExecutor

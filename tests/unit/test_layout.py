@@ -23,7 +23,7 @@ FORMATS = sorted(
 
 FLOORS = {
     "colours": 0, "errors": 0, "interrupts": 0, "progress": 0, "places": 0, "text": 0,
-    "files": 1, "kernel_cache": 1, "memory": 1, "settings": 1,
+    "files": 1, "kernel_cache": 1, "memory": 1, "processors": 1, "settings": 1,
     "compiled": 2, "heap": 2, "queries": 2, "server": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,
     "readers.base": 4, "readers.dotnet": 4,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import MalformedDump
+from ingest.processors import thread_count
 from ingest.readers.gclog.scan import (
     INSIDE,
     KINDS,
@@ -29,7 +30,6 @@ from ingest.readers.gclog.scan import (
     scan,
 )
 from ingest.readers.shared.columns import ObjectColumns, compact_counts
-from ingest.readers.shared.threads import thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,7 +143,7 @@ class GclogScanner:
         pieces = iter(texts)
         # All others depend on the domain that the first piece opens. A small file has
         # only that one, and is read without another thread.
-        for text in islice(pieces, 1):
+        for text in islice(pieces, 1 if thread_count() > 1 else None):
             yield self._take(text, self._scan(text, self.offset, self._before()))
         for text in islice(pieces, 1):
             yield from self._scan_in_threads(chain([text], pieces))

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
+
+from ingest.processors import thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     Item = TypeVar("Item")
     Result = TypeVar("Result")
-
-MAX_THREADS = 8
-
-
-def thread_count() -> int:
-    """Cores that this process may use, at most `MAX_THREADS`."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    return min(os.cpu_count() or 1, MAX_THREADS)
 
 
 def in_threads(

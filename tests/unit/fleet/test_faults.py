@@ -126,7 +126,7 @@ def test_a_full_disk_ends_the_run_and_blames_no_dump(
 ) -> None:
     fleet = FleetFolder(tmp_path / "fleet")
     fleet.prepare()
-    real, left = ingest.fleet.workplace.sink, [calls]
+    real, left = ingest.fleet.workplace.write_rows, [calls]
 
     def full(*arguments: object) -> None:
         left[0] -= 1
@@ -134,7 +134,7 @@ def test_a_full_disk_ends_the_run_and_blames_no_dump(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ingest.fleet.task.sink", full)
+    monkeypatch.setattr("ingest.fleet.task.write_rows", full)
     with pytest.raises(IngestError, match=r"fleet cannot be written .No space left"):
         [try_dump(source, Job(fleet.folder)) for source in sources_in(dumps)]
     monkeypatch.undo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from statistics import linear_regression
 from typing import TYPE_CHECKING
@@ -17,15 +18,19 @@ from ingest.errors import IngestError, QueryError
 from ingest.fleet.add import Added, Workers, add
 from ingest.fleet.datasets import DATASETS, DUMPS, VERSION_KEY
 from ingest.fleet.labels import LabelPattern
-from ingest.fleet.pool import add_here
+from ingest.fleet.pool import local_workers
 from ingest.fleet.questions import Fleet, FleetQuestion, question, questions
 from ingest.fleet.sources import find_sources
+from ingest.fleet.spark import tasks_of
 from ingest.fleet.task import ADDED, ATTEMPTS, Job, Outcome, try_dump
-from ingest.fleet.workplace import FleetFolder
+from ingest.fleet.workplace import DumpBatch, FleetFolder, merge_batch
 from ingest.heap.read_options import DEFAULTS
+from ingest.processors import thread_count
 from tests.dumps.fleet import LABELS, PROGRAMS, VERSIONS, write_fleet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ingest.fleet.sources import FleetSource
 
 SIZE = 36
@@ -103,7 +108,7 @@ def test_processes_make_the_same_tables(
 
 
 def _threads(source: object, job: object) -> Outcome:
-    return Outcome("", ADDED, "", pl.thread_pool_size())
+    return Outcome("", ADDED, "", max(pl.thread_pool_size(), thread_count()))
 
 
 def test_a_worker_has_one_thread(
@@ -111,9 +116,8 @@ def test_a_worker_has_one_thread(
 ) -> None:
     monkeypatch.setattr("ingest.fleet.pool.try_dump", _threads)
     monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
-    (found,) = add_here(
-        sources_in(dumps)[:1], Job(tmp_path), processes=1, memory_bytes=1 << 30
-    )
+    with local_workers(processes=1, memory_bytes=1 << 30) as workers:
+        (found,) = workers.add(sources_in(dumps)[:1], Job(tmp_path))
     assert found.object_count == 1
     assert "POLARS_MAX_THREADS" not in os.environ
 
@@ -175,6 +179,64 @@ def test_a_publication_that_was_killed_is_finished(
     found, known = tables(target), tables(fleet)
     assert all(found[name].equals(known[name]) for name in known)
     assert not FleetFolder(target).staged()
+
+
+def test_a_worker_that_outlives_its_run_publishes_nothing_incomplete(
+    dumps: Path, fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run does its work while it reads, and removes what it reads."""
+    target = tmp_path / "fleet"
+    FleetFolder(target).prepare()
+    for source in sources_in(dumps):
+        try_dump(source, Job(target))
+    batches: list[DumpBatch] = []
+
+    class KilledError(Exception):
+        """What ends the first run, all of whose workers live on."""
+
+    def killed(some: Sequence[DumpBatch]) -> None:
+        batches.extend(some)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        FleetFolder(target).publish(killed)
+    real = ingest.fleet.workplace.sink
+
+    def slow(*arguments: object) -> None:
+        monkeypatch.setattr(ingest.fleet.workplace, "sink", real)
+        real(*arguments)  # type: ignore[arg-type]
+        FleetFolder(target).publish()
+        for path in FleetFolder(target).files(DATASETS[1]):
+            path.unlink()  # whatever appears now is from the worker
+
+    monkeypatch.setattr(ingest.fleet.workplace, "sink", slow)
+    assert len(batches) > 1
+    merge_batch(batches[0])
+    assert not any(FleetFolder(target).files(DATASETS[1]))
+    found, known = tables(target), tables(fleet)
+    assert found["dumps"].equals(known["dumps"])
+
+
+def test_a_dump_that_was_read_twice_by_a_repeated_task_is_counted(
+    dumps: Path, tmp_path: Path
+) -> None:
+    source = sources_in(dumps)[0]
+    FleetFolder(tmp_path).prepare()
+    outcomes = [try_dump(source, Job(tmp_path)).state for _ in range(2)]
+    assert outcomes == [ADDED, ADDED]
+    assert len(FleetFolder(tmp_path).staged()) == 1
+
+
+def test_small_dumps_share_a_task(dumps: Path) -> None:
+    (one,) = sources_in(dumps)[:1]
+    sizes = [1 << 20] * 200 + [64 << 20] * 3 + [1 << 20] * 200
+    sources = [replace(one, address=str(n), size_bytes=s) for n, s in enumerate(sizes)]
+    tasks = tasks_of(sources, 2)
+    assert [source for task in tasks for source in task] == sources
+    assert {len(task) for task in tasks if task[0].size_bytes == 64 << 20} == {1}
+    assert max(map(len, tasks)) == 16
+    assert {len(task) for task in tasks_of(sources[:30], 8)} == {1}
+    assert tasks_of([], 2) == []
 
 
 def test_a_dump_that_ends_its_process_is_set_aside(tmp_path: Path) -> None:
