@@ -29,7 +29,7 @@ from ingest import interrupts
 from ingest.database import next_dumps
 from ingest.database.connection import connect
 from ingest.database.fleet_graph import read_fleet_graph
-from ingest.database.importer import end_importers, run_import
+from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
 from ingest.errors import Conflict, StoreError
 from ingest.server.artifacts import disk_error
@@ -47,8 +47,10 @@ from ingest.tables.statements import (
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
+    from pathlib import Path
 
     from ingest.database.connection import Database
+    from ingest.database.importer import StartedImport
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
     from ingest.server.endpoint import Endpoint
@@ -307,7 +309,53 @@ def prune(server: EmbeddedServer, database: Database) -> None:
     stored.prune(listed, [(dump.number, dump.sha256) for dump in _present(database)])
 
 
+@dataclass(frozen=True, slots=True)
+class NewStore:
+    """A store that is being made.
+
+    Attributes:
+        work: Folder of its input.
+        data: Its data folder.
+        importer: Neo4j's import, which waits for its input.
+    """
+
+    work: Path
+    data: Path
+    importer: StartedImport
+
+
+@contextmanager
+def begun(
+    server: EmbeddedServer, number: int, progress: Progress
+) -> Iterator[NewStore]:
+    """Begin to make a new store, so that Java starts while its input is made.
+
+    Call it while `exclusive`.
+
+    Args:
+        server: Whose store it will be.
+        number: Of the claimed dump.
+        progress: Called while missing jars are downloaded.
+
+    Raises:
+        EmbeddedError: there is no Java or Neo4j for it, or the disk is full.
+    """
+    work, data = server.home / f"bulk-{number}", server.files.new_data()
+    try:
+        work.mkdir()
+        with started_import(server, work, data, progress) as importer:
+            yield NewStore(work, data, importer)
+    except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds
+        shutil.rmtree(work, ignore_errors=True)
+        if server.files.data != data:
+            shutil.rmtree(data, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise disk_error(error, server.home) from error
+        raise
+
+
 def write(
+    new: NewStore,
     server: EmbeddedServer,
     database: Database,
     *,
@@ -323,6 +371,7 @@ def write(
     Call it while `exclusive`, with the dump claimed and its tables stored.
 
     Args:
+        new: The store, which was `begun`.
         server: The running server.
         database: Its database.
         number: Of the claimed dump.
@@ -362,22 +411,14 @@ def write(
     indexes = index_statements() | _own_statements(database, "INDEXES")
     constraints = constraint_statements() | _own_statements(database, "CONSTRAINTS")
 
-    work = server.home / f"bulk-{number}"
-    data = server.files.new_data()
     old = server.files.data
     try:
-        work.mkdir()
-        arguments = write_import_files(work, dumps, progress, fleet=fleet)
+        arguments = write_import_files(new.work, dumps, progress, fleet=fleet)
         progress("import", 0, 100)
-        run_import(
-            server,
-            work,
-            data,
-            arguments,
-            lambda share: progress("import", int(100 * share), 100),
-            progress,
+        new.importer.run(
+            arguments, lambda share: progress("import", int(100 * share), 100)
         )
-        shutil.rmtree(work)
+        shutil.rmtree(new.work)
         if count(database) != before:
             raise StoreError(
                 "the database was changed while the new store was made, which has been "
@@ -396,12 +437,13 @@ def write(
                         f"instead of {expected.total:,}, and has been discarded: "
                         "load with --via bolt"
                     )
-                fresh.write_all([AFTERWARDS])
                 fresh.write(
-                    "MATCH (d:Dump {number: $number}) SET d.loaded_at = datetime()",
+                    f"{AFTERWARDS} WITH d WHERE d.number = $number "
+                    "SET d.loaded_at = datetime()",
                     {"number": number},
                 )
-                next_dumps.link(fresh)
+                if len(dumps) > 1:
+                    next_dumps.link(fresh)
                 wait_for(
                     fresh,
                     first,
@@ -409,15 +451,10 @@ def write(
                 )
                 fresh.write_all(later)  # last, for it slows down whatever follows
 
-        endpoint = server.swap(data, finish, progress)
-    except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds
-        shutil.rmtree(work, ignore_errors=True)
-        if server.files.data != data:
-            shutil.rmtree(data, ignore_errors=True)
+        endpoint = server.swap(new.data, finish, progress)
+    except Exception:
         if running := server.running():  # the old store, perhaps with a new process
             database.move(target_of(running))
-        if isinstance(error, OSError):
-            raise disk_error(error, server.home) from error
         raise
     with interrupts.leaving(f"{name} is loaded"):
         shutil.rmtree(old, ignore_errors=True)

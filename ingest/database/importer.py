@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
@@ -10,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import psutil
@@ -30,13 +31,14 @@ from ingest.server.launch import (
 from ingest.server.process import is_users_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
 
-_KILLED_S = 30.0
+_ARGUMENTS = "arguments"
+_KILLED_S, _POLL_S = 30.0, 0.02
 _WITH_ITS_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -76,27 +78,97 @@ class ImportMeter:
         return self.done
 
 
-def run_import(
-    server: EmbeddedServer,
-    work: Path,
-    data: Path,
-    arguments: Sequence[str],
-    on_share: Callable[[float], None],
-    progress: Progress = silent,
-) -> None:
-    """Import into a new data folder; the server may run on its own folder.
+class StartedImport:
+    """An import whose Java starts while its input is written.
+
+    Java opens the file of its arguments, which is a pipe, and waits there. Where there
+    are no such pipes, it is started when they are known.
+    """
+
+    def __init__(
+        self, home: Path, work: Path, command: list[str], variables: dict[str, str]
+    ) -> None:
+        self._home = home
+        self._work = work
+        self._command = command
+        self._variables = variables
+        self._arguments = work / _ARGUMENTS
+        self._process: subprocess.Popen[str] | None = None
+        try:
+            os.mkfifo(self._arguments, 0o600)
+        except (
+            AttributeError,
+            OSError,
+        ):  # neither Windows nor every file system has it
+            return
+        self._start()
+
+    def run(self, arguments: Sequence[str], on_share: Callable[[float], None]) -> None:
+        """Import, and wait until it is done.
+
+        Args:
+            arguments: Arguments of the command after the name of the database. Paths in
+                them are relative to the folder of the input.
+            on_share: Called with the share that is done, 0 to 1.
+
+        Raises:
+            EmbeddedError: The import cannot be started, or fails.
+        """
+        text = "".join(f"{argument}\n" for argument in arguments)
+        if self._process is None:
+            self._arguments.write_text(text, encoding="utf-8")
+            process = self._start()
+        else:
+            process = self._process
+            _write_to_pipe(self._arguments, text, process)
+        meter, output = ImportMeter(), []
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.append(line)
+            on_share(meter.read(line))
+        process.wait()
+        if process.returncode != 0:
+            if shutil.disk_usage(self._work).free < _FULL_BYTES:  # no output says it
+                raise disk_error(OSError(errno.ENOSPC, ""), self._home)
+            raise EmbeddedError(_failure(process.returncode, "".join(output)))
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            with self._process:  # closes the pipe of its output, and waits
+                pass
+        self._arguments.unlink(missing_ok=True)
+
+    def _start(self) -> subprocess.Popen[str]:
+        self._process = subprocess.Popen(
+            _ended_with_us(self._command),
+            env=self._variables,
+            cwd=self._work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C reaches only this process, which kills it
+        )
+        return self._process
+
+
+@contextmanager
+def started_import(
+    server: EmbeddedServer, work: Path, data: Path, progress: Progress = silent
+) -> Iterator[StartedImport]:
+    """Start an import into a new data folder; it ends with the block.
 
     Args:
-        server: The server whose Java and Neo4j are used.
-        work: A folder in the server's home with the input files. Paths in
-            ``arguments`` are relative to it.
+        server: The server whose Java and Neo4j are used. It may run, on its own folder.
+        work: A folder in the server's home for the input files.
         data: The data folder to create.
-        arguments: Arguments of the command after the name of the database.
-        on_share: Called with the share that is done, 0 to 1.
         progress: Called while missing jars are downloaded.
 
     Raises:
-        EmbeddedError: The import cannot be started, or fails.
+        EmbeddedError: There is no Java or Neo4j for it.
     """
     java, _ = packaged_java(server.version)
     jars = server.jars(progress)
@@ -114,35 +186,36 @@ def run_import(
         *archive_flags(java, jars),
         "org.neo4j.cli.AdminTool",
         *("database", "import", "full", DATABASE),
-        *arguments,
         f"--max-off-heap-memory={sizes.page_cache_mib}m",
         f"{_mark(server.home)}{work.name}/import.report",
+        f"@{_ARGUMENTS}",
     ]
-    with subprocess.Popen(
-        _ended_with_us(command),
-        env=environment(server.home, jars, conf),
-        cwd=work,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C reaches only this process, which kills it
-    ) as process:
-        assert process.stdout is not None
-        meter, output = ImportMeter(), []
+    variables = environment(server.home, jars, conf)
+    started = StartedImport(server.home, work, command, variables)
+    try:
+        with interrupts.at_the_end(started.end):
+            yield started
+    finally:
+        started.end()
+
+
+def _write_to_pipe(pipe: Path, text: str, process: subprocess.Popen[str]) -> None:
+    """Write all of a text, unless the process that should read it has ended."""
+    while process.poll() is None:
         try:
-            with interrupts.at_the_end(process.kill):
-                for line in process.stdout:
-                    output.append(line)
-                    on_share(meter.read(line))
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode != 0:
-        if shutil.disk_usage(work).free < _FULL_BYTES:  # its output does not mention it
-            raise disk_error(OSError(errno.ENOSPC, ""), server.home)
-        raise EmbeddedError(_failure(process.returncode, "".join(output)))
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # it has not come so far
+                raise
+            time.sleep(_POLL_S)
+            continue
+        os.set_blocking(descriptor, True)
+        with (
+            suppress(BrokenPipeError),
+            os.fdopen(descriptor, "w", encoding="utf-8") as f,
+        ):
+            f.write(text)
+        return
 
 
 def _ended_with_us(command: Sequence[str]) -> list[str]:
@@ -170,7 +243,7 @@ def _failure(code: int, output: str) -> str:
 def end_importers(home: Path) -> None:
     """Kill imports of this home that outlived the command that started them."""
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
+        with suppress(psutil.Error):
             named = any(part.startswith(_mark(home)) for part in process.cmdline())
             if named and is_users_own(process):
                 process.kill()

@@ -86,6 +86,9 @@ def write(
         number, node = dumps.claim(
             database, name, identity, about, replaces=replaces, exclusive=in_bulk
         )
+        new = None
+        if server is not None and in_bulk:
+            new = stack.enter_context(bulk.begun(server, number, progress))
         properties = tables.dump() | about
         chosen: Tables = tables
         if server is None:
@@ -96,8 +99,9 @@ def write(
             )
             counts = stored.counts()
             tables.close()  # they are read from the files, and the memory is needed
-        if server is not None and in_bulk:
+        if server is not None and new is not None:
             name = bulk.write(
+                new,
                 server,
                 database,
                 number=number,

@@ -241,7 +241,7 @@ def bolt_load(dump: str, name: str) -> Found:
 
 def import_alone(dump: str) -> Found:
     """Neo4j's import of what a bulk load imports, with nothing beside it."""
-    from ingest.database.importer import run_import
+    from ingest.database.importer import started_import
     from ingest.server.embedded import EmbeddedServer
     from ingest.settings import settings
 
@@ -249,9 +249,12 @@ def import_alone(dump: str) -> Found:
     folder, data = server.home / "alone", server.files.new_data()
     export = ("export", dump, str(folder), "--for", "neo4j-admin", "--force")
     subprocess.run([sys.executable, "-m", "ingest", *export], check=True)
-    seconds, _ = timed(
-        1, lambda: run_import(server, folder, data, ["@import.args"], lambda _: None)
-    )
+
+    def imported() -> None:
+        with started_import(server, folder, data) as started:
+            started.run(["@import.args"], lambda _: None)
+
+    seconds, _ = timed(1, imported)
     shutil.rmtree(folder)
     shutil.rmtree(data)
     return {"seconds": seconds}

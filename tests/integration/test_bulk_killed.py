@@ -38,7 +38,7 @@ LOADER = """
 import os, signal, sys
 from ingest import pipeline
 from ingest.__main__ import main
-from ingest.database import bulk
+from ingest.database import bulk, importer
 from ingest.server import embedded, home
 from tests.quick import quick_flags
 
@@ -48,22 +48,22 @@ point, *arguments = sys.argv[1:]
 def die(*_, **__):
     os.kill(os.getpid(), getattr(signal, os.environ["HOW"]))
 
-def importing(server, work, data, arguments, on_share, progress):
+def importing(started, arguments, on_share):
     def on_share_or_die(share):
         if share > 0.3:
             die()
         on_share(share)
-    real_import(server, work, data, arguments, on_share_or_die, progress)
+    real_import(started, arguments, on_share_or_die)
 
 def committed(files, folder):
     real_use(files, folder)
     die()
 
-real_import, real_use = bulk.run_import, home.Home.use_data
+real_import, real_use = importer.StartedImport.run, home.Home.use_data
 if point == "with import files written":
-    bulk.run_import = die
+    importer.StartedImport.run = die
 elif point == "while it imports":
-    bulk.run_import = importing
+    importer.StartedImport.run = importing
 elif point == "with a store that is imported":
     embedded.EmbeddedServer.swap = die
 elif point == "with the server on the new store":

@@ -12,11 +12,10 @@ import pytest
 from ingest.database.ask import ask
 from ingest.database.connection import Database, connect
 from ingest.database.dumps import list_dumps
-from ingest.database.importer import run_import
+from ingest.database.importer import started_import
 from ingest.database.indexes import ensure_schema
 from ingest.database.via import Via
 from ingest.pipeline import load
-from ingest.progress import silent
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import EmbeddedServer, target_of
@@ -113,9 +112,8 @@ def test_neo4j_admin_imports_what_bolt_writes(
     export(example, folder, "neo4j-admin")
 
     # Act: the command of its README
-    run_import(
-        server, folder, server.files.data, ["@import.args"], lambda _: None, silent
-    )
+    with started_import(server, folder, server.files.data) as started:
+        started.run(["@import.args"], lambda _: None)
     try:
         with connect(target_of(server.start())) as database:
             text = (folder / "schema.cypher").read_text("utf-8")

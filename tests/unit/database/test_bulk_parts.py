@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import errno
+import os
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import polars as pl
 import psutil
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database.importer import ImportMeter, _failure
+from ingest.database.importer import ImportMeter, StartedImport, _failure
 from ingest.errors import EmbeddedError, IngestError
 from ingest.server.home import Home
 from ingest.server.memory import for_import
@@ -84,6 +86,33 @@ def test_the_meter_rises_from_nothing_to_all() -> None:
 )
 def test_a_failed_import_is_explained(code: int, output: str, message: str) -> None:
     assert _failure(code, output) == f"neo4j-admin import {message}"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test needs a shell")
+@pytest.mark.parametrize("has_pipes", [True, False])
+def test_an_import_waits_for_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_pipes: bool
+) -> None:
+    if not has_pipes:
+        monkeypatch.setattr(os, "mkfifo", Mock(side_effect=PermissionError))
+    echo = ["/bin/sh", "-c", "echo begun > begun; tr '\\n' ' ' < arguments; exit 7"]
+    started = StartedImport(tmp_path, tmp_path, echo, dict(os.environ))
+    try:
+        with pytest.raises(EmbeddedError, match=r"exit code 7.*--nodes=A --force"):
+            started.run(["--nodes=A", "--force"], lambda _: None)
+    finally:
+        started.end()
+    assert [path.name for path in tmp_path.iterdir()] == ["begun"]
+
+
+def test_an_import_that_ends_before_its_arguments_is_no_reason_to_wait(
+    tmp_path: Path,
+) -> None:
+    command = ["/bin/sh", "-c", "echo no such collector; exit 1"]
+    started = StartedImport(tmp_path, tmp_path, command, dict(os.environ))
+    with pytest.raises(EmbeddedError, match="no such collector"):
+        started.run(["--force"], lambda _: None)
+    started.end()
 
 
 def test_the_importer_gets_its_share_of_any_machine() -> None:
