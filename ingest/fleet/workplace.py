@@ -441,7 +441,7 @@ def sink(dataset: Dataset, frame: pl.LazyFrame, path: Path) -> None:
         OSError: it cannot be written.
     """
     with as_os_errors():
-        given = frame.collect_schema().names()  # opens each file that it is made of
+        given = frame.collect_schema().names()
         frame.select(name for name in dataset.schema if name in given).sink_parquet(
             path,
             compression="zstd",

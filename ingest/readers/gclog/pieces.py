@@ -145,6 +145,7 @@ class GclogScanner:
         # only that one, and is read without another thread.
         for text in islice(pieces, 1 if thread_count() > 1 else None):
             yield self._take(text, self._scan(text, self.offset, self._before()))
+        self._own = local()  # the buffers of this thread; those of others end with them
         for text in islice(pieces, 1):
             yield from self._scan_in_threads(chain([text], pieces))
 
