@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 APPLICATION = "heaproots fleet"
 _POLL_S = 0.5
+_QUICK = "-XX:TieredStopAtLevel=1"
+"""Java has little to do here, and its better compiler would use the processors that
+read dumps."""
+
 _TASK_BYTES, _TASKS_OF_A_PROCESSOR = 16 << 20, 4
 """Small dumps are read in one task up to this size, if there are so many tasks left."""
 
@@ -93,7 +97,8 @@ class SparkWorkers:
     def merge(self, batches: Sequence[DumpBatch]) -> None:
         """Publish some batches of dumps; what fails is left undone."""
         with suppress(Exception):  # of Java, whose classes are not known here
-            self._context.parallelize(batches, len(batches)).foreach(merge_batch)
+            tasks = min(len(batches), _TASKS_OF_A_PROCESSOR * self.processors)
+            self._context.parallelize(batches, tasks).foreach(merge_batch)
 
 
 def tasks_of(
@@ -148,8 +153,9 @@ def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
         if master is not None:
             builder = builder.master(master).config(
                 "spark.driver.extraJavaOptions",
-                f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+                f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {_QUICK}",
             )
+            builder = builder.config("spark.executor.extraJavaOptions", _QUICK)
             # Workers on this machine reach the driver by the loopback address.
             if "127.0.0.1" in master or master.startswith("local"):
                 builder = builder.config("spark.driver.host", "127.0.0.1")

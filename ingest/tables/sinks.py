@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from contextlib import contextmanager
@@ -65,11 +66,16 @@ def write_spreadsheet_csv(frame: pl.LazyFrame, path: Path) -> None:
 
 @contextmanager
 def as_os_errors() -> Iterator[None]:
-    """The system's errors by their number, which polars has in its texts only."""
+    """The system's errors by their number, which polars has in its texts only.
+
+    Where the end of a Parquet file does not fit on the disk, it leaves the number out.
+    """
     try:
         yield
     except (OSError, pl.exceptions.ComputeError) as error:
         if found := re.search(r"\(os error (\d+)\)", str(error)):
             number = int(found[1])
             raise OSError(number, os.strerror(number)) from error
+        if "thrift: transport error" in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise

@@ -143,6 +143,33 @@ def test_a_full_disk_ends_the_run_and_blames_no_dump(
     assert same(tables(fleet.folder), undisturbed)
 
 
+@pytest.mark.parametrize(
+    "said", ["parquet: ... Invalid thrift: transport error", "No space (os error 28)"]
+)
+def test_a_disk_that_is_full_while_rows_are_published_is_one_line(
+    dumps: Path,
+    undisturbed: dict[str, pl.DataFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+) -> None:
+    """The first is what polars says if only the end of a file does not fit."""
+
+    def full(*_: object, **__: object) -> None:
+        raise pl.exceptions.ComputeError(said)
+
+    fleet = FleetFolder(tmp_path / "fleet")
+    fleet.prepare()
+    for source in sources_in(dumps):
+        try_dump(source, Job(fleet.folder))
+    with monkeypatch.context() as patch:
+        patch.setattr(pl.LazyFrame, "sink_parquet", full)
+        with pytest.raises(IngestError, match=r"cannot be written .No space left"):
+            fleet.publish()
+    fleet.publish()
+    assert same(tables(fleet.folder), undisturbed)
+
+
 def test_an_error_of_ours_is_one_row(
     dumps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
