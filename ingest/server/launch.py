@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import EmbeddedError
+from ingest.processors import thread_count
 from ingest.server.artifacts import EXTRA_HINT
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from ingest.server.memory import Memory
 
 LOOPBACK = "127.0.0.1"
+
+_FEW_PROCESSORS = 2
+_COMPILE_LATER = (
+    "-XX:Tier4InvocationThreshold=20000",
+    "-XX:Tier4MinInvocationThreshold=2400",
+    "-XX:Tier4CompileThreshold=60000",
+    "-XX:Tier4BackEdgeThreshold=160000",
+)
+"""Four times what Java waits for until it optimizes a method. On two processors that
+takes a third of the time that a server needs to start and to populate its indexes."""
 
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 # Bolt would wait for late requests for 10 s after all databases are closed. This is an
@@ -111,6 +122,8 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
         *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in packages),
         "--enable-native-access=ALL-UNNAMED",
     ]
+    if thread_count() <= _FEW_PROCESSORS:
+        flags += _COMPILE_LATER
     if java_major >= 24:
         flags.append("--sun-misc-unsafe-memory-access=allow")
     if _series(version) >= (2026, 2):
