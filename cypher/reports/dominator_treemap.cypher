@@ -22,11 +22,27 @@
 // those of its children listed here, plus those of its smaller children, which are
 // not listed. Objects that retain nothing are left out. Use dominated-by to expand
 // an object further.
-MATCH (o:Object)
-WHERE o.dump = $dump AND o.retained_bytes > 0
-WITH o
-ORDER BY o.dump DESC, o.retained_bytes DESC, o.retained_count DESC, o.key
-LIMIT $limit
+MATCH (d:Dump {number: $dump})
+CALL (d) {
+  MATCH (o:RetainsMost)
+  WHERE o.dump = d.number AND o.retained_bytes > 0
+  WITH o
+  LIMIT $limit
+  RETURN count(o) = $limit AS are_enough
+}
+CALL (are_enough) {
+  MATCH (o:RetainsMost)
+  WHERE are_enough AND o.dump = $dump AND o.retained_bytes > 0
+  RETURN o
+  ORDER BY o.dump DESC, o.retained_bytes DESC, o.retained_count DESC, o.key
+  LIMIT $limit
+  UNION ALL
+  MATCH (o:Object)
+  WHERE NOT are_enough AND o.dump = $dump AND o.retained_bytes > 0
+  RETURN o
+  ORDER BY o.dump DESC, o.retained_bytes DESC, o.retained_count DESC, o.key
+  LIMIT $limit
+}
 OPTIONAL MATCH (o)<-[:DOMINATES]-(p:Object)
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 RETURN

@@ -17,12 +17,30 @@
 // list of listeners, a static map. Continue with shortest-root-path or
 // dominator-chain for an address, or down the tree with dominated-by. Retained sizes
 // nest: never add up two rows of one dominator chain.
-MATCH (o:Object)
-WHERE o.dump = $dump AND o.retained_bytes >= $min_bytes
-  AND o.root_distance IS NOT NULL
-WITH o
-ORDER BY o.dump DESC, o.retained_bytes DESC, o.key
-LIMIT $limit
+MATCH (d:Dump {number: $dump})
+CALL (d) {
+  MATCH (o:RetainsMost)
+  WHERE o.dump = d.number AND o.retained_bytes >= $min_bytes
+    AND o.root_distance IS NOT NULL
+  WITH o
+  LIMIT $limit
+  RETURN count(o) = $limit AS are_enough
+}
+CALL (are_enough) {
+  MATCH (o:RetainsMost)
+  WHERE are_enough AND o.dump = $dump AND o.retained_bytes >= $min_bytes
+    AND o.root_distance IS NOT NULL
+  RETURN o
+  ORDER BY o.dump DESC, o.retained_bytes DESC, o.key
+  LIMIT $limit
+  UNION ALL
+  MATCH (o:Object)
+  WHERE NOT are_enough AND o.dump = $dump AND o.retained_bytes >= $min_bytes
+    AND o.root_distance IS NOT NULL
+  RETURN o
+  ORDER BY o.dump DESC, o.retained_bytes DESC, o.key
+  LIMIT $limit
+}
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(t:Type)
 RETURN
   coalesce(t.name, o.type_name) AS type,

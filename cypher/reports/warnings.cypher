@@ -11,7 +11,7 @@
 // a dump. Missing objects are listed by missing-references. If lines were truncated
 // or malformed, the numbers of this dump are too small.
 MATCH (d:Dump {number: $dump})
-UNWIND range(1, size(d.warnings)) AS position
+UNWIND range(1, coalesce(size(d.warnings), 0)) AS position
 RETURN position, d.warnings[position - 1] AS warning
 ORDER BY position
 LIMIT $limit

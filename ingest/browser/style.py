@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
+from ingest.tables.schema import LABELS, LINKS, MOST, NEXT, RELATIONSHIPS, SIZES
 from ingest.tables.schema import label as label_of
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def grass() -> str:
     blocks += [
         _node(label.name, NODES[label.name], _caption(label)) for label in LABELS
     ]
+    blocks.append(_node(MOST, NODES["Object"], _caption(label_of("Object"))))
     for name, percent in SIZES:
         look = replace(NODES["Object"], diameter=LARGER[percent])
         blocks.append(_node(name, look, _caption(label_of("Object"))))

@@ -160,7 +160,7 @@ class _BoltWriter:
         self._label(cast("int", properties["reachable_bytes"]))
 
     def _label(self, reachable_bytes: int) -> None:
-        """Give the largest objects the further labels of `SIZES`."""
+        """Give the largest objects the further labels of `SIZES`, and `MOST`."""
         for name, rows in rows_by_size(self._tables, reachable_bytes).items():
             self._database.write(
                 f"CYPHER 5 MATCH (o) WHERE id(o) IN $ids SET o:{name}",

@@ -21,6 +21,7 @@ from __future__ import annotations
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 import filelock
@@ -28,6 +29,7 @@ import filelock
 from ingest import interrupts
 from ingest.database import next_dumps
 from ingest.database.connection import connect
+from ingest.database.dump_nodes import dump_nodes
 from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
@@ -35,10 +37,10 @@ from ingest.errors import Conflict, StoreError
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
-from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
+from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts
 from ingest.tables.parquet import StoredDumps
-from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
+from ingest.tables.schema import LABELS, LINKS, MOST, NEXT, RELATIONSHIPS, SIZES
 from ingest.tables.statements import (
     constraint_statements,
     first_statements,
@@ -46,10 +48,11 @@ from ingest.tables.statements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ingest.database.connection import Database
+    from ingest.database.dump_nodes import DumpNode
     from ingest.database.importer import StartedImport
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
@@ -77,51 +80,18 @@ def stored_dumps(server: EmbeddedServer) -> StoredDumps:
     return StoredDumps(server.home / "dumps")
 
 
-@dataclass(frozen=True, slots=True)
-class _Present:
-    """A dump in the store: its Dump node's properties, dates as text."""
-
-    number: int
-    sha256: str
-    state: str
-    properties: dict[str, object]
-
-
-def _present(database: Database) -> list[_Present]:
-    _, rows = database.read(
-        """
-        MATCH (d:Dump)
-        RETURN d.number, d.sha256, d.state, d {.*,
-          loaded_at: toString(d.loaded_at),
-          loading_since: toString(d.loading_since),
-          heartbeat: toString(d.heartbeat)}
-        ORDER BY d.number
-        """,
-        {},
-    )
-    return [
-        _Present(
-            cast("int", number),
-            cast("str", sha256),
-            cast("str", state),
-            cast("dict[str, object]", properties),
-        )
-        for number, sha256, state, properties in rows
-    ]
-
-
 def count(database: Database) -> Counts:
     """All that is in a database, from its own counters.
 
     Nodes without a label are counted under an empty one. What follows from the
-    rest, `SIZES`, `LINKS` and `NEXT`, is not counted.
+    rest, `SIZES`, `MOST`, `LINKS` and `NEXT`, is not counted.
     """
     data = _counters(database)
     nodes = {
         cast("str", entry.get("label", "")): cast("int", entry["count"])
         for entry in data["nodes"]
     }
-    for name, _ in SIZES:  # labels of nodes that have another
+    for name in (MOST, *dict(SIZES)):  # labels of nodes that have another
         nodes.pop(name, None)
     nodes[""] = 2 * nodes[""] - sum(nodes.values())  # those without a label
     related = {
@@ -185,14 +155,14 @@ def plan(
         entities: Nodes and relationships of the new dump, about.
         replaced: Numbers of dumps that will be removed.
     """
-    present = _present(database)
+    present = dump_nodes(database)
     if any(dump.state != "ready" for dump in present):
         return Plan("another load or drop is in progress")
     if obstacle := _would_be_lost(server, database, present):
         return Plan(obstacle)
     stored, carried = stored_dumps(server), entities + _of_fleets(database).total
     for dump in present:
-        tables = stored.find(dump.number, dump.sha256)
+        tables = stored.find(dump.number, dump.identity.sha256)
         if tables is not None and dump.number not in replaced:
             carried += tables.counts().total
     free, needed = shutil.disk_usage(server.home).free, carried * _DISK_BYTES
@@ -204,12 +174,12 @@ def plan(
 
 
 def _would_be_lost(
-    server: EmbeddedServer, database: Database, present: Sequence[_Present]
+    server: EmbeddedServer, database: Database, present: Sequence[DumpNode]
 ) -> str | None:
     """What a new store could not take over; ``None`` where it can take all."""
     stored, expected = stored_dumps(server), _of_fleets(database)
     for dump in present:
-        tables = stored.find(dump.number, dump.sha256)
+        tables = stored.find(dump.number, dump.identity.sha256)
         if tables is None:
             return f"the tables of {dump.properties['name']!r} are not stored"
         expected += tables.counts()
@@ -227,7 +197,7 @@ def _would_be_lost(
 
 def is_all(server: EmbeddedServer, database: Database, number: int) -> bool:
     """Whether a ready dump is all that there is in a server's store."""
-    present = _present(database)
+    present = dump_nodes(database)
     return (
         [(dump.number, dump.state) for dump in present] == [(number, "ready")]
         and not _of_fleets(database).total
@@ -306,7 +276,11 @@ def prune(server: EmbeddedServer, database: Database) -> None:
     """Remove the stored tables of dumps that no longer exist."""
     stored = stored_dumps(server)
     listed = stored.listed()
-    stored.prune(listed, [(dump.number, dump.sha256) for dump in _present(database)])
+    stored.prune(listed, _stored(dump_nodes(database)))
+
+
+def _stored(dumps: Iterable[DumpNode]) -> list[tuple[int, str]]:
+    return [(dump.number, dump.identity.sha256) for dump in dumps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,17 +364,19 @@ def write(
         EmbeddedError: the import or a start failed, or the disk is full; likewise.
     """
     before = count(database)
-    present = [dump for dump in _present(database) if dump.number not in replaces]
+    nodes = sorted(dump_nodes(database), key=lambda dump: dump.number)
+    present = [dump for dump in nodes if dump.number not in replaces]
     if name in {dump.properties["name"] for dump in present}:
         if exact_name:
             raise Conflict(f"another dump has been named {name!r}")
         name = f"{name}-{number}"
-    ready = properties | {"name": name, "state": "ready"}
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    ready = properties | {"name": name, "state": "ready", "loaded_at": now}
     ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
     stored, dumps, expected = stored_dumps(server), [], _of_fleets(database)
     fleet = read_fleet_graph(database) if expected.total else None
     for dump in present:
-        tables = stored.find(dump.number, dump.sha256)
+        tables = stored.find(dump.number, dump.identity.sha256)
         if tables is None:
             raise StoreError(
                 f"the tables of dump {dump.number} are missing; load it again"
@@ -437,11 +413,6 @@ def write(
                         f"instead of {expected.total:,}, and has been discarded: "
                         "load with --via bolt"
                     )
-                fresh.write(
-                    f"{AFTERWARDS} WITH d WHERE d.number = $number "
-                    "SET d.loaded_at = datetime()",
-                    {"number": number},
-                )
                 if len(dumps) > 1:
                     next_dumps.link(fresh)
                 wait_for(
@@ -459,7 +430,7 @@ def write(
     with interrupts.leaving(f"{name} is loaded"):
         shutil.rmtree(old, ignore_errors=True)
         database.move(target_of(endpoint))
-        prune(server, database)
+        stored.prune(stored.listed(), _stored(present))
     return name
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
 
+from ingest.database.dump_nodes import dump_nodes
 from ingest.database.loaders import NOBODY, is_alive, this_process
 from ingest.errors import NO_DUMP, AlreadyLoaded, Conflict, StoreError, UnknownDump
 from ingest.heap.identity import Identity
@@ -13,9 +14,10 @@ from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from ingest.database.connection import Database
+    from ingest.database.dump_nodes import DumpNode
     from ingest.progress import Progress
 
 STALE_SECONDS = 600
@@ -69,25 +71,18 @@ def warning_counts(warnings: Iterable[str]) -> dict[str, int]:
 
 def list_dumps(database: Database) -> list[DumpInfo]:
     """All ready dumps, the newest first."""
-    columns, rows = database.read(
-        """
-        MATCH (d:Dump {state: 'ready'})
-        RETURN d.number AS number, d.name AS name, d.format AS format,
-          d.source AS source, d.sha256 AS sha256, d.trace AS trace, d.part AS part,
-          d.object_count AS object_count,
-          d.type_count AS type_count, d.reference_count AS reference_count,
-          d.root_count AS root_count, d.shallow_bytes AS shallow_bytes,
-          d.reachable_bytes AS reachable_bytes, d.warning_count AS warning_count,
-          coalesce(d.warnings, []) AS warnings,
-          coalesce(d.folded_count, 0) AS folded_count,
-          coalesce(d.folded_bytes, 0) AS folded_bytes,
-          coalesce(d.redacted, false) AS redacted,
-          toString(d.loaded_at) AS loaded_at
-        ORDER BY d.loaded_at DESC, number DESC
-        """,
-        {},
-    )
-    return [DumpInfo(**dict(zip(columns, row, strict=True))) for row in rows]  # type: ignore[arg-type]
+    return [
+        DumpInfo(**{name: _of_info(node, name) for name in DumpInfo.__slots__})
+        for node in dump_nodes(database)
+        if node.state == "ready"
+    ]
+
+
+_ABSENT = {"warnings": [], "folded_count": 0, "folded_bytes": 0, "redacted": False}
+
+
+def _of_info(node: DumpNode, name: str) -> Any:  # noqa: ANN401
+    return node.properties.get(name, _ABSENT.get(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +144,18 @@ def take_over(database: Database) -> list[int]:
     Returns:
         Numbers of dumps to `delete`, which nobody else will.
     """
-    _, rows = database.read(
-        """
-        MATCH (d:Dump) WHERE d.state <> 'ready'
-        RETURN d.number, coalesce(d.loader, ''),
-          duration.inSeconds(coalesce(d.heartbeat, d.loading_since), datetime()).seconds
-        ORDER BY d.number
-        """,
-        {},
-    )
     taken = []
-    for number, loader, silent_seconds in rows:
-        alive = is_alive(cast("str", loader))
-        if alive or (alive is None and cast("int", silent_seconds) < STALE_SECONDS):
+    for node in dump_nodes(database):
+        if node.state == "ready":
             continue
-        given = {"number": number, "loader": loader, "mine": this_process()}
+        loader = cast("str", node.properties.get("loader", ""))
+        alive, silent_seconds = is_alive(loader), node.silent_seconds or 0
+        if alive or (alive is None and silent_seconds < STALE_SECONDS):
+            continue
+        given = {"number": node.number, "loader": loader, "mine": this_process()}
         if database.write(_TAKE_OVER, given)[0]:
-            taken.append(cast("int", number))
-    return taken
+            taken.append(node.number)
+    return sorted(taken)
 
 
 _TAKE_OVER = """
@@ -206,8 +195,7 @@ def objects_to_remove(database: Database) -> int:
 
 def is_any_being_dropped(database: Database) -> bool:
     """Whether a dump that is no longer visible has not been deleted yet."""
-    _, rows = database.read("MATCH (d:Dump {state: 'dropping'}) RETURN count(d)", {})
-    return bool(rows[0][0])
+    return any(node.state == "dropping" for node in dump_nodes(database))
 
 
 def claim(
@@ -216,7 +204,7 @@ def claim(
     identity: Identity,
     properties: dict[str, object],
     *,
-    replaces: Sequence[int] = (),
+    replaces: Container[int] = (),
     exclusive: bool = False,
 ) -> tuple[int, int]:
     """Make a Dump node in state ``loading``, under a number of its own.
@@ -232,63 +220,60 @@ def claim(
             both claims is exclusive.
         AlreadyLoaded: another process has loaded it since one looked.
     """
-    values = {
-        "name": name,
-        "sha256": identity.sha256,
-        "trace": identity.trace,
-        "part": identity.part,
-        "loader": this_process(),
-        "properties": properties,
-        "replaces": list(replaces),
-        "exclusive": exclusive or None,
-    }
+    given = asdict(identity) | {"loader": this_process()} | properties
     for attempt in range(_CLAIMS):
+        nodes = dump_nodes(database)
+        _check_free(nodes, name, identity, replaces, exclusive=exclusive)
+        number = max((node.number for node in nodes), default=0) + 1
+        given["name"] = f"{name} loading as {number}"
+        values = {
+            "number": number,
+            "properties": given,
+            "exclusive": exclusive or None,
+        }
         try:
             rows, _ = database.write(_CLAIM, values)
-            break
         except Conflict:  # another load took the number at the same moment
             if attempt == _CLAIMS - 1:
                 raise
-    state, number, node = rows[0]
-    if state == "busy":
-        raise StoreError(
-            "another load or drop is in progress, and one of them is in bulk; "
-            "wait for it"
-        )
-    if state == "ready":
+        else:
+            break
+    return number, cast("int", rows[0][0])
+
+
+def _check_free(
+    nodes: Iterable[DumpNode],
+    name: str,
+    identity: Identity,
+    replaces: Container[int],
+    *,
+    exclusive: bool,
+) -> None:
+    """Check that a load may begin; see `claim`."""
+    same = set()
+    for node in nodes:
+        if node.properties.get("exclusive") or (exclusive and node.state != "ready"):
+            raise StoreError(
+                "another load or drop is in progress, and one of them is in bulk; "
+                "wait for it"
+            )
+        if node.identity == identity and node.number not in replaces:
+            same.add(node.state)
+    if "ready" in same:
         raise AlreadyLoaded(f"{name} has just been loaded by another process")
-    if state == "loading":
+    if "loading" in same:
         raise StoreError(
             f"{name} is being loaded by another process; wait for it, see: ingest list"
         )
-    return cast("tuple[int, int]", (number, node))
 
 
 _CLAIMS = 20
 _CLAIM = """
 CYPHER 5
-OPTIONAL MATCH (same:Dump)
-WHERE same.sha256 = $sha256 AND same.state IN ['loading', 'ready']
-  AND (same.trace = $trace OR same.trace IS NULL AND $trace IS NULL)
-  AND (same.part = $part OR same.part IS NULL AND $part IS NULL)
-  AND NOT same.number IN $replaces
-WITH max(same.state) AS state
-OPTIONAL MATCH (other:Dump)
-WHERE other.exclusive OR ($exclusive AND other.state <> 'ready')
-WITH CASE WHEN other IS NULL THEN state ELSE 'busy' END AS state
-LIMIT 1
-OPTIONAL MATCH (last:Dump)
-WITH state, coalesce(max(last.number), 0) + 1 AS number
-FOREACH (_ IN CASE WHEN state IS NULL THEN [1] ELSE [] END |
-  CREATE (d:Dump {number: number, name: $name + ' loading as ' + number,
-    state: 'loading', sha256: $sha256, trace: $trace, part: $part,
-    loading_since: datetime(),
-    heartbeat: datetime(), loader: $loader, exclusive: $exclusive})
-  SET d += $properties
-)
-WITH state, number
-OPTIONAL MATCH (mine:Dump {number: number})
-RETURN state, number, id(mine)
+CREATE (d:Dump {number: $number, state: 'loading', loading_since: datetime(),
+  heartbeat: datetime(), exclusive: $exclusive})
+SET d += $properties
+RETURN id(d)
 """
 
 

@@ -21,7 +21,7 @@ DUMP_PROPERTIES = (
     Column("producer", TEXT, "what wrote the dump", lambda heap: heap.graph.producer,
         free_text=True),
     Column("notes", TEXTS, "what the reader inferred, such as the layout of objects",
-        lambda heap: list(heap.graph.notes), free_text=True),
+        lambda heap: list(heap.graph.notes) or None, absent=None, free_text=True),
     Column("object_count", INT64, "objects in the dump",
         lambda heap: heap.graph.object_count),
     Column("missing_count", INT64,
@@ -51,7 +51,9 @@ DUMP_PROPERTIES = (
         lambda heap: [
             f"{found.kind.replace('_', ' ')}: {found.count}{found.place}"
             for found in heap.graph.irregularities
-        ],
+        ]
+        or None,
+        absent=None,
         free_text=True,
     ),
     Column("metadata_bytes", INT64,
@@ -87,7 +89,7 @@ DUMP_PROPERTIES = (
     Column("collection_number", INT64,
         "number of the garbage collection during which the dump was taken",
         lambda heap: heap.regions.dump_collection, absent=None),
-    Column("loaded_at", TIME, "when the load ended", absent=None),
+    Column("loaded_at", TIME, "when the load wrote the dump", absent=None),
     Column("loading_since", TIME, "when the load began"),
     Column("loader", TEXT, "host and process of the load", absent=None, free_text=True),
     Column("heartbeat", TIME, "last sign of life of the load", absent=None),

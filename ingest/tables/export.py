@@ -11,7 +11,7 @@ from ingest.errors import IngestError
 from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
 from ingest.tables.export_format import ExportFormat
-from ingest.tables.import_files import AFTERWARDS, DumpToImport, write_import_files
+from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.schema import TABLES, tables_markdown
 from ingest.tables.sinks import write_csv, write_parquet, write_spreadsheet_csv
 from ingest.tables.statements import (
@@ -92,7 +92,6 @@ def _for_neo4j_admin(
     lines = [
         *indexes,
         *constraint_statements().values(),
-        AFTERWARDS,
         "CALL db.awaitIndexes(86400)",
     ]
     text = "".join(f"{line}{'' if line[0] == ':' else ';'}\n" for line in lines)

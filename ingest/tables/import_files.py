@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from ingest.progress import silent
-from ingest.tables.column import TEXTS
-from ingest.tables.dump_properties import DUMP_PROPERTIES
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.mapping import END, START, node_columns, relationships, row_column
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
@@ -31,12 +29,6 @@ if TYPE_CHECKING:
     from ingest.tables.column import Column, Label, Link, Relationship, Table
     from ingest.tables.fleet_graph import FleetFrames
     from ingest.tables.mapping import Tables
-
-_LISTS = [column.name for column in DUMP_PROPERTIES if column.dtype is TEXTS]
-AFTERWARDS = "MATCH (d:Dump) SET " + ", ".join(
-    f"d.{name} = coalesce(d.{name}, [])" for name in _LISTS
-)
-"""To be run on the new store: the importer leaves empty lists out."""
 
 _LINE_END = r"[\r\n]"
 

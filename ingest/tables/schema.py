@@ -170,6 +170,11 @@ Browser can draw a label larger, but not a property. At most `MAX_OF_A_SIZE` eac
 
 MAX_OF_A_SIZE = 1000
 
+MOST, MAX_OF_MOST = "RetainsMost", 10_000
+"""Label of the objects that retain more than any other of their dump, and how many at
+most. The first answers need only them, and find them by an index of their own, which
+is populated at once."""
+
 
 def table(name: str) -> Table:
     """The table of that name."""
@@ -190,6 +195,8 @@ def markdown() -> str:
     for name, percent in SIZES:
         what = f"also an Object that retains {percent} % of the reachable bytes or more"
         lines.append(f"| **`{name}`** | | | {what}; the largest {MAX_OF_A_SIZE:,} |")
+    what = "also an Object that retains more than all that do not have the label"
+    lines.append(f"| **`{MOST}`** | | | {what}; at most {MAX_OF_MOST:,} |")
     lines += ["", "| relationship | meaning |", "| --- | --- |"]
     for relation in RELATIONSHIPS:
         inner = ", ".join(column.name for column in relation.properties)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingest.tables.column import KEY
-from ingest.tables.schema import LABELS, label
+from ingest.tables.schema import LABELS, MOST, label
 
 
 def index_statements() -> dict[str, str]:
@@ -25,12 +25,14 @@ def needed_statements() -> dict[str, str]:
 
 def late_statements() -> dict[str, str]:
     """The others, which only queries need."""
-    return dict(
-        _index(entry.name, columns)
+    each = (
+        (entry.name, columns)
         for entry in LABELS
         if entry.table is not None
         for columns in entry.indexes
     )
+    most = (MOST, ("dump", "retained_bytes"))
+    return dict(_index(label, columns) for label, columns in (*each, most))
 
 
 def first_statements() -> dict[str, str]:
@@ -43,7 +45,6 @@ def first_statements() -> dict[str, str]:
     later = {
         _index("Object", columns)[0]
         for columns in ((KEY.name,), *label("Object").indexes)
-        if columns != ("dump", "retained_bytes")
     }
     return {k: text for k, text in index_statements().items() if k not in later}
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
-from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS
+from ingest.tables.schema import LABELS, LINKS, MOST, NEXT, RELATIONSHIPS, SIZES
 
 if TYPE_CHECKING:
     from ingest.tables.column import Label, Relationship
@@ -79,6 +79,7 @@ class Text:
         """What is wrong with it, one line each."""
         labels: list[Label | FleetLabel] = [*LABELS, *FLEET_LABELS]
         known = {label.name: {p.name for p in label.properties} for label in labels}
+        known |= dict.fromkeys((MOST, *dict(SIZES)), known["Object"])
         relations: list[Relationship | FleetRelationship] = [
             *RELATIONSHIPS,
             *FLEET_RELATIONSHIPS,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.queries.library import library
+from ingest.tables import sizes
 from tests.cypher.conftest import drop_heap, load_heap, load_life
 from tests.cypher.random_heaps import questions, random_heap
 from tests.cypher.test_reports import rows_of, twin_rows
@@ -29,7 +30,11 @@ HEAPS, TRACES = (60, 6) if PROFILE == "deep" else (6, 1)
 @pytest.fixture(scope="module")
 def random_heaps(database: Database) -> Iterator[list[Loaded]]:
     """Random heaps and the last dumps of random traces, side by side."""
-    heaps = [load_heap(database, random_heap(seed), "random") for seed in range(HEAPS)]
+    heaps = []
+    for seed in range(HEAPS):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sizes, "MAX_OF_MOST", 2 * (seed % 4))
+            heaps.append(load_heap(database, random_heap(seed), "random"))
     earlier = []
     for seed in range(TRACES):
         chance = Random(seed)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.database import bolt
-from ingest.database.indexes import drop_late_indexes
+from ingest.database.indexes import drop_late_indexes, wait_for
+from ingest.errors import StoreError
 from ingest.pipeline import load
 from ingest.readers.gclog.example import example_gclog
 from ingest.tables.statements import (
@@ -86,3 +87,16 @@ def test_a_dump_beside_others_is_indexed_while_it_is_written(
     load(str(example), empty_database, progress=watch)
 
     assert seen[0] >= ALL
+
+
+def test_an_index_that_cannot_be_populated_ends_the_wait(
+    empty_database: Database,
+) -> None:
+    empty_database.run("CREATE (:Long {text: $text})", {"text": "x" * 100_000})
+    empty_database.run("CREATE INDEX too_long FOR (n:Long) ON (n.text)")
+    try:
+        with pytest.raises(StoreError, match="could not populate the index too_long"):
+            wait_for(empty_database, ["too_long"])
+        wait_for(empty_database, ["there_is_none"])
+    finally:
+        empty_database.run("DROP INDEX too_long IF EXISTS")

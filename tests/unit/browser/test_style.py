@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.browser.style import ARROWS, NODES, grass
-from ingest.tables.schema import LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
+from ingest.tables.schema import LABELS, LINKS, MOST, NEXT, RELATIONSHIPS, SIZES
 
 Rules = dict[str, dict[str, str]]
 
@@ -42,7 +42,7 @@ RULES = rules_of(grass())
 
 def test_every_label_and_relationship_has_a_style_and_nothing_else_has() -> None:
     styled = {f"node.{label.name}" for label in LABELS}
-    styled |= {f"node.{name}" for name, _ in SIZES}
+    styled |= {f"node.{name}" for name in (MOST, *dict(SIZES))}
     arrows = {entry.name for entry in RELATIONSHIPS} | {
         link.name for link in (*LINKS, NEXT)
     }
@@ -54,10 +54,11 @@ def test_every_label_and_relationship_has_a_style_and_nothing_else_has() -> None
 
 
 def test_what_retains_more_is_larger() -> None:
-    selectors = ["node.Object", *(f"node.{name}" for name, _ in SIZES)]
+    selectors = [f"node.{name}" for name in ("Object", *dict(SIZES))]
     diameters = [int(RULES[s]["diameter"].removesuffix("px")) for s in selectors]
 
     assert diameters == sorted(set(diameters))
+    assert RULES[f"node.{MOST}"] == RULES["node.Object"]
     # Otherwise Browser gives the label a look of its own, and so its objects.
     for selector in selectors[1:]:
         assert RULES[selector] | {"diameter": ""} == RULES["node.Object"] | {
