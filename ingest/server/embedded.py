@@ -57,7 +57,7 @@ USERNAME = "neo4j"
 DATABASE = "neo4j"
 
 _BOLT_PORT, _HTTP_PORT = 7687, 7474
-_START_S, _REFUSED_S, _POLL_S = 120.0, 10.0, 0.25
+_START_S, _REFUSED_S, _POLL_S = 120.0, 10.0, 0.1
 _STAGE = "start Neo4j"
 _OTHER_PORTS = "start Neo4j on other ports"
 
