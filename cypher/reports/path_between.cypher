@@ -33,25 +33,20 @@ CALL (a, b, paths, some) {
   WHERE 1 <= paths <= 1000
   RETURN some AS way
   UNION
-  WITH a, b, some
+  WITH a, b, paths, some
   WHERE paths > 1000
   CALL (b, some) {
-    MATCH p = (b)<-[:REFERENCES*0..1000000]-(y:Object)
-    WITH y, min(length(p)) AS left
-    WHERE left < size(some)
-    RETURN collect([y.key, left]) AS levels, collect([y, left]) AS nearer
+    MATCH p = (b)<-[:REFERENCES*0..1000000]-(z:Object)
+    WITH z, min(length(p)) AS left
+    WHERE left < size(some) - 1
+    MATCH (z)<-[:REFERENCES]-(y:Object)
+    WHERE y <> b
+    WITH y.key AS one, min([left, z.key]) AS next
+    ORDER BY next[0] DESC
+    RETURN collect([one, next[1]]) AS nexts
   }
-  CALL (levels, nearer) {
-    UNWIND nearer AS pair
-    WITH pair[0] AS y, pair[1] AS left
-    MATCH (y)<-[:REFERENCES]-(x:Object)
-    WHERE [x.key, left + 1] IN levels
-    WITH x.key AS one, left, min(y.key) AS next
-    RETURN collect([one, next]) AS firsts
-  }
-  MATCH p = shortestPath((a)-[:REFERENCES*..1000000]->(b))
-  WHERE all(r IN relationships(p) WHERE [startNode(r).key, endNode(r).key] IN firsts)
-  RETURN [n IN nodes(p) | n.key] AS way
+  RETURN reduce(way = [a.key], next IN nexts |
+    CASE WHEN next[0] = way[-1] THEN way + next[1] ELSE way END) AS way
 }
 CALL (way) {
   UNWIND range(0, size(way) - 1) AS step

@@ -25,15 +25,23 @@
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL
 CALL (o) {
+  // In stretches of a hundred steps: a list of n keys takes n x n bytes to make.
   WITH reduce(
-    keys = [o.key], i IN range(2, o.root_distance)
-    | keys + COLLECT {
-      MATCH (y:Object {key: keys[-1]})<-[:REFERENCES]-(x:Object)
-      WHERE x.root_distance = o.root_distance - i + 1
-      RETURN x.key
-      ORDER BY x.key
-      LIMIT 1
-    }
+    keys = [o.key], begin IN range(2, o.root_distance, 100)
+    | keys + tail(reduce(
+      some = [keys[-1]],
+      i IN range(begin, CASE
+        WHEN begin + 99 < o.root_distance THEN begin + 99
+        ELSE o.root_distance
+      END)
+      | some + COLLECT {
+        MATCH (y:Object {key: some[-1]})<-[:REFERENCES]-(x:Object)
+        WHERE x.root_distance = o.root_distance - i + 1
+        RETURN x.key
+        ORDER BY x.key
+        LIMIT 1
+      }
+    ))
   ) AS keys
   UNWIND range(size(keys) - 1, 0, -1) AS i
   MATCH (x:Object {key: keys[i]})
@@ -49,17 +57,10 @@ CALL (objects) {
   LIMIT 1
 }
 WITH o, ([root] + objects)[..$limit] AS steps
-CALL (steps) {
-  UNWIND range(1, size(steps) - 1) AS i
-  WITH i, steps[i - 1] AS x, steps[i] AS y
-  MATCH (x)-[r:REFERENCES]->(y)
-  WITH i, min(r.field) AS field
-  ORDER BY i
-  RETURN collect(coalesce(field, '')) AS fields
-}
 UNWIND range(0, size(steps) - 1) AS step
-WITH o, step, steps[step] AS n,
-  CASE WHEN step > 0 THEN nullIf(fields[step - 1], '') END AS via
+WITH o, step, steps[step] AS n, CASE WHEN step > 0 THEN steps[step - 1] END AS before
+OPTIONAL MATCH (before)-[r:REFERENCES]->(n)
+WITH o, step, n, min(r.field) AS via
 OPTIONAL MATCH (n)-[:INSTANCE_OF|STATIC_IN]->(t:Type)
 RETURN
   o.domain AS domain,

@@ -299,22 +299,20 @@ class NewStore:
 
 
 @contextmanager
-def begun(
-    server: EmbeddedServer, number: int, progress: Progress
-) -> Iterator[NewStore]:
+def begun(server: EmbeddedServer, progress: Progress) -> Iterator[NewStore]:
     """Begin to make a new store, so that Java starts while its input is made.
 
     Call it while `exclusive`.
 
     Args:
         server: Whose store it will be.
-        number: Of the claimed dump.
         progress: Called while missing jars are downloaded.
 
     Raises:
         EmbeddedError: there is no Java or Neo4j for it, or the disk is full.
     """
-    work, data = server.home / f"bulk-{number}", server.files.new_data()
+    data = server.files.new_data()
+    work = server.home / data.name.replace("data", "bulk", 1)
     try:
         work.mkdir()
         with started_import(server, work, data, progress) as importer:

@@ -78,17 +78,17 @@ def write(
     cleaner.clean_up(database, server, progress)
     in_bulk = _in_bulk(via, server, database, tables, replaces, progress)
     about: dict[str, object] = {"source": source, "tool_version": __version__}
+    new = None
     with ExitStack() as stack:
         if server is not None and in_bulk:
             stack.enter_context(bulk.exclusive(server))
         stack.enter_context(interrupts.leaving(_INTERRUPTED))
         stack.enter_context(cleaner.cleaned_if_interrupted(database, server))
+        if server is not None and in_bulk:
+            new = stack.enter_context(bulk.begun(server, progress))
         number, node = dumps.claim(
             database, name, identity, about, replaces=replaces, exclusive=in_bulk
         )
-        new = None
-        if server is not None and in_bulk:
-            new = stack.enter_context(bulk.begun(server, number, progress))
         properties = tables.dump() | about
         chosen: Tables = tables
         if server is None:

@@ -95,6 +95,7 @@ def main(name: str) -> None:
     from ingest.database.ask import ask
     from ingest.database.connection import connect
     from ingest.database.dumps import find_dump
+    from ingest.database.indexes import ensure_indexes
     from ingest.queries.library import library
     from ingest.reports import why
     from ingest.reports.report_panels import report_queries
@@ -105,6 +106,7 @@ def main(name: str) -> None:
     target = running_target(settings())
     assert target is not None
     with connect(target) as database:
+        ensure_indexes(database)  # some are populated after a load has ended
         number = find_dump(database, name).number
         known = subjects(database, number)
         hard = hard_subjects(database, number)

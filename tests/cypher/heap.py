@@ -208,6 +208,17 @@ def lattice() -> HeapGraph:
     return _read(log.object(0x80, NODE, 12).close("App.exe"))
 
 
+def ladder(rungs: int) -> HeapGraph:
+    """Two lists beside each other; each object refers to the next one of both."""
+    log, chance = Gclog().domain("App.exe").type(NODE, "App.Node"), Random(5)
+    for rung in range(rungs):
+        here, there = 0x1000 + 32 * rung, 0x1010 + 32 * rung
+        below = (here + 32, there + 32) if rung + 1 < rungs else ()
+        for one in chance.sample((here, there), 2):
+            log.object(one, NODE, 10, chance.sample(below, len(below)))
+    return _read(log.root(0x1000, LOCAL).root(0x1010, LOCAL).close("App.exe"))
+
+
 def _read(log: Gclog) -> HeapGraph:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "heap.gclog"

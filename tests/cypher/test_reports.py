@@ -19,10 +19,13 @@ from tests.cypher import (
     trace_answers,
 )
 from tests.cypher.cases import CASES, EACH, HEAPS, Case, Given
+from tests.cypher.conftest import drop_heap, load_heap
+from tests.cypher.heap import ladder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ingest.database.connection import Database
     from tests.cypher.conftest import Loaded
 
 pytestmark = pytest.mark.server
@@ -128,3 +131,28 @@ def test_every_need_is_met_by_a_heap(loaded_heap: dict[str, Loaded]) -> None:
         unmet_by_all &= unmet(loaded.database, list(NEEDS), loaded.number)
 
     assert unmet_by_all == set()
+
+
+def test_paths_of_hundreds_of_steps(database: Database) -> None:
+    # The queries go up a hundred steps at a time, or by the distances of all objects.
+    loaded = load_heap(database, ladder(205), "ladder")
+    rows = loaded.heap.graph.object_id.tolist()
+    pairs = [(0x1000 + 32 * rung, 0x1010 + 32 * rung) for rung in range(205)]
+    first = [min(pair, key=rows.index) for pair in pairs]
+
+    def path(query: str, given: Given) -> list[object]:
+        address = [column.name for column in library()[query].columns].index("address")
+        return [row[address] for row in rows_of(loaded, query, given)]
+
+    try:
+        for rung in (1, 2, 98, 99, 100, 101, 199, 200, 201, 204):
+            target = pairs[rung][1]
+            above = [*map(hex, first[:rung]), hex(target)]
+            assert path("shortest-root-path", {"address": hex(target)}) == [
+                None,
+                *above,
+            ]
+            given = {"from": "0x1000", "to": hex(target)}
+            assert path("path-between", given) == ["0x1000", *above[1:]]
+    finally:
+        drop_heap(loaded)
