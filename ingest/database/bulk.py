@@ -217,20 +217,21 @@ def start_over(server: EmbeddedServer, database: Database, progress: Progress) -
     constraints = _own_statements(database, "CONSTRAINTS")
     data, old = server.files.new_data(), server.files.data
     data.mkdir()
+    stored = stored_dumps(server)
+    listed = stored.listed()  # no other load can begin
 
     def finish(endpoint: Endpoint) -> None:
         with connect(target_of(endpoint)) as fresh:
             make_indexes(fresh, indexes.values(), constraints.values())
 
     try:
-        endpoint = server.swap(data, finish, progress)
+        server.swap(data, finish, progress)
     except Exception:
         if server.files.data != data:
             shutil.rmtree(data, ignore_errors=True)
         raise
     shutil.rmtree(old, ignore_errors=True)
-    with connect(target_of(endpoint)) as swapped:
-        prune(server, swapped)
+    stored.prune(listed, [])
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ingest import interrupts
-from ingest.database import bulk, dumps, loaders
+from ingest.database import bulk, dumps, loaders, next_dumps
 from ingest.database.connection import connect
 from ingest.errors import IngestError, StoreError
 from ingest.progress import silent
@@ -66,7 +66,7 @@ def remove(
     """
     large = []
     for number in numbers:
-        if is_large(database, number):
+        if dumps.is_large(dumps.object_rows(database, number)):
             large.append(number)
         else:
             dumps.delete(database, number, progress)
@@ -74,12 +74,7 @@ def remove(
                 bulk.prune(server, database)
     if large:
         dumps.hand_over(database, large)
-        _start(None if server is not None else database.target)
-
-
-def is_large(database: Database, number: int) -> bool:
-    """Whether it takes too long to delete a dump while somebody waits for it."""
-    return dumps.object_rows(database, number) > dumps.WINDOW_KEYS
+        start(database, server)
 
 
 @contextmanager
@@ -87,22 +82,22 @@ def cleaned_if_interrupted(
     database: Database, server: EmbeddedServer | None
 ) -> Iterator[None]:
     """Start a cleaner if Ctrl-C is pressed within the block."""
-    target = None if server is not None else database.target
-
-    with interrupts.at_the_end(lambda: _start(target)):
+    with interrupts.at_the_end(lambda: start(database, server)):
         try:
             yield
         except interrupts.Interrupted:
-            _start(target)
+            start(database, server)
             raise
 
 
-def _start(target: Target | None) -> None:
+def start(database: Database, server: EmbeddedServer | None) -> None:
     """Start a process that cleans up once this one has ended.
 
     Args:
-        target: Where; ``None`` for the embedded server.
+        database: Where.
+        server: Whose database that is, if it is the embedded one's.
     """
+    target = database.target if server is None else None
     environment = {**os.environ, _INTERRUPTED: loaders.this_process()}
     if target is not None:
         # Not as arguments, which every user of the machine can read.
@@ -148,7 +143,10 @@ def main() -> None:
 
 
 def _delete_all(database: Database) -> None:
-    for number in dumps.take_over(database):
+    numbers = dumps.take_over(database)
+    if numbers:
+        next_dumps.link(database)
+    for number in numbers:
         dumps.delete(database, number)
 
 

@@ -345,21 +345,36 @@ def rename(database: Database, number: int, name: str) -> None:
         )
 
 
-def unpublish(database: Database, number: int, *, exclusive: bool = False) -> None:
+def is_large(object_count: int) -> bool:
+    """Whether it takes too long to delete a dump while somebody waits for it."""
+    return object_count > WINDOW_KEYS
+
+
+def unpublish(
+    database: Database,
+    number: int,
+    *,
+    exclusive: bool = False,
+    to_anybody: bool = False,
+) -> None:
     """Hide a dump from every reader, as the first step of dropping it.
+
+    No dump follows it any more, nor does it follow another.
 
     Args:
         database: Where it is.
         number: The dump's.
         exclusive: Whether it must be the only one, and no load may begin until it is
             deleted.
+        to_anybody: Whether another process is to delete it, not this one.
 
     Raises:
         UnknownDump: somebody else is just dropping it.
         StoreError: a bulk load is in progress; or there is another dump, if this drop
             is exclusive.
     """
-    values = {"number": number, "loader": this_process(), "alone": exclusive or None}
+    loader = NOBODY if to_anybody else this_process()
+    values = {"number": number, "loader": loader, "alone": exclusive or None}
     rows, _ = database.write(
         """
         MATCH (d:Dump {number: $number, state: 'ready'})
@@ -368,7 +383,10 @@ def unpublish(database: Database, number: int, *, exclusive: bool = False) -> No
         }
         SET d.state = 'dropping', d.loader = $loader, d.heartbeat = datetime(),
           d.name = d.name + ' dropping as ' + d.number, d.exclusive = $alone
-        RETURN d.number
+        WITH d
+        OPTIONAL MATCH (d)-[link:NEXT]-()
+        DELETE link
+        RETURN DISTINCT d.number
         """,
         values,
     )

@@ -192,7 +192,8 @@ def drop(
     found = dumps.find_dump(database, name)
     cleaner.clean_up(database, server, progress)
     gone = f"{found.name} is dropped, and the rest of it is being removed"
-    if server is not None and cleaner.is_large(database, found.number):
+    large = dumps.is_large(found.object_count)
+    if server is not None and large:
         with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database, server):
             if bulk.is_all(server, database, found.number):
                 dumps.unpublish(database, found.number, exclusive=True)
@@ -200,8 +201,11 @@ def drop(
                     bulk.start_over(server, database, progress)
                 return found
     with cleaner.cleaned_if_interrupted(database, server):
-        dumps.unpublish(database, found.number)
+        dumps.unpublish(database, found.number, to_anybody=large)
         with interrupts.leaving(gone):
-            cleaner.remove(database, server, [found.number], progress)
-            next_dumps.link(database)
+            if large:
+                cleaner.start(database, server)
+            else:
+                cleaner.remove(database, server, [found.number], progress)
+                next_dumps.link(database)
     return found

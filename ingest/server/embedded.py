@@ -193,6 +193,10 @@ class EmbeddedServer:
         again. If this process is killed, the next start uses the old folder, or the
         new one if ``store`` names it already.
 
+        The server is killed: to end, it would first write all that it has in memory
+        to a store that is not used again, which takes seconds after a large load. What
+        it has committed is in its logs, from which either start recovers it.
+
         Args:
             data: From `Home.new_data`, imported into.
             finish: Completes and checks the new store before others can use it.
@@ -203,7 +207,7 @@ class EmbeddedServer:
         """
         with self._lock(progress):
             state = self.files.read_state()
-            self._stop(state, progress)
+            self._stop(state, progress, at_once=True)
 
             def commit(endpoint: Endpoint) -> None:
                 finish(endpoint)

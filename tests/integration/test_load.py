@@ -324,6 +324,30 @@ def test_a_large_dump_is_gone_at_once_and_removed_in_the_background(
     assert rows[0][0] == again.object_count
 
 
+def test_a_large_dump_that_is_dropped_leaves_its_neighbours_linked(
+    empty_database: Database, example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = example.read_text(encoding="utf-8")
+    for name in "abc":  # the same program, but not the same file
+        example.write_text(text.replace("c ", f"c {name} ", 1), encoding="utf-8")
+        load(str(example), empty_database, name=name)
+    monkeypatch.setattr("ingest.database.dumps.WINDOW_KEYS", 2)
+
+    def pairs() -> list[tuple[object, ...]]:
+        text = "MATCH (a:Dump)-[:NEXT]->(b:Dump) RETURN a.name, b.name"
+        return sorted(empty_database.read(text, {})[1])
+
+    assert pairs() == [("a", "b"), ("b", "c")]
+
+    drop("b", empty_database)
+
+    assert ("a", "b") not in pairs()
+    deadline = time.monotonic() + 120
+    while pairs() != [("a", "c")] and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert pairs() == [("a", "c")]
+
+
 def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
     empty_database: Database, example: Path
 ) -> None:
