@@ -38,13 +38,9 @@ def archive_flags(
         pending: Where this Java writes the archive when it stops; the next call moves
             it to the cache. ``None`` to write nothing.
     """
-    folder = places().cache / "classes"
-    stamp = hashlib.sha256(str(java.resolve()).encode())
-    base = folder / f"java-{stamp.hexdigest()[:16]}.jsa"
-    stamp.update(os.pathsep.join(map(str, jars)).encode())
-    top = folder / f"neo4j-{stamp.hexdigest()[:16]}.jsa"
+    base, top = _paths(java, jars)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        base.parent.mkdir(parents=True, exist_ok=True)
         if pending is not None and pending.exists() and base.exists():
             part = top.with_suffix(f".{os.getpid()}.part")
             try:
@@ -60,6 +56,20 @@ def archive_flags(
         return [f"-XX:SharedArchiveFile={base}{os.pathsep}{top}", *_SILENT]
     writing = [f"-XX:ArchiveClassesAtExit={pending}"] if pending else []
     return [f"-XX:SharedArchiveFile={base}", *writing, *_SILENT]
+
+
+def is_archived(java: Path, jars: Sequence[Path]) -> bool:
+    """Whether the archive exists, so that no server writes it when it stops."""
+    return _paths(java, jars)[1].exists()
+
+
+def _paths(java: Path, jars: Sequence[Path]) -> tuple[Path, Path]:
+    """The archive of Java's own classes, and the one of Neo4j's."""
+    folder = places().cache / "classes"
+    stamp = hashlib.sha256(str(java.resolve()).encode())
+    base = folder / f"java-{stamp.hexdigest()[:16]}.jsa"
+    stamp.update(os.pathsep.join(map(str, jars)).encode())
+    return base, folder / f"neo4j-{stamp.hexdigest()[:16]}.jsa"
 
 
 def _make_base(java: Path, base: Path) -> bool:

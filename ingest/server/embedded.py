@@ -29,7 +29,7 @@ from ingest.errors import EmbeddedError
 from ingest.places import places
 from ingest.progress import silent
 from ingest.server import artifacts, memory
-from ingest.server.class_archive import archive_flags
+from ingest.server.class_archive import archive_flags, is_archived
 from ingest.server.console import PortTaken, failed_start, full_disk, is_full, spawn
 from ingest.server.endpoint import Endpoint, ask
 from ingest.server.home import Home, State
@@ -193,9 +193,10 @@ class EmbeddedServer:
         again. If this process is killed, the next start uses the old folder, or the
         new one if ``store`` names it already.
 
-        The server is killed: to end, it would first write all that it has in memory
-        to a store that is not used again, which takes seconds after a large load. What
-        it has committed is in its logs, from which either start recovers it.
+        The server is killed, unless it has an archive of its classes to write: to
+        end, it would first write all that it has in memory to a store that is not used
+        again, which takes seconds after a large load. What it has committed is in its
+        logs, from which either start recovers it.
 
         Args:
             data: From `Home.new_data`, imported into.
@@ -207,7 +208,9 @@ class EmbeddedServer:
         """
         with self._lock(progress):
             state = self.files.read_state()
-            self._stop(state, progress, at_once=True)
+            java, _ = packaged_java(self.version)
+            at_once = is_archived(java, self.jars(progress))
+            self._stop(state, progress, at_once=at_once)
 
             def commit(endpoint: Endpoint) -> None:
                 finish(endpoint)
