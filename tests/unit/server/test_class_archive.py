@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.places import places
-from ingest.server.class_archive import archive_flags
+from ingest.server.class_archive import archive_flags, is_archived
 
 JAVA = """#!/bin/sh
 for argument; do
@@ -39,6 +39,7 @@ def test_a_server_writes_what_the_next_one_uses(tmp_path: Path) -> None:
     jars, pending = [Path("a.jar")], tmp_path / "classes.jsa"
 
     first = archive_flags(java(tmp_path), jars, pending)
+    assert not is_archived(java(tmp_path), jars), "the server has to end by itself"
     assert f"-XX:ArchiveClassesAtExit={pending}" in first
     assert [Path(name).read_text() for name in file_flag(first)] == ["classes\n"]
 
@@ -48,6 +49,7 @@ def test_a_server_writes_what_the_next_one_uses(tmp_path: Path) -> None:
         "classes\n",
         "of Neo4j",
     ]
+    assert is_archived(java(tmp_path), jars)
     assert not pending.exists()
     assert not any("AtExit" in flag for flag in second)
     assert archive_flags(java(tmp_path), jars) == second
