@@ -139,7 +139,6 @@ def assemble(
         spaces=_named_spaces(objects, found.spaces),
         external=values.external(),
         values=values.build(),
-        null_reference_count=heap.null_count,
     )
 
 
@@ -161,6 +160,7 @@ def _objects(
     heap.append("length", np.full(many, -1, np.int64))
     heap.append("space", np.zeros(many, np.uint8))
     heap.append("ref_count", links.sizes.astype(np.int32))
+    heap.append("null_count", np.zeros(many, np.uint8))
     heap.append("ref_id", links.value)
     heap.append("ref_field", table.field_indexes(links.name))
     heap.append("ref_kind", np.zeros(len(links.value), np.uint8))
@@ -179,6 +179,7 @@ def _objects(
         type_id=class_row,
         size_bytes=size,
         ref_count=heap.column("ref_count", "i4"),
+        null_count=heap.column("null_count", "u1"),
         ref_id=heap.pieces("ref_id"),
         ref_field=heap.column("ref_field", "i4"),
         ref_kind=heap.column("ref_kind", "u1"),

@@ -11,7 +11,6 @@ from ingest.readers.hprof.records import (
     CONTENTS,
     DEFERRED,
     HEAP_INFO,
-    NULLS,
     OBJECTS,
     REFERENCES,
     ROOTS,
@@ -19,6 +18,7 @@ from ingest.readers.hprof.records import (
     SPECIALS,
 )
 from ingest.readers.hprof.values import Specials
+from ingest.readers.shared.columns import narrowed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ _ROWS = {
     "class_row": OBJECTS,
     "length": OBJECTS,
     "ref_count": OBJECTS,
+    "null_count": OBJECTS,
     "space": OBJECTS,
     "ref_id": REFERENCES,
     "ref_field": REFERENCES,
@@ -59,7 +60,6 @@ class RecordedHeap:
 
     Attributes:
         object_count: Objects so far.
-        null_count: Null references so far.
         short_count: Instances so far that lack some of the fields of their class.
     """
 
@@ -67,7 +67,7 @@ class RecordedHeap:
         self._stores = stores
         self._id_size = id_size
         self._deferred_space = 0
-        self.object_count = self.null_count = self.short_count = 0
+        self.object_count = self.short_count = 0
         self._content_bytes = 0
         self._deferred = bytearray()
         self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ROWS}
@@ -78,7 +78,9 @@ class RecordedHeap:
         """Copy what a scan of ``data`` has written into ``buffers``."""
         for name, kind in _ROWS.items():
             if (count := counts[kind]) and self._stores:
-                self._pieces[name].append(getattr(buffers, name)[:count].copy())
+                rows = getattr(buffers, name)[:count]
+                copied = narrowed(rows) if name == "null_count" else rows.copy()
+                self._pieces[name].append(copied)
         for name in ("special_row", "content_row"):
             if counts[_ROWS[name]] and self._stores:
                 self._pieces[name][-1] += np.int32(self.object_count)
@@ -92,7 +94,6 @@ class RecordedHeap:
             self._deferred += data[begin:end]
         self.object_count += int(counts[OBJECTS])
         self._content_bytes += int(counts[BYTES])
-        self.null_count += int(counts[NULLS])
         self.short_count += int(counts[SHORT])
 
     def append(self, name: str, rows: NDArray[Any]) -> None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ingest.compiled import Bytes, Ids, Ints, Longs, Number
 
 (
-    OBJECTS, REFERENCES, ROOTS, SPECIALS, CONTENTS, BYTES, CLASSES, DEFERRED, NULLS,
-    SHORT, WHY,
-) = range(11)  # fmt: skip
+    OBJECTS, REFERENCES, ROOTS, SPECIALS, CONTENTS, BYTES, CLASSES, DEFERRED, SHORT,
+    WHY,
+) = range(10)  # fmt: skip
 """Indexes of the counts of a scan."""
-COUNTS = 11
+COUNTS = 10
 
 SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH, SPACE = range(7)
 """Indexes of the state of a scan. Of an array that is longer than a window: bytes to
@@ -68,6 +68,7 @@ class HeapBuffers(NamedTuple):
         class_row: int32. Rows of the classes.
         length: int64. Of arrays; -1 for instances.
         ref_count: int32. Without null references.
+        null_count: uint32. Null references.
         space: uint8. Part of the heap, by number; 0 if none is recorded.
         ref_id: uint64.
         ref_field: int32, as in the graph.
@@ -97,6 +98,7 @@ class HeapBuffers(NamedTuple):
     class_row: Ints
     length: Longs
     ref_count: Ints
+    null_count: NDArray[np.uint32]
     space: Bytes
     ref_id: Ids
     ref_field: Ints
@@ -165,6 +167,7 @@ def buffers_for(size: int) -> HeapBuffers:
         np.empty(rows, np.int32),
         np.empty(rows, np.int64),
         np.empty(rows, np.int32),
+        np.empty(rows, np.uint32),
         np.empty(rows, np.uint8),
         np.empty(references, np.uint64),
         np.empty(references, np.int32),
@@ -256,10 +259,11 @@ def _fields(
     classes: ClassColumns,
     buffers: HeapBuffers,
     counts: Longs,
-) -> Number:
-    """Store the references of an instance; returns how many."""
+) -> tuple[Number, Number]:
+    """Store the references of an instance; returns how many, and how many are null."""
     stored = counts[REFERENCES]
     first = stored
+    nulls = 0
     referent_kind = classes.referent_kind[row]
     offset = 0
     while row >= 0:
@@ -269,7 +273,7 @@ def _fields(
                 break
             target = number(data, body + place, id_size)
             if target == 0:
-                counts[NULLS] += 1
+                nulls += 1
                 continue
             buffers.ref_id[stored] = target
             buffers.ref_field[stored] = classes.slot_field[slot]
@@ -278,7 +282,7 @@ def _fields(
         offset += classes.own_bytes[row]
         row = classes.parent[row]
     counts[REFERENCES] = stored
-    return stored - first
+    return stored - first, nulls
 
 
 @kernel
@@ -293,7 +297,6 @@ def elements(
         target = number(data, p, id_size)
         p += id_size
         if target == 0:
-            counts[NULLS] += 1
             continue
         buffers.ref_id[stored] = target
         at = index + i
@@ -313,6 +316,7 @@ def _store_object(
     row: Number,
     length: Number,
     ref_count: Number,
+    null_count: Number,
     buffers: HeapBuffers,
     state: Longs,
     counts: Longs,
@@ -322,6 +326,7 @@ def _store_object(
     buffers.class_row[at] = row
     buffers.length[at] = length
     buffers.ref_count[at] = ref_count
+    buffers.null_count[at] = null_count
     buffers.space[at] = state[SPACE]
     counts[OBJECTS] = at + 1
 
@@ -339,8 +344,8 @@ def _body_end(body: int, size: Number, end: int, state: Longs) -> Number:
 def close_array(buffers: HeapBuffers, state: Longs, ids: Ids, counts: Longs) -> None:
     """Store the row of the open array, whose elements are stored."""
     _store_object(
-        ids[ARRAY_ID], state[ARRAY_ROW], state[ARRAY_LENGTH], state[HELD], buffers,
-        state, counts,
+        ids[ARRAY_ID], state[ARRAY_ROW], state[ARRAY_LENGTH], state[HELD],
+        state[INDEX] - state[HELD], buffers, state, counts,
     )  # fmt: skip
     state[ARRAY_ROW] = -1
 
@@ -394,7 +399,7 @@ def primitive_array(
             return CUT
         _store_content(data, body, first, kind == CHARS_ROW, buffers, counts)
     object_id = number(data, p + 1, id_size)
-    _store_object(object_id, kind, length, 0, buffers, state, counts)
+    _store_object(object_id, kind, length, 0, 0, buffers, state, counts)
     return _body_end(body, size, end, state)
 
 
@@ -434,7 +439,7 @@ def instance(
     if body + needed > end:
         return CUT
     counts[SHORT] += size < classes.field_bytes[row]
-    held = _fields(data, body, needed, id_size, row, classes, buffers, counts)
+    held, nulls = _fields(data, body, needed, id_size, row, classes, buffers, counts)
     kind: Number = classes.special[row]
     if kind != NOTHING:
         special = counts[SPECIALS]
@@ -443,7 +448,7 @@ def instance(
         _special(data, body, needed, id_size, kind, places, buffers, special)
         counts[SPECIALS] = special + 1
     object_id = number(data, p + 1, id_size)
-    _store_object(object_id, row, -1, held, buffers, state, counts)
+    _store_object(object_id, row, -1, held, nulls, buffers, state, counts)
     return _body_end(body, size, end, state)
 
 

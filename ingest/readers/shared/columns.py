@@ -227,10 +227,14 @@ def taken(pieces: Sequence[object], name: str) -> Any:  # noqa: ANN401
     return np.concatenate(arrays)
 
 
+def narrowed(counts: NDArray[Any]) -> NDArray[Any]:
+    """A copy in the smallest unsigned type that has room."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+
+
 def compact_counts(counts: Ints) -> NDArray[Any] | None:
     """A copy in the smallest unsigned type that has room; ``None`` if all are 0."""
-    most = int(counts.max(initial=0))
-    return counts.astype(np.min_scalar_type(most)) if most else None
+    return narrowed(counts) if counts.any() else None
 
 
 def check_sum(size_bytes: NDArray[Any], path: str) -> None:

@@ -207,9 +207,7 @@ class HeapResolver:
         if columns.null_count is not None:
             null_count += int(columns.null_count.sum(dtype=np.int64))
             columns.null_count = None
-        facts["null_reference_count"] = null_count + facts.get(
-            "null_reference_count", 0
-        )
+        facts["null_reference_count"] = null_count
         return HeapGraph(
             object_count=self._object_count,
             **self._object_columns(stays, ids, scopes, links.start, by_id),

@@ -439,6 +439,25 @@ def test_repeated_objects_keep_the_values_of_the_others(
     assert fields(graph, 0x1010) == [("name", 0x30020), ("<super>", 0x1000)]
 
 
+def test_nulls_of_repeated_objects_are_dropped_with_them(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    dump = program()
+    dump.array(0x40000, "[Ljava/lang/Object;", [0, 0x10060, 0, 0])
+    dump.obj(0x40020, "java/lang/String")
+    before = reading(dump.bytes()).null_reference_count
+    for _ in range(2):
+        dump.array(0x40000, "[Ljava/lang/Object;", [0] * 300)
+        dump.obj(0x40020, "java/lang/String")
+
+    graph = reading(dump.bytes())
+
+    assert warnings(graph) == {"repeated_object": 4}
+    assert graph.null_reference_count == before
+    dump = program()
+    assert before == reading(dump.bytes()).null_reference_count + 4
+
+
 def test_an_array_that_repeats_the_id_of_an_instance_is_no_text(
     reading: Callable[..., HeapGraph],
 ) -> None:
