@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import sys
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,6 +123,10 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
         *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in packages),
         "--enable-native-access=ALL-UNNAMED",
     ]
+    if sys.platform == "linux":
+        # A load over Bolt takes a tenth less time. Where the kernel has no such pages,
+        # Java warns in its log and goes on.
+        flags.append("-XX:+UseTransparentHugePages")
     if thread_count() <= _FEW_PROCESSORS:
         flags += _COMPILE_LATER
     if java_major >= 24:

@@ -458,9 +458,7 @@ def test_long_names_go_in_messages_of_bounded_size(
 
     def spied(self: Database, text: str, values: Mapping[str, object]) -> object:
         if "CREATE (n:Type " in text:
-            sent.append(
-                sum(len(row[2]) for row in cast("list[list[str]]", values["rows"]))
-            )
+            sent.append(sum(map(len, cast("list[str]", values["name"]))))
         return write_one(self, text, values)
 
     monkeypatch.setattr(Database, "write", spied)

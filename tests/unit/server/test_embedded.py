@@ -113,6 +113,17 @@ def test_flags_by_java_and_version() -> None:
     assert concurrent in jvm_flags("2026.08.1", 21, heap_mib=300)
 
 
+def test_java_of_other_systems_gets_no_flag_that_only_linux_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pages = "-XX:+UseTransparentHugePages"
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert pages in jvm_flags("5.26.29", 21, heap_mib=300)
+    for other in ("darwin", "win32"):
+        monkeypatch.setattr(sys, "platform", other)
+        assert pages not in jvm_flags("5.26.29", 21, heap_mib=300)
+
+
 @pytest.mark.parametrize(
     ("version", "java", "extra"),
     [
