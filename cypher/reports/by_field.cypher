@@ -37,10 +37,12 @@ WITH t, b, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,
       MATCH (b)<-[:REFERENCES]-(x:Object)
       WHERE x <> a AND x <> b AND x.root_distance IS NOT NULL
         AND (x.root_distance <= b.root_distance
+          OR x.retained_bytes > b.retained_bytes - b.shallow_bytes
           OR NOT EXISTS {
             MATCH q = (x)<-[:DOMINATES*..1000000]-(top:Object)
             WHERE top = b
-              AND all(n IN nodes(q) WHERE n.root_distance >= b.root_distance)
+              AND all(n IN nodes(q) WHERE n.root_distance >= b.root_distance
+                AND n.retained_bytes <= b.retained_bytes)
           })
     } THEN 0
     ELSE b.retained_bytes

@@ -32,10 +32,12 @@ CALL (o) {
         MATCH (a)<-[:REFERENCES]-(x:Object|Root)
         WHERE x <> a AND x <> b AND (x:Root OR x.root_distance IS NOT NULL)
           AND (x:Root OR x.root_distance <= a.root_distance
+            OR x.retained_bytes > a.retained_bytes - a.shallow_bytes
             OR NOT EXISTS {
               MATCH q = (x)<-[:DOMINATES*..1000000]-(top:Object)
               WHERE top = a
-                AND all(n IN nodes(q) WHERE n.root_distance >= a.root_distance)
+                AND all(n IN nodes(q) WHERE n.root_distance >= a.root_distance
+                  AND n.retained_bytes <= a.retained_bytes)
             })
       }){0,1000}
     (fork:Object)
@@ -47,10 +49,12 @@ CALL (o) {
 MATCH (fork)<-[:REFERENCES]-(h:Object|Root)
 WHERE h <> fork AND (h:Root OR h.root_distance IS NOT NULL)
   AND (h:Root OR h.root_distance <= fork.root_distance
+    OR h.retained_bytes > fork.retained_bytes - fork.shallow_bytes
     OR NOT EXISTS {
       MATCH q = (h)<-[:DOMINATES*..1000000]-(top:Object)
       WHERE top = fork
-        AND all(n IN nodes(q) WHERE n.root_distance >= fork.root_distance)
+        AND all(n IN nodes(q) WHERE n.root_distance >= fork.root_distance
+          AND n.retained_bytes <= fork.retained_bytes)
     })
 WITH DISTINCT d, o, fork, below, h
 ORDER BY o.key, coalesce(h.root_distance, 0), h.key
