@@ -1,8 +1,8 @@
 """``make bench``: times, rates and peak memory, each beside a limit or a peer.
 
 Every figure is of a whole process, or of a stage within one, in this run; kernels are
-compiled and the server is started before anything is measured. Machines differ: what
-to quote are the ratios.
+compiled, the server's classes are archived and it is started before anything is
+measured. Machines differ: what to quote are the ratios.
 """
 
 from __future__ import annotations
@@ -31,10 +31,20 @@ def fresh_home() -> None:
     os.environ["INGEST_HOME"] = str(home)
 
 
+def start_server() -> None:
+    """Start it as it always starts but for the first time in a home.
+
+    When a server ends for the first time, it archives its classes: then the next one
+    starts in half the time.
+    """
+    for action in ("start", "stop", "start"):
+        run(*INGEST, "server", action)
+
+
 def queries(objects: int) -> None:
     """Every query, on a heap with what makes them slow."""
     dump = tables.query_heap(HOME, objects)
-    run(*INGEST, "server", "start")
+    start_server()
     try:
         run(*INGEST, "load", str(dump), "--name", tables.NAME, "--via", "bulk")
         tables.queries(limits_for(objects))
@@ -79,7 +89,7 @@ def main() -> None:
         tables.growth_of_info(HOME, sizes)
     tables.costs()
     if not chosen.no_store:
-        run(*INGEST, "server", "start")
+        start_server()
         try:
             if not chosen.no_bolt:
                 tables.bolt(dump, limits)
