@@ -56,7 +56,7 @@ CASES = sorted(
 
 COUNT = """
 MATCH (o:Object {dump: $dump})
-RETURN count(o), sum(COUNT { (o)-[:REFERENCES]->(:Object) })
+RETURN count(o), sum(COUNT { (o)-[:REFERENCES|WEAKLY_REFERENCES]->(:Object) })
 """
 
 
