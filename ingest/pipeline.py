@@ -7,77 +7,28 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.database.via import Via
-from ingest.errors import AlreadyLoaded, DumpError, NotEnoughMemory, StoreError
+from ingest.dumps import Opener
+from ingest.dumps.names import numbered, source_name, stem_name
+from ingest.errors import AlreadyLoaded, DumpError, StoreError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
-from ingest.memory import used_bytes
 from ingest.progress import silent
-from ingest.readers import open_source, parts, read, read_all
+from ingest.readers import open_source, parts
 from ingest.readers.digests import digest_of, is_rereadable
-from ingest.receipt import Place, Receipt, free_name, numbered, source_name
-from ingest.text import human_bytes
+from ingest.receipt import Place, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ingest.analysis.metrics import HeapMetrics
     from ingest.database.connection import Database
     from ingest.database.dumps import DumpInfo
-    from ingest.heap.graph import HeapGraph, Part
+    from ingest.dumps.dump import Dump
+    from ingest.heap.graph import Part
     from ingest.progress import Progress
-    from ingest.readers.base import PendingDump
     from ingest.readers.digests import Digests
     from ingest.server.embedded import EmbeddedServer
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import DumpTables
-
-
-def measure(
-    dump: str,
-    options: ReadOptions = DEFAULTS,
-    progress: Progress = silent,
-    *,
-    origins: bool = True,
-) -> tuple[HeapGraph, HeapMetrics, str]:
-    """Read and analyse ``dump`` without a database.
-
-    Args:
-        dump: A path, or ``-``.
-        options: How to read it.
-        progress: Receives all stages.
-        origins: Whether to follow its objects back through collections.
-
-    Returns:
-        The graph, its metrics, and the file's digest.
-    """
-    from ingest.analysis.metrics import analyse
-
-    with open_source(dump) as source:
-        graph = read(source, options, progress)
-    check_memory(graph, dump, options)
-    metrics = analyse(graph, progress, origins=origins, policy=options.strength)
-    return graph, metrics, options.digest(source.sha256)
-
-
-def check_memory(graph: HeapGraph, dump: str, options: ReadOptions) -> None:
-    """Stop before the system ends the process.
-
-    Raises:
-        NotEnoughMemory: the analysis needs more than may be used.
-    """
-    from ingest.analysis.metrics import BYTES_PER_OBJECT, BYTES_PER_REFERENCE
-
-    if options.max_memory_bytes is None:
-        return
-    needed = used_bytes() + BYTES_PER_OBJECT * len(graph.object_id)
-    needed += BYTES_PER_REFERENCE * len(graph.ref_target)
-    if needed > options.max_memory_bytes:
-        raise NotEnoughMemory(
-            f"{dump}: its {graph.object_count:,} objects and {len(graph.ref_target):,} "
-            f"references need {human_bytes(needed)} of memory, more than the "
-            f"{human_bytes(options.max_memory_bytes)} that may be used: free some, or "
-            "allow more with --max-memory"
-        )
 
 
 def load(
@@ -146,16 +97,11 @@ class Loader:
             EmbeddedError: the embedded server could not be changed over; it is as
                 before.
         """
-
-        def read_one() -> tuple[HeapGraph, str]:
-            with open_source(dump) as source:
-                graph = read(source, self.options, self.progress)
-            return graph, self.options.digest(source.sha256)
-
         found = self._early(dump)
         if found is not None:
             return found
-        return self._load(dump, read_one, names_part=self.options.part is not None)
+        names_part = self.options.part is not None
+        return self._load(self._opener.open(dump), names_part=names_part)
 
     def load_all(self, dump: str) -> Iterator[Receipt | DumpError]:
         """Load each dump of a file as a dump of its own.
@@ -172,13 +118,15 @@ class Loader:
         if found := self._early_all(dump):
             yield from found
             return
-        with open_source(dump) as source:
-            for pending in read_all(source, self.options, self.progress):
-                try:
-                    digest = self.options.digest(source.sha256)
-                    yield self._load_pending(dump, pending, digest)
-                except DumpError as error:
-                    yield error
+        for opened in self._opener.open_parts(dump):
+            try:
+                yield self._load_part(opened)
+            except DumpError as error:
+                yield error
+
+    @property
+    def _opener(self) -> Opener:
+        return Opener(options=self.options, origins=True, progress=self.progress)
 
     def _early(self, dump: str) -> Receipt | None:
         """The receipt of a dump that is there already, found before it is parsed.
@@ -278,7 +226,7 @@ class Loader:
             if all(entry.sha256 != digest for entry in present):
                 return (), ""
         with open_source(dump) as source:
-            if self.options.force:
+            if self.options.any_expansion:
                 source.allow_any_expansion()
             listed = parts(source, self.progress)
         redacted = [self.options.redacted_part(p, source.sha256) for p in listed]
@@ -290,52 +238,40 @@ class Loader:
             return self.name
         return f"{self.name}-part{part}"
 
-    def _load_pending(self, dump: str, pending: PendingDump, sha256: str) -> Receipt:
+    def _load_part(self, dump: Dump) -> Receipt:
         """Load one of several dumps; its graph is not made if it is there already."""
-        identity = Identity.of(sha256, pending.part)
+        identity = dump.identity
+        assert identity is not None
         present, wished = self._present(), self._wished(identity.part)
         for entry in present:
             if entry.identity == identity:
                 return self._there_already(entry, wished, present)
         if any(entry.name == wished for entry in present):
             raise _name_taken(wished)
-        return self._load(dump, lambda: (pending.graph(), sha256), names_part=True)
+        return self._load(dump, names_part=True)
 
-    def _load(
-        self,
-        dump: str,
-        read_one: Callable[[], tuple[HeapGraph, str]],
-        *,
-        names_part: bool,
-    ) -> Receipt:
-        """Read a graph, analyse it and write it.
+    def _load(self, dump: Dump, *, names_part: bool) -> Receipt:
+        """Read a dump, analyse it and write it.
 
         Args:
-            dump: The path, or ``-``.
-            read_one: Makes the graph, which has no other owner; and its file's digest.
+            dump: The dump, which is closed.
             names_part: Whether the number of the part follows the name.
         """
-        from ingest.analysis.metrics import analyse
-        from ingest.tables.heap_tables import HeapTables
-
         begun = time.monotonic()
-        graph, sha256 = read_one()
-        identity = Identity.of(sha256, graph.part)
+        graph, identity = dump.graph, dump.identity
+        assert identity is not None
         number = identity.part if names_part else None
-        stem = free_name(dump, self.options)
+        stem = stem_name(dump.what, self.options)
         if number is not None:
             stem = f"{stem}-part{number}"
         place = self._place(identity, self._wished(number), stem)
         if isinstance(place, Receipt):
             return place
-        check_memory(graph, dump, self.options)
-        metrics = analyse(graph, self.progress, policy=self.options.strength)
-        tables = HeapTables(graph, metrics, self.options.own)
-        self.analysed(dump, tables)
         process, left_out = _processes(graph.part, graph.other_parts)
         del graph  # `write` frees it
-        source = source_name(dump, self.options)
-        receipt = self._write(tables, identity, place, source, begun)
+        tables = dump.take_tables()
+        self.analysed(dump.what, tables)
+        receipt = self._write(tables, identity, place, dump.source, begun)
         return replace(receipt, process=process, left_out=left_out)
 
     def load_tables(self, tables: DumpTables, identity: Identity, dump: str) -> Receipt:
@@ -351,7 +287,7 @@ class Loader:
         """
         begun = time.monotonic()
         self._present()
-        place = self._place(identity, self._wished(None), free_name(dump))
+        place = self._place(identity, self._wished(None), stem_name(dump))
         if isinstance(place, Receipt):
             return place
         return self._write(tables, identity, place, source_name(dump), begun)

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
-from ingest.readers import stem as stem_of
-from ingest.readers.source import STDIN
-
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from ingest.database.dumps import DumpInfo
 
 
@@ -67,26 +60,3 @@ class Place:
     wished: str | None
     free: str
     replaced: tuple[DumpInfo, ...]
-
-
-def source_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
-    """What a Dump node says of the file."""
-    if options.redaction is not None:
-        return REDACTED
-    return PurePath(dump).name if dump != "-" else "<stdin>"
-
-
-def free_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
-    """A name from the file's."""
-    if options.redaction is not None:
-        return REDACTED
-    return "stdin" if dump == STDIN else stem_of(dump) or "dump"
-
-
-def numbered(stem: str, taken: Container[str]) -> str:
-    """The name, with a number behind it where that is taken."""
-    name, count = stem, 1
-    while name in taken:
-        count += 1
-        name = f"{stem}-{count}"
-    return name

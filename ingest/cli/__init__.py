@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,7 @@ from ingest.cli import (
 )
 from ingest.cli.bars import CompilationNotice
 from ingest.cli.examples import examples
+from ingest.cli.options import expanded
 from ingest.compiled import compilations_reported
 from ingest.errors import IngestError, NotEnoughMemory
 
@@ -71,22 +73,26 @@ def _options(
     pass
 
 
-app.command("load", epilog=examples("load"))(dumps.load)
-app.command("info", epilog=examples("info"))(info.info)
-app.command("timeline", epilog=examples("timeline"))(timeline.timeline)
-app.command("list", epilog=examples("list"))(dumps.list_)
-app.command("drop", epilog=examples("drop"))(dumps.drop)
-app.command("export", epilog=examples("export"))(export.export)
-app.command("queries", epilog=examples("queries"))(queries.queries)
-app.command("query", epilog=examples("query"))(ask.query)
-app.command("why", epilog=examples("why"))(why.why)
-app.command("check", epilog=examples("check"))(check.check)
-app.command(epilog=examples("objsize"))(objsize.objsize)
-app.command("what-if", epilog=examples("what-if"))(what_if.what_if)
-app.command("compare", epilog=examples("compare"))(compare.compare)
-app.command("report", epilog=examples("report"))(report.report)
-app.command("browse", epilog=examples("browse"))(browse.browse)
-app.command("example", epilog=examples("example"))(example.example)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "load": dumps.load,
+    "info": info.info,
+    "timeline": timeline.timeline,
+    "list": dumps.list_,
+    "drop": dumps.drop,
+    "export": export.export,
+    "queries": queries.queries,
+    "query": ask.query,
+    "why": why.why,
+    "check": check.check,
+    "objsize": objsize.objsize,
+    "what-if": what_if.what_if,
+    "compare": compare.compare,
+    "report": report.report,
+    "browse": browse.browse,
+    "example": example.example,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, epilog=examples(_name))(expanded(_command))
 app.add_typer(fleet.app, name="fleet")
 app.add_typer(capture.app, name="capture")
 app.add_typer(server.app, name="server")

@@ -11,15 +11,11 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    DatabaseName,
+    Connection,
     DumpName,
     Format,
-    Password,
     QueryName,
-    Uri,
-    Username,
     about_of,
-    open_database,
 )
 from ingest.errors import BadParameter, QueryError
 from ingest.reports.render import OutputFormat
@@ -34,6 +30,7 @@ _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "typ
 
 
 def query(
+    *,
     name: QueryName,
     param: Annotated[
         list[str] | None,
@@ -49,10 +46,7 @@ def query(
             help="Print the Cypher with its values, to save it to a file and edit it.",
         ),
     ] = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Run a query of the library, or your own Cypher, read-only.
 
@@ -70,7 +64,7 @@ def query(
     chosen.bind(given, 0)  # check parameters before a server is started
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        connection.open(progress) as opened,
     ):
         number, about = 0, None
         if not chosen.is_of_fleet:

@@ -16,13 +16,9 @@ from ingest import interrupts
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    DatabaseName,
+    Connection,
     DumpName,
-    Password,
-    Uri,
-    Username,
     complete_query,
-    open_database,
 )
 from ingest.errors import StoreError
 from ingest.files import write_private
@@ -44,6 +40,7 @@ class Printed(StrEnum):
 
 
 def browse(
+    *,
     query: Annotated[
         str | None,
         typer.Option(
@@ -69,10 +66,7 @@ def browse(
         bool, typer.Option("--open", help="Open it in the web browser.")
     ] = False,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Print the address of Neo4j Browser and how to log in.
 
@@ -93,11 +87,7 @@ def browse(
     chosen = find(query) if query else None
     with (
         Bars() as progress,
-        open_database(
-            uri,
-            username,
-            password,
-            database,
+        connection.open(
             progress,
             for_dumps=guided
             or printed is not None

@@ -10,32 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.compared import of_heap
-from ingest.cli.heaps import heaps_of, kept_heap
-from ingest.cli.options import (
-    FoldObjects,
-    HashTypes,
-    MaxMemory,
-    Own,
-    Part,
-    Redact,
-    memory_limit,
-    own_types,
-    redaction_of,
-)
+from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of
 from ingest.errors import FINDINGS
 from ingest.files import check_writable, output_file
-from ingest.heap.read_options import Fold, ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from ingest.analysis.metrics import HeapMetrics
     from ingest.compare.dumps import ComparedDump
-    from ingest.heap.graph import HeapGraph
-    from ingest.heap.identity import Identity
-    from ingest.progress import Progress
+    from ingest.dumps import Opener
     from ingest.reports.findings import Verdict
+    from ingest.tables.heap_tables import HeapTables
 
 
 class CheckFormat(StrEnum):
@@ -60,16 +45,8 @@ _FORMATS = {
 
 
 def check(
-    dumps: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DUMP...",
-            help="Dumps of one program, in the order in which they were taken: files, "
-            "folders of 'ingest export', or names of dumps that the embedded server "
-            "has. The last one is judged. A single file "
-            "with several dumps, such as a trace, is judged by all of them.",
-        ),
-    ],
+    *,
+    dumps: AnyDumps,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,12 +92,8 @@ def check(
             "May be repeated; an existing file is replaced.",
         ),
     ] = None,
-    fold: FoldObjects = Fold.AUTO,
-    part: Part = None,
-    own: Own = None,
-    max_memory: MaxMemory = None,
-    redact: Redact = False,
-    hash_types: HashTypes = None,
+    reading: Reading,
+    connection: Connection,
 ) -> None:
     """Fail if a program leaks: a gate for CI. No database for files.
 
@@ -148,25 +121,22 @@ def check(
     known = {}
     if file.exists() or (baseline is not None and not update_baseline):
         known = read_baseline(file, prune=prune)
-    redaction = redaction_of(redact, hash_types)
+    options = reading.options(rules.own)
+    redaction = options.redaction
     if redaction is not None and redaction.types and not redaction.salt:
         raise typer.BadParameter(
             "needs INGEST_SALT here: the names must be the same in every dump",
             param_hint="--hash-types",
         )
-    options = ReadOptions(
-        fold=fold,
-        part=part,
-        own=(*own_types(own), *rules.own),
-        redaction=redaction,
-        max_memory_bytes=memory_limit(max_memory),
-    )
-    with Bars() as progress:
-        reference = _judged(against or (), options, progress)[0]
-        judged_dumps, last = _judged(dumps, options, progress)
+    from ingest.dumps import Opener
+
+    with Bars() as progress, keepers_of(connection, progress) as keepers:
+        opener = Opener(options=options, keepers=keepers, progress=progress)
+        reference = _judged(against or (), opener)[0]
+        judged_dumps, last = _judged(dumps, opener)
         judged = judge(judged_dumps, rules, reference)
         if last is not None:
-            judged.findings = with_examples(judged.findings, *last, options.own)
+            judged.findings = with_examples(judged.findings, last)
     found = compared(judged.findings, known, datetime.datetime.now().date())
     if update_baseline or prune:
         known = updated(known, found, add=update_baseline, prune=prune)
@@ -207,53 +177,29 @@ def _written(verdict: Verdict, form: CheckFormat) -> str:
 
 
 def _judged(
-    dumps: Sequence[str], options: ReadOptions, progress: Progress
-) -> tuple[list[ComparedDump], tuple[HeapGraph, HeapMetrics] | None]:
-    """What the gate keeps of each dump, and the heap of the last one."""
+    named: Sequence[str], opener: Opener
+) -> tuple[list[ComparedDump], HeapTables | None]:
+    """What the gate keeps of each dump, and the tables of the last one."""
+    from ingest.compare.dumps import of_tables
     from ingest.gate.findings import MAX_PATHS, TREE
-
-    found: list[ComparedDump] = []
-    last = None
-    for name, graph, metrics, identity in _heaps(dumps, options, progress):
-        found.append(
-            of_heap(
-                name,
-                graph,
-                metrics,
-                identity,
-                options,
-                path_limit=MAX_PATHS,
-                trees=(TREE,),
-            )
-        )
-        if len(found) >= len(dumps):  # else the next heap needs the memory
-            last = (graph, metrics)
-        del graph, metrics
-    return found, last
-
-
-def _heaps(
-    dumps: Sequence[str], options: ReadOptions, progress: Progress
-) -> Iterator[tuple[str, HeapGraph, HeapMetrics, Identity | None]]:
-    """Name, heap, metrics and identity of each dump.
-
-    A single file that has several, such as a trace, is judged by all of them.
-    """
     from ingest.heap.read_options import REDACTED
 
-    every = len(dumps) == 1 and options.part is None
-    for number, dump in enumerate(dumps, start=1):
-        name = PurePath(dump).name
-        if options.redaction is not None:
-            name = f"{REDACTED}-{number}"
-        kept = kept_heap(dump, options, progress)
-        if kept is not None:
-            from ingest.analysis.metrics import analyse
-
-            graph, identity = kept
-            yield name, graph, analyse(graph, progress, origins=False), identity
-            continue
-        for graph, metrics, of_file in heaps_of(dump, options, progress, every=every):
-            part = of_file.part if every else None
-            yield name if part is None else f"{name} {part}", graph, metrics, of_file
-            del graph, metrics
+    found: list[ComparedDump] = []
+    last: HeapTables | None = None
+    for number, dump in enumerate(opener.open_all(named), start=1):
+        last = None  # the next heap needs the memory
+        name = PurePath(dump.what).name
+        if opener.options.redaction is not None:
+            name = f"{REDACTED}-{1 if dump.part is not None else number}"
+        if dump.part is not None:
+            name = f"{name} {dump.part.number}"
+        last = dump.tables(path_limit=MAX_PATHS, trees=(TREE,), path_rows=True)
+        found.append(
+            of_tables(
+                name,
+                last,
+                format_name=last.graph.format_name,
+                identity=dump.identity,
+            )
+        )
+    return found, last

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,25 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.compared import ComparedNames, is_file, read_dumps
-from ingest.cli.options import (
-    AsJson,
-    DatabaseName,
-    FoldObjects,
-    MaxMemory,
-    Own,
-    Password,
-    Strict,
-    Uri,
-    Username,
-    memory_limit,
-    open_database,
-    own_types,
-)
+from ingest.cli.options import AnyDumps, AsJson, Connection, Reading, keepers_of
 from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.compare.dimensions import Dimension
+from ingest.errors import DumpError
 from ingest.files import check_writable
-from ingest.heap.read_options import Fold, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +32,8 @@ class ComparisonFormat(StrEnum):
 
 
 def compare(
-    dumps: ComparedNames,
+    *,
+    dumps: AnyDumps,
     by: Annotated[
         list[Dimension] | None,
         typer.Option("--by", help="What to compare. May be repeated. Default: all."),
@@ -65,14 +51,8 @@ def compare(
     html: HtmlFile = None,
     force: Force = False,
     as_json: AsJson = False,
-    strict: Strict = False,
-    fold: FoldObjects = Fold.AUTO,
-    own: Own = None,
-    max_memory: MaxMemory = None,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    reading: Reading,
+    connection: Connection,
 ) -> None:
     """Compare dumps of a program: what is new, gone or grown.
 
@@ -87,22 +67,23 @@ def compare(
     file = output if html is None else html
     if file is not None:
         check_writable(file, force=force)
-    options = ReadOptions(
-        strict,
-        fold,
-        own=own_types(own),
-        max_memory_bytes=memory_limit(max_memory),
-    )
-    with ExitStack() as stack:
-        progress = stack.enter_context(Bars())
-        opened = None
-        if not all(map(is_file, dumps)):
-            opened = stack.enter_context(
-                open_database(uri, username, password, database, progress)
-            )
-        found = read_dumps(dumps, options, opened, progress)
     from ingest.compare.changes import compare as compute
+    from ingest.compare.dumps import with_objects_at_the_ends
+    from ingest.dumps import Opener
 
+    with Bars() as progress, keepers_of(connection, progress) as keepers:
+        opener = Opener(
+            options=reading.options(),
+            keepers=keepers,
+            origins=len(dumps) == 1,
+            progress=progress,
+        )
+        found = with_objects_at_the_ends(opener.open_all(dumps))
+        if len(found) < 2:
+            raise DumpError(
+                "one dump alone has nothing to be compared with; name a second one",
+                path=dumps[0],
+            )
     chosen = list(dict.fromkeys(by or Dimension))
     comparison = compute(found)
     if html is not None:

@@ -17,31 +17,13 @@ from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AllDumps,
     AsJson,
-    DatabaseName,
+    Connection,
     DumpFiles,
-    FoldObjects,
-    Force,
-    HashTypes,
-    Layout,
     LoadedDump,
-    MaxMemory,
-    Own,
-    Part,
-    Password,
-    Redact,
-    Strength,
-    Strict,
-    Uri,
-    Username,
-    memory_limit,
-    open_database,
-    open_store,
-    own_types,
-    redaction_of,
+    Reading,
 )
 from ingest.database.via import Via
 from ingest.errors import NO_DUMP, DumpError, UnknownDump
-from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
 from ingest.text import human_bytes, human_seconds, local_time, printable
 
 if TYPE_CHECKING:
@@ -56,6 +38,7 @@ LONGEST_NAME = 200
 
 
 def load(
+    *,
     dumps: DumpFiles,
     name: Annotated[
         str | None, typer.Option(help="Name of the dump (one DUMP only).")
@@ -74,22 +57,10 @@ def load(
             "(embedded server only); auto selects the faster one."
         ),
     ] = Via.AUTO,
-    strict: Strict = False,
-    fold: FoldObjects = Fold.AUTO,
-    part: Part = None,
-    own: Own = None,
-    strength: Strength = StrengthPolicy.STRONGEST,
-    layout: Layout = None,
-    max_memory: MaxMemory = None,
-    force: Force = False,
     all_dumps: AllDumps = False,
-    redact: Redact = False,
-    hash_types: HashTypes = None,
+    reading: Reading,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Load heap dumps into Neo4j.
 
@@ -102,12 +73,9 @@ def load(
         raise typer.BadParameter("--name must not be empty")
     if name is not None and len(name) > LONGEST_NAME:
         raise typer.BadParameter(f"--name is limited to {LONGEST_NAME} characters")
-    if all_dumps and part is not None:
+    options = reading.options()
+    if all_dumps and options.part is not None:
         raise typer.BadParameter("--all-dumps and --part exclude each other")
-    options = ReadOptions(
-        strict, fold, part, own_types(own), strength, layout,
-        redaction_of(redact, hash_types), memory_limit(max_memory), force,
-    )  # fmt: skip
     from ingest.pipeline import Loader
     from ingest.readers import probe
     from ingest.readers.digests import Digests
@@ -121,9 +89,7 @@ def load(
             interrupts.leaving("this dump is not loaded"),
             Bars() as progress,
             Digests(() if replace else dumps) as digests,
-            open_store(
-                uri, username, password, database, progress, for_dumps=False
-            ) as (opened, server),
+            connection.open_store(progress, for_dumps=False) as (opened, server),
         ):
             loader = Loader(
                 opened,
@@ -228,11 +194,9 @@ def _write_next(receipts: Sequence[Receipt], *, all_dumps: bool) -> None:
 
 
 def list_(
+    *,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """List the loaded dumps, the newest first."""
     from ingest.database.dumps import list_dumps, objects_to_remove
@@ -244,7 +208,7 @@ def list_(
     with (
         suppress(UnknownDump),
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        connection.open(progress) as opened,
     ):
         found = [asdict(dump) for dump in list_dumps(opened)]
         left = objects_to_remove(opened)
@@ -275,19 +239,17 @@ def list_(
 
 
 def drop(
+    *,
     name: LoadedDump,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Drop a loaded dump. Exit 9: there is none of that name."""
     from ingest.database.writing import drop as drop_one
 
     with (
         Bars() as progress,
-        open_store(uri, username, password, database, progress) as (opened, server),
+        connection.open_store(progress) as (opened, server),
     ):
         found = drop_one(name, opened, server=server, progress=progress)
     if as_json:

@@ -10,28 +10,13 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import (
-    AsJson,
-    DumpFile,
-    FoldObjects,
-    HashTypes,
-    Layout,
-    MaxMemory,
-    Own,
-    Part,
-    Redact,
-    Strength,
-    Strict,
-    memory_limit,
-    own_types,
-    redaction_of,
-)
-from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
+from ingest.cli.options import AsJson, DumpFile, Reading
 from ingest.tables.export_format import ExportFormat
 from ingest.text import printable
 
 
 def export(
+    *,
     dump: DumpFile,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")],
     kind: Annotated[
@@ -47,22 +32,9 @@ def export(
         str | None, typer.Option(help="What to call the dump (neo4j-admin only).")
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Write into a folder with files, and read a compressed DUMP however "
-            "much its content expands.",
-        ),
+        bool, typer.Option("--force", help="Write into a folder with files.")
     ] = False,
-    strict: Strict = False,
-    fold: FoldObjects = Fold.AUTO,
-    part: Part = None,
-    own: Own = None,
-    strength: Strength = StrengthPolicy.STRONGEST,
-    layout: Layout = None,
-    redact: Redact = False,
-    hash_types: HashTypes = None,
-    max_memory: MaxMemory = None,
+    reading: Reading,
     as_json: AsJson = False,
 ) -> None:
     """Write a dump as tables, or as input of neo4j-admin. Needs no server.
@@ -70,29 +42,26 @@ def export(
     A README.md in DIR describes the columns, or has the import command.
     """
     from ingest import __version__
-    from ingest.heap.identity import Identity
-    from ingest.pipeline import measure
-    from ingest.receipt import free_name, source_name
+    from ingest.dumps import Opener
     from ingest.settings import settings
     from ingest.tables.export import ABOUT
     from ingest.tables.export import export as write
-    from ingest.tables.heap_tables import HeapTables
 
-    options = ReadOptions(
-        strict, fold, part, own_types(own), strength, layout,
-        redaction_of(redact, hash_types), memory_limit(max_memory), force,
-    )  # fmt: skip
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, options, progress)
+        opened = Opener(
+            options=reading.options(), origins=True, progress=progress
+        ).open(dump)
+        tables = opened.tables()
+        assert opened.identity is not None
         files = write(
-            HeapTables(graph, metrics, options.own),
+            tables,
             folder,
             kind,
             version=settings().neo4j_version,
             about={
-                "name": name or free_name(dump, options),
-                "source": source_name(dump, options),
-                **asdict(Identity.of(sha256, graph.part)),
+                "name": name or opened.name,
+                "source": opened.source,
+                **asdict(opened.identity),
                 "tool_version": __version__,
             },
             force=force,

@@ -13,11 +13,10 @@ from ingest.cli import fleet_store
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.fleet_store import FleetDir
-from ingest.cli.options import AsJson, FoldObjects, Format, Own, Strict, own_types
+from ingest.cli.options import AsJson, Format, Reading, expanded
 from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.cli.report import ReportFormat
 from ingest.fleet.engines import Engine
-from ingest.heap.read_options import Fold, ReadOptions
 from ingest.reports.render import OutputFormat
 from ingest.text import printable
 
@@ -32,7 +31,9 @@ _ALL = "all"
 
 
 @app.command("add", epilog=examples("fleet add"))
+@expanded
 def add(
+    *,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -94,9 +95,7 @@ def add(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try unreadable files again.")
     ] = False,
-    strict: Strict = False,
-    fold: FoldObjects = Fold.AUTO,
-    own: Own = None,
+    reading: Reading,
     as_json: AsJson = False,
 ) -> None:
     """Add dumps to a fleet. What it has already is left out.
@@ -126,7 +125,7 @@ def add(
         result = run(
             found,
             folder,
-            ReadOptions(strict, fold, None, own_types(own)),
+            reading.options(),
             Workers(
                 engine=engine,
                 processes=processes or _processors(),
@@ -280,5 +279,5 @@ def query(
     write_answer(answer, OutputFormat.JSON if as_json else form)
 
 
-app.command("graph", epilog=examples("fleet graph"))(fleet_store.graph)
-app.command("load", epilog=examples("fleet load"))(fleet_store.load)
+app.command("graph", epilog=examples("fleet graph"))(expanded(fleet_store.graph))
+app.command("load", epilog=examples("fleet load"))(expanded(fleet_store.load))

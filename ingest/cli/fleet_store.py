@@ -17,12 +17,7 @@ from ingest import interrupts
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    DatabaseName,
-    Password,
-    Uri,
-    Username,
-    open_database,
-    open_store,
+    Connection,
 )
 from ingest.database.via import Via
 from ingest.heap.read_options import ReadOptions
@@ -38,6 +33,7 @@ FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folde
 
 
 def load(
+    *,
     folder: FleetDir,
     names: Annotated[
         list[str] | None,
@@ -66,10 +62,7 @@ def load(
         Via, typer.Option(help="How to write them, as with ingest load.")
     ] = Via.AUTO,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Load dumps of a fleet into Neo4j without reading their files.
 
@@ -79,7 +72,7 @@ def load(
     from ingest.cli.dumps import write_receipt
     from ingest.errors import UnknownDump
     from ingest.fleet.questions import Fleet
-    from ingest.fleet.stored import FleetTables, are_kept
+    from ingest.fleet.stored import FleetTables, are_kept, require_all
     from ingest.fleet.workplace import FleetFolder
     from ingest.pipeline import Loader
 
@@ -93,15 +86,16 @@ def load(
             f"{len(chosen):,} dumps are chosen; --limit {len(chosen)} loads them all"
         )
     fleet = FleetFolder(folder)
-    dumps = [
-        None if read and not are_kept(about) else FleetTables(fleet, about)
-        for about in chosen
-    ]
+    dumps = []
+    for about in chosen:
+        if not read:
+            require_all(about)
+        dumps.append(FleetTables(fleet, about) if are_kept(about) else None)
     receipts = []
     with (
         interrupts.leaving("this dump is not loaded"),
         Bars() as progress,
-        open_store(uri, username, password, database, progress, for_dumps=False) as (
+        connection.open_store(progress, for_dumps=False) as (
             opened,
             server,
         ),
@@ -149,6 +143,7 @@ def _load_file(loader: Loader, about: Mapping[str, object]) -> Receipt:
 
 
 def graph(
+    *,
     folder: Annotated[
         Path | None,
         typer.Argument(metavar="[DIR]", help="The fleet's folder.", show_default=False),
@@ -160,10 +155,7 @@ def graph(
         bool, typer.Option("--drop", help="Remove the graphs of all fleets instead.")
     ] = False,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Write the fleet itself into Neo4j: dumps, versions, hosts, leaks and types.
 
@@ -183,9 +175,7 @@ def graph(
     begun = time.monotonic()
     with (
         Bars() as progress,
-        open_database(
-            uri, username, password, database, progress, for_dumps=drop
-        ) as opened,
+        connection.open(progress, for_dumps=drop) as opened,
     ):
         if fleet is None:
             removed = drop_fleet_graph(opened, progress)

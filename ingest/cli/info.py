@@ -7,33 +7,13 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import (
-    AsJson,
-    DumpFile,
-    FoldObjects,
-    Force,
-    Layout,
-    MaxMemory,
-    Own,
-    Part,
-    Strength,
-    Strict,
-    memory_limit,
-    own_types,
-)
-from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
+from ingest.cli.options import AsJson, DumpFile, Reading
 
 
 def info(
+    *,
     dump: DumpFile,
-    strict: Strict = False,
-    fold: FoldObjects = Fold.AUTO,
-    part: Part = None,
-    own: Own = None,
-    strength: Strength = StrengthPolicy.STRONGEST,
-    layout: Layout = None,
-    max_memory: MaxMemory = None,
-    force: Force = False,
+    reading: Reading,
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
     ] = 10,
@@ -43,21 +23,20 @@ def info(
 
     Exit 3: not a readable dump.
     """
-    from ingest.pipeline import measure
+    from ingest.dumps import Opener
     from ingest.reports.summary import facts, write_facts
     from ingest.tables.estimates import of_heap, of_types
 
-    options = ReadOptions(
-        strict, fold, part, own_types(own), strength, layout,
-        max_memory_bytes=memory_limit(max_memory), force=force,
-    )  # fmt: skip
+    options = reading.options()
     with Bars() as progress:
-        graph, metrics, sha256 = measure(dump, options, progress, origins=False)
+        opened = Opener(options=options, progress=progress).open(dump)
+        graph, metrics = opened.graph, opened.metrics
+    assert opened.identity is not None
     found = facts(
         graph,
         metrics,
         dump,
-        sha256,
+        opened.identity.sha256,
         top,
         own=options.own,
         estimated=of_heap(graph),

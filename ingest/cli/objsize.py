@@ -7,21 +7,13 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.heaps import heap_of
-from ingest.cli.options import (
-    AnyDump,
-    AsJson,
-    FoldObjects,
-    Format,
-    Part,
-    memory_limit,
-)
+from ingest.cli.options import AnyDump, AsJson, Connection, Format, Reading, keepers_of
 from ingest.errors import NotFound
-from ingest.heap.read_options import Fold, ReadOptions
 from ingest.reports.render import OutputFormat
 
 
 def objsize(
+    *,
     dump: AnyDump,
     subjects: Annotated[
         list[str],
@@ -29,10 +21,10 @@ def objsize(
             metavar="ADDRESS|TYPE...", help="Objects, or all objects of a type."
         ),
     ],
-    fold: FoldObjects = Fold.AUTO,
-    part: Part = None,
+    reading: Reading,
     form: Format = OutputFormat.TABLE,
     as_json: AsJson = False,
+    connection: Connection,
 ) -> None:
     """Show what a type or several objects reach and retain together.
 
@@ -43,15 +35,13 @@ def objsize(
     from ingest.analysis.cuts import CutParser
     from ingest.analysis.set_size import SetSize, set_size
     from ingest.analysis.what_if import Cut
+    from ingest.dumps import Opener
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_answer
 
-    with Bars() as progress:
-        graph = heap_of(
-            dump,
-            ReadOptions(fold=fold, part=part, max_memory_bytes=memory_limit(None)),
-            progress,
-        )
+    with Bars() as progress, keepers_of(connection, progress) as keepers:
+        opener = Opener(options=reading.options(), keepers=keepers, progress=progress)
+        graph = opener.open(dump).graph
         progress("search", 0, None)
         parser, chosen = CutParser(graph), Cut.nothing(graph)
         for subject in subjects:

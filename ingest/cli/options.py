@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,14 +18,16 @@ from ingest.errors import (
     ServerUnavailable,
     UnknownDump,
 )
-from ingest.heap.read_options import Fold, LayoutOption, StrengthPolicy
+from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from ingest.database.connection import Database
     from ingest.database.dumps import ChosenDump
+    from ingest.dumps import Keeper
     from ingest.errors import StoreError
     from ingest.heap.redaction import Redaction
     from ingest.progress import Progress
@@ -95,12 +100,19 @@ QueryName = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Reject a dump at its first irregularity.")
 ]
+_ANY_DUMP = (
+    "a file, a folder of 'ingest export', the name of a loaded dump, or FLEET::DUMP, "
+    "a dump of a fleet's folder"
+)
 AnyDump = Annotated[
-    str,
+    str, typer.Argument(metavar="DUMP", help=f"{_ANY_DUMP}.".capitalize())
+]
+AnyDumps = Annotated[
+    list[str],
     typer.Argument(
-        metavar="DUMP",
-        help="A heap dump, a folder of 'ingest export', or the name of a dump that "
-        "the embedded server has.",
+        metavar="DUMP...",
+        help=f"Dumps of one program, in the order in which they were taken. Each is "
+        f"{_ANY_DUMP}. A file that is named alone may have several dumps: these.",
     ),
 ]
 FoldObjects = Annotated[
@@ -179,10 +191,11 @@ HashTypes = Annotated[
         "is said of suspects depends on the runtime's.",
     ),
 ]
-Force = Annotated[
+AnyExpansion = Annotated[
     bool,
     typer.Option(
-        "--force", help="Read a compressed DUMP however much its content expands."
+        "--allow-any-expansion",
+        help="Read a compressed DUMP however much its content expands.",
     ),
 ]
 MaxMemory = Annotated[
@@ -228,29 +241,6 @@ DatabaseName = Annotated[
 ]
 
 
-def own_types(given: list[str] | None) -> tuple[str, ...]:
-    """Patterns of the program's own types: the settings', then those given."""
-    from ingest.settings import settings
-
-    return (*settings().own.replace(",", " ").split(), *(given or ()))
-
-
-def redaction_of(redact: bool, hash_types: list[str] | None) -> Redaction | None:
-    """What to remove from a dump; ``None`` for nothing.
-
-    Raises:
-        BadParameter: Types are to be hashed of a dump that is not to be redacted.
-    """
-    from ingest.heap.redaction import Redaction
-    from ingest.settings import settings
-
-    if not redact:
-        if hash_types:
-            raise typer.BadParameter("needs --redact", param_hint="--hash-types")
-        return None
-    return Redaction(tuple(hash_types or ()), settings().salt)
-
-
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -269,6 +259,144 @@ def memory_limit(given: str | None) -> int | None:
         raise typer.BadParameter("--max-memory takes a size, such as 12GiB or 800MiB")
     power = " KMGT".index(match[2].upper() or " ")
     return int(float(match[1]) * 1024**power) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The options of all commands that open dumps."""
+
+    strict: Strict = False
+    fold: FoldObjects = Fold.AUTO
+    part: Part = None
+    own: Own = None
+    strength: Strength = StrengthPolicy.STRONGEST
+    layout: Layout = None
+    redact: Redact = False
+    hash_types: HashTypes = None
+    max_memory: MaxMemory = None
+    any_expansion: AnyExpansion = False
+
+    def options(self, own: Iterable[str] = ()) -> ReadOptions:
+        """How to read dumps.
+
+        Args:
+            own: Further patterns of the program's own types.
+
+        Raises:
+            BadParameter: options contradict one another.
+        """
+        from ingest.settings import settings
+
+        return ReadOptions(
+            strict=self.strict,
+            fold=self.fold,
+            part=self.part,
+            own=(
+                *settings().own.replace(",", " ").split(),
+                *(self.own or ()),
+                *own,
+            ),
+            strength=self.strength,
+            layout=self.layout,
+            redaction=self._redaction(settings().salt),
+            max_memory_bytes=memory_limit(self.max_memory),
+            any_expansion=self.any_expansion,
+        )
+
+    def _redaction(self, salt: str) -> Redaction | None:
+        from ingest.heap.redaction import Redaction
+
+        if not self.redact:
+            if self.hash_types:
+                raise typer.BadParameter("needs --redact", param_hint="--hash-types")
+            return None
+        return Redaction(tuple(self.hash_types or ()), salt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The options of all commands that need a database."""
+
+    uri: Uri = None
+    username: Username = None
+    password: Password = None
+    database: DatabaseName = None
+
+    @contextmanager
+    def open(self, progress: Progress, *, for_dumps: bool = True) -> Iterator[Database]:
+        """The database; see `open_store`."""
+        with self.open_store(progress, for_dumps=for_dumps) as (opened, _):
+            yield opened
+
+    def open_store(
+        self, progress: Progress, *, for_dumps: bool = True
+    ) -> AbstractContextManager[tuple[Database, EmbeddedServer | None]]:
+        """The database that the options name, or the embedded one; and its server."""
+        return open_store(
+            self.uri,
+            self.username,
+            self.password,
+            self.database,
+            progress,
+            for_dumps=for_dumps,
+        )
+
+
+@contextmanager
+def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keeper]]:
+    """Who keeps dumps: fleets, and the database, which is opened when it is asked."""
+    from contextlib import ExitStack
+
+    from ingest.database.kept import LoadedDumps
+    from ingest.fleet.stored import KeptByFleets
+
+    with ExitStack() as stack:
+
+        def opened() -> tuple[Database, EmbeddedServer | None]:
+            return stack.enter_context(connection.open_store(progress))
+
+        yield [KeptByFleets(), LoadedDumps(opened)]
+
+
+_GROUPS: tuple[type, ...] = (Reading, Connection)
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """A command, with each option of its groups as a parameter of its own.
+
+    So an option is declared once, in its group, for all commands that have the group.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, type] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.annotation not in _GROUPS:
+            parameters.append(parameter)
+            continue
+        groups[name] = parameter.annotation
+        parameters += inspect.signature(
+            parameter.annotation, eval_str=True
+        ).parameters.values()
+    if not groups:
+        return command
+
+    @wraps(command)
+    def run(**given: object) -> None:
+        made = {
+            name: group(**{one: given.pop(one) for one in group.__slots__})  # type: ignore[attr-defined]
+            for name, group in groups.items()
+        }
+        command(**given, **made)
+
+    shown = signature.replace(
+        parameters=[
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters
+        ]
+    )
+    vars(run).pop("__wrapped__")
+    vars(run)["__signature__"] = shown
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
 
 
 def _own_target(
@@ -316,30 +444,6 @@ def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
 
 
 @contextmanager
-def open_database(
-    uri: str | None,
-    username: str | None,
-    password: str | None,
-    database: str | None,
-    progress: Progress,
-    *,
-    for_dumps: bool = True,
-) -> Iterator[Database]:
-    """The database the options name; without any, the embedded one, started.
-
-    Raises:
-        StoreError: it cannot be opened.
-        EmbeddedError: the embedded one cannot be fetched or started.
-        UnknownDump: ``for_dumps`` is set, and the embedded one was never started:
-            no server is started to find that it has no dump.
-    """
-    with open_store(
-        uri, username, password, database, progress, for_dumps=for_dumps
-    ) as (opened, _):
-        yield opened
-
-
-@contextmanager
 def open_store(
     uri: str | None,
     username: str | None,
@@ -349,7 +453,17 @@ def open_store(
     *,
     for_dumps: bool = True,
 ) -> Iterator[tuple[Database, EmbeddedServer | None]]:
-    """As `open_database`; and the server, if it is the embedded one."""
+    """The database the options name; without any, the embedded one, started.
+
+    Yields:
+        The database; and the server, if it is the embedded one.
+
+    Raises:
+        StoreError: it cannot be opened.
+        EmbeddedError: the embedded one cannot be fetched or started.
+        UnknownDump: ``for_dumps`` is set, and the embedded one was never started:
+            no server is started to find that it has no dump.
+    """
     from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
     from ingest.settings import settings
 

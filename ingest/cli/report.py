@@ -12,13 +12,9 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    DatabaseName,
+    Connection,
     DumpName,
-    Password,
-    Uri,
-    Username,
     about_of,
-    open_database,
 )
 from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.errors import IngestError
@@ -39,6 +35,7 @@ class ReportFormat(StrEnum):
 
 
 def report(
+    *,
     dump: DumpName = None,
     form: Annotated[
         ReportFormat, typer.Option("--format", "-f", help="Output format.")
@@ -57,10 +54,7 @@ def report(
         ),
     ] = False,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Write the leak report of a dump.
 
@@ -79,7 +73,7 @@ def report(
         check_writable(file, force=force)
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        connection.open(progress) as opened,
     ):
         selection = select_dump(opened, dump)
         found, about = selection.dump, about_of(selection)

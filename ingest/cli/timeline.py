@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AsJson, DumpFile, Force, Format
+from ingest.cli.options import AsJson, DumpFile, Format, Reading
 from ingest.queries.answer import Answer
 from ingest.reports.render import OutputFormat
 
@@ -27,10 +27,11 @@ _SHORT = {
 
 
 def timeline(
+    *,
     dump: DumpFile,
     form: Format = OutputFormat.TABLE,
     as_json: AsJson = False,
-    force: Force = False,
+    reading: Reading,
 ) -> None:
     """List the garbage collections that DUMP records.
 
@@ -42,10 +43,9 @@ def timeline(
     from ingest.readers import timeline as timeline_of
     from ingest.reports.render import write_answer
 
+    options = reading.options()
     with Bars() as progress, open_source(dump) as source:
-        if force:
-            source.allow_any_expansion()
-        found = timeline_of(source, progress)
+        found = timeline_of(source, options, progress)
     chosen = OutputFormat.JSON if as_json else form
     if chosen is OutputFormat.TABLE:
         write_answer(_short(found), chosen)

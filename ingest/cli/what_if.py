@@ -8,22 +8,13 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.heaps import heap_of
-from ingest.cli.options import (
-    AnyDump,
-    AsJson,
-    FoldObjects,
-    Own,
-    Part,
-    memory_limit,
-    own_types,
-)
-from ingest.heap.read_options import Fold, ReadOptions
+from ingest.cli.options import AnyDump, AsJson, Connection, Reading, keepers_of
 
 _PERCENT = 100
 
 
 def what_if(
+    *,
     dump: AnyDump,
     cut: Annotated[
         list[str] | None,
@@ -60,10 +51,9 @@ def what_if(
     top: Annotated[
         int, typer.Option(min=0, max=10000, help="How many types to list.")
     ] = 10,
-    fold: FoldObjects = Fold.AUTO,
-    part: Part = None,
-    own: Own = None,
+    reading: Reading,
     as_json: AsJson = False,
+    connection: Connection,
 ) -> None:
     """Show what would be freed if references or objects went.
 
@@ -74,17 +64,14 @@ def what_if(
     from ingest.analysis.best_cuts import best_cuts
     from ingest.analysis.cuts import CutParser
     from ingest.analysis.what_if import Cut, WhatIf
+    from ingest.dumps import Opener
     from ingest.reports.what_if import as_text, facts
 
-    options = ReadOptions(
-        fold=fold,
-        part=part,
-        own=own_types(own),
-        max_memory_bytes=memory_limit(None),
-    )
+    options = reading.options()
     most = best if best is not None else 0 if cut else 3
-    with Bars() as progress:
-        graph = heap_of(dump, options, progress)
+    with Bars() as progress, keepers_of(connection, progress) as keepers:
+        opener = Opener(options=options, keepers=keepers, progress=progress)
+        graph = opener.open(dump).graph
         progress("search", 0, None)
         parser = CutParser(graph)
         given = [(text, parser.cut(text)) for text in cut or ()]

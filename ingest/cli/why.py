@@ -10,13 +10,9 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
-    DatabaseName,
+    Connection,
     DumpName,
-    Password,
-    Uri,
-    Username,
     about_of,
-    open_database,
 )
 from ingest.cli.pages import (
     Force,
@@ -28,6 +24,7 @@ from ingest.files import check_writable
 
 
 def why(
+    *,
     subject: Annotated[
         str,
         typer.Argument(
@@ -41,10 +38,7 @@ def why(
     html: HtmlFile = None,
     force: Force = False,
     as_json: AsJson = False,
-    uri: Uri = None,
-    username: Username = None,
-    password: Password = None,
-    database: DatabaseName = None,
+    connection: Connection,
 ) -> None:
     """Show what keeps an object, or the objects of a type, alive.
 
@@ -69,7 +63,7 @@ def why(
         check_writable(html, force=force)
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        connection.open(progress) as opened,
     ):
         selection = select_dump(opened, dump)
         about, number = about_of(selection), selection.dump.number

@@ -6,8 +6,9 @@ They come from the tables of a file that was just read, of a folder that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -15,16 +16,19 @@ import polars as pl
 from ingest.analysis.fingerprints import RULE_VERSION, normalised_type
 from ingest.errors import DumpError
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.tables.parquet import StoredTables
 from ingest.tables.schema import table
 from ingest.text import Captions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
+    from ingest.dumps.dump import Dump, KeptDump
     from ingest.heap.identity import Identity
+    from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Tables
+
+MOST_PATHS = 20_000
+"""Paths of each tree of a heap; what is kept of a dump has fewer."""
 
 TYPE_COLUMNS = (
     "type",
@@ -59,6 +63,14 @@ SUSPECT_COLUMNS = (
     "sentence",
     "fingerprint",
 )
+
+
+NEEDED = {
+    "types": TYPE_COLUMNS,
+    "type_paths": PATH_COLUMNS,
+    "suspects": SUSPECT_COLUMNS,
+}
+"""Columns of the tables that a comparison needs."""
 
 
 class TypeTotals(NamedTuple):
@@ -148,37 +160,10 @@ def of_tables(
     Raises:
         DumpError: they were written by a version that had no fingerprints.
     """
-
-    def whole(entry: str, columns: tuple[str, ...]) -> pl.DataFrame:
-        return tables.part(entry, 0, tables.rows(entry), columns)
-
-    types = whole("types", TYPE_COLUMNS)
-    return of_frames(
-        name,
-        types,
-        whole("type_paths", PATH_COLUMNS),
-        whole("suspects", SUSPECT_COLUMNS),
-        format_name=format_name,
-        identity=identity,
-        objects=objects,
+    types, paths, suspects = (
+        tables.part(entry, 0, tables.rows(entry), columns)
+        for entry, columns in NEEDED.items()
     )
-
-
-def of_frames(
-    name: str,
-    types: pl.DataFrame,
-    paths: pl.DataFrame,
-    suspects: pl.DataFrame,
-    *,
-    format_name: str | None = None,
-    identity: Identity | None = None,
-    objects: pl.DataFrame | None = None,
-) -> ComparedDump:
-    """The dump of three tables; rows of paths and suspects name types by ``type``.
-
-    Raises:
-        DumpError: they were made by a version that had no fingerprints.
-    """
     for frame in (paths, suspects):
         of_rule = frame["fingerprint"].str.starts_with(f"{RULE_VERSION}-")
         if not of_rule.fill_null(value=False).all():
@@ -207,28 +192,114 @@ def of_frames(
     )
 
 
-def of_folder(folder: Path) -> ComparedDump:
-    """The dump of a folder that ``ingest export --for parquet`` wrote.
+def of_dump(
+    dump: Dump,
+    *,
+    name: str | None = None,
+    objects: bool = False,
+) -> ComparedDump:
+    """What a comparison needs of a dump: of its heap, or of what is kept of it.
+
+    Args:
+        dump: A dump, opened.
+        name: What to call it instead of its own name.
+        objects: Whether to keep the objects that have an identity.
 
     Raises:
-        DumpError: the folder has no such tables, or they cannot be read.
+        DumpError: it cannot be read, or its tables are incomplete.
     """
-    needed = ("types", "type_paths", "suspects")
-    missing = [one for one in needed if not (folder / f"{one}.parquet").is_file()]
-    if missing:
-        raise DumpError(
-            f"no export of a dump: it has no {missing[0]}.parquet", path=folder
-        )
-    tables = StoredTables(folder)
+    kept = dump.kept
+    if kept is not None and kept.strength in ("", dump.options.strength):
+        return _of_kept(kept, dump.what)
+    objects &= dump.metrics.origins is not None or dump.graph.identity_hash is not None
+    tables = dump.tables(path_limit=MOST_PATHS, path_rows=objects)
+    return of_tables(
+        name or dump.name,
+        tables,
+        format_name=dump.graph.format_name,
+        identity=dump.identity,
+        objects=known_objects(tables) if objects else None,
+    )
+
+
+def _of_kept(kept: KeptDump, what: str) -> ComparedDump:
+    """What is kept of a dump that was read before."""
     try:
-        for one in needed:
+        for one, columns in NEEDED.items():
             optional = {c.name for c in table(one).columns if c.optional}
-            if lost := tables.absent(one) - optional - {"fingerprint"}:
+            needed = {*columns} - optional - {"fingerprint"}
+            if lost := kept.tables.absent(one) & needed:
                 raise DumpError(
                     f"{one}.parquet has no column {min(lost)}; export it again",
-                    path=folder,
+                    path=what,
                 )
-        return of_tables(folder.name, tables)
+        return of_tables(
+            kept.name,
+            kept.tables,
+            format_name=kept.format_name or None,
+            identity=kept.identity,
+        )
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise DumpError(f"tables that cannot be read: {reason}", path=folder) from error
+        raise DumpError(f"tables that cannot be read: {reason}", path=what) from error
+
+
+def known_objects(tables: HeapTables) -> pl.DataFrame | None:
+    """The reachable objects of a dump that have an identity.
+
+    Columns: ``first`` and ``second``, which are equal for the same object and for no
+    other; ``type`` and ``path``, rows of their tables; and ``shallow_bytes``.
+
+    Memory: 32 bytes an object.
+
+    Args:
+        tables: Of a heap; those of its paths must have the row of each object.
+
+    Returns:
+        ``None`` where the format records no identity.
+    """
+    graph, origins = tables.graph, tables.metrics.origins
+    row = tables.merged["dominators"].row
+    assert row is not None
+    count = graph.object_count
+    columns = {
+        "type": graph.type_index[:count],
+        "path": row[:count],
+        "shallow_bytes": graph.shallow_bytes[:count],
+    }
+    if origins is not None and graph.history is not None:
+        numbers = [one.number for one in graph.history.collections]
+        found = pl.DataFrame(
+            {"first": origins.known_since, "second": origins.known_at, **columns}
+        ).filter(pl.col("first") >= 0, pl.col("path") >= 0)
+        return found.with_columns(
+            pl.col("first").replace_strict(
+                dict(enumerate(numbers)), return_dtype=pl.Int64
+            )
+        )
+    if graph.identity_hash is not None:
+        names = pl.Series([_number(name) for name in graph.type_names], dtype=pl.UInt64)
+        found = pl.DataFrame({"first": graph.identity_hash[:count], **columns}).filter(
+            pl.col("first") != 0, pl.col("path") >= 0
+        )
+        # Two objects can have the same hash code.
+        return found.with_columns(second=names.gather(found["type"])).unique(
+            ("first", "second"), keep="none"
+        )
+    return None
+
+
+def _number(type_name: str) -> int:
+    """64 bits that are equal for the same type in another dump."""
+    name = normalised_type(type_name).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(name, digest_size=8).digest(), "little")
+
+
+def with_objects_at_the_ends(dumps: Iterable[Dump]) -> list[ComparedDump]:
+    """What a comparison needs of each dump; objects of the first and the last only."""
+    found: list[ComparedDump] = []
+    for dump in dumps:
+        if len(found) > 1:
+            found[-1] = replace(found[-1], objects=None)
+        found.append(of_dump(dump, objects=True))
+    return found

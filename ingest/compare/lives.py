@@ -8,7 +8,6 @@ hash codes of objects that were asked for one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ingest.compare.dumps import ComparedDump
-    from ingest.tables.heap_tables import HeapTables
 
 _KEY = ("first", "second")
 _SUMS = ("survived", "born", "died")
@@ -60,57 +58,6 @@ class Lives:
     reachable: tuple[int, int]
     types: tuple[Lived, ...]
     paths: tuple[Lived, ...]
-
-
-def known_objects(tables: HeapTables) -> pl.DataFrame | None:
-    """The reachable objects of a dump that have an identity.
-
-    Columns: ``first`` and ``second``, which are equal for the same object and for no
-    other; ``type`` and ``path``, rows of their tables; and ``shallow_bytes``.
-
-    Memory: 32 bytes an object.
-
-    Args:
-        tables: Of a heap; those of its paths must have the row of each object.
-
-    Returns:
-        ``None`` where the format records no identity.
-    """
-    graph, origins = tables.graph, tables.metrics.origins
-    row = tables.merged["dominators"].row
-    assert row is not None
-    count = graph.object_count
-    columns = {
-        "type": graph.type_index[:count],
-        "path": row[:count],
-        "shallow_bytes": graph.shallow_bytes[:count],
-    }
-    if origins is not None and graph.history is not None:
-        numbers = [one.number for one in graph.history.collections]
-        found = pl.DataFrame(
-            {"first": origins.known_since, "second": origins.known_at, **columns}
-        ).filter(pl.col("first") >= 0, pl.col("path") >= 0)
-        return found.with_columns(
-            pl.col("first").replace_strict(
-                dict(enumerate(numbers)), return_dtype=pl.Int64
-            )
-        )
-    if graph.identity_hash is not None:
-        names = pl.Series([_number(name) for name in graph.type_names], dtype=pl.UInt64)
-        found = pl.DataFrame({"first": graph.identity_hash[:count], **columns}).filter(
-            pl.col("first") != 0, pl.col("path") >= 0
-        )
-        # Two objects can have the same hash code.
-        return found.with_columns(second=names.gather(found["type"])).unique(
-            _KEY, keep="none"
-        )
-    return None
-
-
-def _number(type_name: str) -> int:
-    """64 bits that are equal for the same type in another dump."""
-    name = normalised_type(type_name).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(name, digest_size=8).digest(), "little")
 
 
 def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:

@@ -55,6 +55,7 @@ class DumpInfo:
     folded_count: int
     folded_bytes: int
     redacted: bool
+    strength_policy: str
     loaded_at: str
 
     @property
@@ -78,7 +79,13 @@ def list_dumps(database: Database) -> list[DumpInfo]:
     ]
 
 
-_ABSENT = {"warnings": [], "folded_count": 0, "folded_bytes": 0, "redacted": False}
+_ABSENT = {
+    "warnings": [],
+    "folded_count": 0,
+    "folded_bytes": 0,
+    "redacted": False,
+    "strength_policy": "",
+}
 
 
 def _of_info(node: DumpNode, name: str) -> Any:  # noqa: ANN401

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
 from ingest.fleet.labels import LabelPattern
-from ingest.readers import READERS
+from ingest.readers import SUFFIXES
 from ingest.readers.source import COMPRESSION_SUFFIXES
 
 if TYPE_CHECKING:
@@ -156,13 +156,12 @@ def _normal(name: str) -> str:
 
 def _is_dump_name(name: str) -> bool:
     """Whether a file in a folder is a dump, by its suffixes."""
-    known = {suffix for reader in READERS for suffix in reader.SUFFIXES}
     path = name.rpartition("/")[2].lower()
     if path.startswith("."):
         return False
     for suffix in (*COMPRESSION_SUFFIXES, ".zip"):
         path = path.removesuffix(suffix)
-    return any(path.endswith(suffix) for suffix in known)
+    return any(path.endswith(suffix) for suffix in SUFFIXES)
 
 
 def _expand(name: str) -> Iterator[FleetSource]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from ingest.errors import IngestError
+from ingest.dumps.dump import KeptDump
+from ingest.errors import IngestError, UnknownDump
 from ingest.fleet.datasets import DATASETS, HEAVY, partition
+from ingest.fleet.questions import Fleet
+from ingest.fleet.workplace import FleetFolder
 from ingest.heap.identity import Identity
 from ingest.tables.parquet import FileTables
 from ingest.tables.schema import label, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from ingest.fleet.workplace import FleetFolder
 
 _DATASETS = {dataset.name: dataset for dataset in DATASETS}
 
@@ -26,24 +28,29 @@ def are_kept(about: Mapping[str, object]) -> bool:
     return {dataset.name for dataset in HEAVY} <= {*(kept or ())}
 
 
+def require_all(about: Mapping[str, object]) -> None:
+    """Make sure that a fleet has all tables of a dump.
+
+    Raises:
+        IngestError: it has the small ones only.
+    """
+    if not are_kept(about):
+        raise IngestError(
+            f"{about['source']} was added without its objects (--table all): name its "
+            "file, or --read loads it from there"
+        )
+
+
 class FleetTables(FileTables):
     """The tables of a dump, from the datasets of its fleet.
 
     Args:
         fleet: The folder.
         about: The dump's row of the dataset ``dumps``, with ``program``.
-
-    Raises:
-        IngestError: not all of its tables are there.
     """
 
     def __init__(self, fleet: FleetFolder, about: Mapping[str, object]) -> None:
         super().__init__()
-        if not are_kept(about):
-            raise IngestError(
-                f"{about['source']} was added without its objects (--table all): "
-                "--read loads it from its file"
-            )
         self._fleet, self._about = fleet, about
         self._small: dict[str, pl.LazyFrame | None] = {}
 
@@ -86,6 +93,7 @@ class FleetTables(FileTables):
     def _scan(self, name: str) -> pl.LazyFrame | None:
         dataset, dump_id = _DATASETS[name], self._about["dump_id"]
         if dataset.is_heavy:
+            require_all(self._about)
             program = partition(cast("str", self._about["program"]))
             path = self._fleet.folder / name / program / f"{dump_id}.parquet"
             if not path.is_file():
@@ -102,3 +110,40 @@ class FleetTables(FileTables):
             row = table(name).columns[0].name
             self._small[name] = found.sort(row).lazy() if found.height else None
         return self._small[name]
+
+
+class KeptByFleets:
+    """The dumps of fleets, as ``FLEET::DUMP``; a `Keeper`.
+
+    ``FLEET`` is a fleet's folder, ``DUMP`` what `Fleet.choose` takes: an address, the
+    name of a file, or the beginning of an id.
+    """
+
+    def find(self, what: str) -> KeptDump | None:
+        """The dump of that name; ``None`` where the name has no folder of a fleet.
+
+        Raises:
+            UnknownDump: the fleet has none of that name, or several.
+            IngestError: the folder is no fleet's.
+        """
+        folder, mark, name = what.partition("::")
+        if not mark or not Path(folder).is_dir():
+            return None
+        chosen = Fleet(Path(folder)).choose([name])
+        if len(chosen) > 1:
+            ids = ", ".join(sorted(str(about["dump_id"])[:12] for about in chosen))
+            raise UnknownDump(
+                f"{len(chosen)} dumps of the fleet are called {name}; name one by its "
+                f"id: {ids}"
+            )
+        (about,) = chosen
+        tables = FleetTables(FleetFolder(Path(folder)), about)
+        return KeptDump(
+            cast("str", about["name"]),
+            cast("str", about["source"]),
+            tables,
+            cast("str", about["format"]),
+            identity=tables.identity,
+            strength=cast("str", about["strength_policy"] or ""),
+            is_redacted=bool(about["redacted"]),
+        )

@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.analysis.metrics import analyse
+from ingest.dumps import Opener
 from ingest.errors import DumpError, IngestError
 from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, LIGHT, READY
 from ingest.fleet.labels import seconds_of, time_of
 from ingest.fleet.sources import local_copy
 from ingest.fleet.workplace import FleetFolder, sink, write_rows
-from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
-from ingest.progress import silent
-from ingest.readers import open_source, read, stem
+from ingest.readers import stem
 from ingest.readers.digests import digest_of
-from ingest.tables.heap_tables import HeapTables
 
 if TYPE_CHECKING:
     from ingest.fleet.sources import FleetSource
@@ -140,15 +137,13 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
                     if dump_id in job.known:
                         seconds = time.monotonic() - begun
                         return Outcome(source.address, SKIPPED, dump_id, 0, seconds)
-                with open_source(str(path)) as opened:
-                    graph = read(opened, job.options, silent)
-                    identity = Identity.of(opened.sha256, graph.part)
+                dump = Opener(options=job.options, origins=True).open(str(path))
+                count = dump.graph.object_count
         except DumpError as error:
             # A copy's place says nothing; the row has the address.
             return refuse(source, job, _reason(error, source), time.monotonic() - begun)
-        count = graph.object_count
-        tables = HeapTables(graph, analyse(graph, silent), job.options.own)
-        del graph
+        tables, identity = dump.take_tables(), dump.identity
+        assert identity is not None
         dump_id = identity.sha256[:32]
         about: dict[str, object] = {
             "dump_id": dump_id,

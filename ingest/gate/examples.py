@@ -9,41 +9,34 @@ import numpy as np
 
 from ingest.analysis.runtime_types import type_classes
 from ingest.analysis.suspect_paths import Paths
-from ingest.gate.findings import MAX_PATHS, TREE, Rule
-from ingest.tables.heap_tables import HeapTables
+from ingest.gate.findings import TREE, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from numpy.typing import NDArray
 
-    from ingest.analysis.metrics import HeapMetrics
     from ingest.gate.findings import Finding
-    from ingest.heap.graph import HeapGraph
+    from ingest.tables.heap_tables import HeapTables
 
 _SAMPLE = 2000
 """Objects of a path that are looked at."""
 
 
-def with_examples(
-    findings: Sequence[Finding],
-    graph: HeapGraph,
-    metrics: HeapMetrics,
-    own: Sequence[str] = (),
-) -> list[Finding]:
+def with_examples(findings: Sequence[Finding], tables: HeapTables) -> list[Finding]:
     """The findings, those of growth with a path to one of the objects.
 
     Args:
         findings: About the last dump.
-        graph: That dump's heap.
-        metrics: Its metrics.
-        own: Globs of types that are the program's own.
+        tables: Of that dump, by which it was judged; with the path of each object.
     """
-    classes = type_classes(graph.format_name, graph.type_names, own)
+    grown = {one.fingerprint for one in findings if one.rule is Rule.GROWTH}
+    if not grown:
+        return list(findings)
+    graph, metrics = tables.graph, tables.metrics
+    classes = type_classes(graph.format_name, graph.type_names, tables.own)
     paths = Paths(graph, metrics, classes)
-    objects = _objects_on(
-        {one.fingerprint for one in findings if one.rule is Rule.GROWTH}, graph, metrics
-    )
+    objects = _objects_on(grown, tables)
     found = []
     for finding in findings:
         example: tuple[str, ...] = ()
@@ -57,12 +50,10 @@ def with_examples(
 
 
 def _objects_on(
-    wanted: Container[str], graph: HeapGraph, metrics: HeapMetrics
+    wanted: Container[str], tables: HeapTables
 ) -> dict[str, NDArray[np.int64]]:
     """Some of the objects at the end of each path, by its fingerprint."""
-    tables = HeapTables(
-        graph, metrics, path_limit=MAX_PATHS, trees=(TREE,), path_rows=True
-    )
+    graph, metrics = tables.graph, tables.metrics
     tree = tables.merged[TREE]
     assert tree.row is not None
     keys = tables.type_paths["fingerprint"].to_list()

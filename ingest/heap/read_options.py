@@ -82,7 +82,7 @@ class ReadOptions:
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: What the process may occupy; ``None`` for no limit.
-        force: Read compressed dumps however much they expand.
+        any_expansion: Read compressed files however much their content expands.
     """
 
     strict: bool = False
@@ -93,7 +93,7 @@ class ReadOptions:
     layout: LayoutOption | None = None
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
-    force: bool = False
+    any_expansion: bool = False
 
     def redacted(self, graph: HeapGraph, sha256: str) -> HeapGraph:
         """The heap of a file with that digest, without what is to be removed."""

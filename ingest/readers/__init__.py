@@ -1,4 +1,4 @@
-"""Every dump format we read. To add one: write its package, name it in `READERS`."""
+"""Every dump format we read. To add one: write its package, name it in `FORMATS`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from ingest.errors import DumpError, NotEnoughMemory, UnknownFormat
-from ingest.heap.read_options import Fold
+from ingest.errors import DumpError, UnknownFormat
 from ingest.memory import trim
 from ingest.readers import (
     clrprofiler,
@@ -22,7 +21,6 @@ from ingest.readers.archive import MAGIC, file_of, member_of, open_dump
 from ingest.readers.base import PartsReader, PendingDump, TimelineReader
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN
 from ingest.readers.unsupported import name_of
-from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,44 +28,39 @@ if TYPE_CHECKING:
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.base import Reader
+    from ingest.readers.base import Format, Reader
     from ingest.readers.source import Source
 
-__all__ = [
-    "READERS", "open_source", "parts", "probe", "read", "read_all", "reader_for",
-    "stem", "timeline",
-]  # fmt: skip
-
-_BASE_BYTES = 150 << 20
-"""What Python, numpy, numba and polars take."""
-
-READERS: tuple[Reader, ...] = (
-    dart,
-    hprof,
-    gcdump,
-    nettrace,
-    traverseheap,
-    clrprofiler,
-    gclog,
+FORMATS: tuple[Format, ...] = (
+    dart.FORMAT,
+    hprof.FORMAT,
+    gcdump.FORMAT,
+    nettrace.FORMAT,
+    traverseheap.FORMAT,
+    clrprofiler.FORMAT,
+    gclog.FORMAT,
 )
 """All formats, in the order in which they are asked."""
 
+SUFFIXES = frozenset(suffix for one in FORMATS for suffix in one.suffixes)
+"""Suffixes of dumps, in lower case with the dot."""
 
-def reader_for(source: Source) -> Reader:
-    """The reader that claims the first bytes of ``source``; names do not count.
+
+def format_of(source: Source) -> Format:
+    """The format that the first bytes of ``source`` are of; names do not count.
 
     Raises:
         UnknownFormat: none does.
     """
-    for reader in READERS:
-        if reader.sniff(source.head):
-            return reader
+    for one in FORMATS:
+        if one.sniff(source.head):
+            return one
     if source.head.startswith(MAGIC):
         raise UnknownFormat(
             "a zip archive in an archive or from a pipe; unpack it first",
             path=source.name,
         )
-    known = ", ".join(reader.NAME for reader in READERS)
+    known = ", ".join(one.name for one in FORMATS)
     if name := name_of(source.head):
         raise UnknownFormat(
             f"{name}, a format that is not supported; supported: {known}",
@@ -79,7 +72,7 @@ def reader_for(source: Source) -> Reader:
 
 
 def _is_dump(source: Source) -> bool:
-    return any(reader.sniff(source.head) for reader in READERS)
+    return any(one.sniff(source.head) for one in FORMATS)
 
 
 @contextmanager
@@ -97,56 +90,51 @@ def open_source(dump: str) -> Iterator[Source]:
 def stem(path: str) -> str:
     """The name of a file without its folder and the suffixes of dumps."""
     name = PurePath(member_of(path) or path).name
-    known = {suffix for reader in READERS for suffix in reader.SUFFIXES}
-    known |= COMPRESSION_SUFFIXES | {".zip"}
+    known = SUFFIXES | COMPRESSION_SUFFIXES | {".zip"}
     while (dot := name.rfind(".")) >= 0 and name[dot:].lower() in known:
         name = name[:dot]
     return name
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read ``source`` with the reader that claims it.
+    """Read the dump of ``source``, or the one that ``options`` choose.
 
     Raises:
-        DumpError: it cannot be read, or ``options`` choose a part of a file that has
-            one dump.
+        DumpError: it cannot be read, or is of a format that has not what ``options``
+            ask for.
     """
-    reader = reader_for(source)
-    if options.part is not None and not isinstance(reader, PartsReader):
-        raise DumpError(
-            f"a file of format {reader.NAME} has one dump; leave out --part",
-            path=source.name,
-        )
-    _prepare(source, reader, options)
+    reader = _prepared(source, options)
     graph = reader.read(source, options, progress)
     source.drain()
     trim()
     return options.redacted(graph, source.sha256)
 
 
-def _prepare(source: Source, reader: Reader, options: ReadOptions) -> None:
-    """Apply what the user allows.
+def _prepared(source: Source, options: ReadOptions) -> Reader:
+    """The reader of a file, which may read what the user allows.
 
     Raises:
-        NotEnoughMemory: the dump is too large.
+        DumpError: files of the format have not what ``options`` ask for.
     """
-    if options.force:
-        source.allow_any_expansion()
-    most, content = options.max_memory_bytes, source.content_bytes
-    source.max_memory_bytes = most
-    if most is None or content is None:
-        return
-    needed = int(_BASE_BYTES + reader.MEMORY_PER_BYTE * content)
-    if needed > most:
-        helps = "free some, read it on a larger machine, or try with --max-memory "
-        helps += human_bytes(needed).replace(" ", "")
-        if options.fold is Fold.NONE:
-            helps = f"leave out --fold none, {helps}"
-        raise NotEnoughMemory(
-            f"{source.name}: {human_bytes(content)} of {reader.NAME} need about "
-            f"{human_bytes(needed)} of memory, more than the {human_bytes(most)} that "
-            f"may be used: {helps}"
+    of_file = format_of(source)
+    reader = of_file.reader
+    if options.part is not None and not isinstance(reader, PartsReader):
+        raise DumpError(
+            f"a file of format {of_file.name} has one dump; leave out --part",
+            path=source.name,
         )
+    if options.layout is not None and "layout" not in of_file.options:
+        raise DumpError(
+            f"a dump of format {of_file.name} records the sizes of its objects; leave "
+            "out --layout",
+            path=source.name,
+        )
+    if options.any_expansion:
+        source.allow_any_expansion()
+    if of_file.has_large_values:
+        source.expect_values()
+    source.max_memory_bytes = options.max_memory_bytes
+    return reader
 
 
 def read_all(
@@ -157,8 +145,7 @@ def read_all(
     Raises:
         DumpError: it cannot be read, or has no dump.
     """
-    reader = reader_for(source)
-    _prepare(source, reader, options)
+    reader = _prepared(source, options)
     if not isinstance(reader, PartsReader):
         only = reader.read(source, options, progress)
         source.drain()
@@ -184,24 +171,28 @@ def parts(source: Source, progress: Progress) -> list[Part]:
     Raises:
         DumpError: it cannot be read.
     """
-    reader = reader_for(source)
+    reader = format_of(source).reader
     found = reader.parts(source, progress) if isinstance(reader, PartsReader) else []
     source.drain()
     return found
 
 
-def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
+def timeline(
+    source: Source, options: ReadOptions, progress: Progress
+) -> list[GarbageCollection]:
     """The collections that ``source`` records, whether it has a heap dump or not.
 
     Raises:
-        UnknownFormat: no reader of such a format claims it.
+        UnknownFormat: it is of a format that has none.
         DumpError: it cannot be read.
     """
-    reader = reader_for(source)
-    if not isinstance(reader, TimelineReader):
+    name = format_of(source).name
+    if not isinstance(format_of(source).reader, TimelineReader):
         raise UnknownFormat(
-            f"a file of format {reader.NAME} records no collections", path=source.name
+            f"a file of format {name} records no collections", path=source.name
         )
+    reader = _prepared(source, options)
+    assert isinstance(reader, TimelineReader)
     return reader.timeline(source, progress)
 
 
@@ -213,4 +204,4 @@ def probe(dump: str) -> None:
     """
     if dump != STDIN and not Path(file_of(dump)).is_fifo():
         with open_source(dump) as source:
-            reader_for(source)
+            format_of(source)

@@ -1,12 +1,15 @@
-"""What a reader provides."""
+"""What a format declares, and what its reader provides."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.read_options import ReadOptions
@@ -34,32 +37,9 @@ class PendingDump(NamedTuple):
     graph: Callable[[], HeapGraph]
 
 
+@runtime_checkable
 class Reader(Protocol):
-    """One dump format: a package whose face has these names.
-
-    The face imports nothing that a file of another format does not need: numpy,
-    kernels and the format's other modules are imported inside its functions.
-
-    Attributes:
-        NAME: As messages, JSON and the database have it.
-        TITLE: For a person.
-        SUFFIXES: Of its files, in lower case with the dot; names of dumps are made
-            without them. A file is recognised by `sniff`, never by its suffix.
-        MEMORY_PER_BYTE: Bytes of memory that reading and analysing a usual dump takes
-            for each byte of the file, at the peak.
-    """
-
-    @property
-    def NAME(self) -> str: ...  # noqa: D102, N802
-    @property
-    def TITLE(self) -> str: ...  # noqa: D102, N802
-    @property
-    def SUFFIXES(self) -> tuple[str, ...]: ...  # noqa: D102, N802
-    @property
-    def MEMORY_PER_BYTE(self) -> float: ...  # noqa: D102, N802
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether ``head``, the first bytes of a file, is of this format."""
+    """The module ``reader`` of a format's package."""
 
     def read(
         self, source: Source, options: ReadOptions, progress: Progress
@@ -117,3 +97,42 @@ class TimelineReader(Reader, Protocol):
         Raises:
             MalformedDump: the file contradicts its format beyond reading.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One dump format: the face of its package.
+
+    The face imports nothing that a file of another format does not need. What reads
+    the format is the module ``reader`` of the package, which is imported when the first
+    file of the format is opened.
+
+    Attributes:
+        name: As messages, JSON and the database have it.
+        title: For a person.
+        suffixes: Of its files, in lower case with the dot; names of dumps are made
+            without them. A file is recognized by `sniff`, never by its suffix.
+        memory_per_byte: Bytes of memory that reading and analysing a usual dump takes
+            for each byte of the file, at the peak.
+        sniff: Whether the first bytes of a file are of this format.
+        package: Name of the package.
+        options: Fields of `ReadOptions` that only some formats have, and this one has.
+        has_large_values: Whether most of a file may be arrays of values, which are
+            skipped and compress well.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    memory_per_byte: float
+    sniff: Callable[[bytes], bool]
+    package: str
+    options: frozenset[str] = frozenset()
+    has_large_values: bool = False
+
+    @property
+    def reader(self) -> Reader:
+        """What reads it; a `PartsReader` where a file may have several dumps."""
+        found: object = import_module(f"{self.package}.reader")
+        assert isinstance(found, Reader)
+        return found

@@ -383,7 +383,7 @@ class Source:
         if self._offset > max(free_bytes, most * stored):
             raise DumpError(
                 f"its content is more than {most:,} times as large as the file, which "
-                "no heap dump is: if you trust it, add --force",
+                "no heap dump is: if you trust it, add --allow-any-expansion",
                 path=self.name,
             )
         self._check_memory(len(data))

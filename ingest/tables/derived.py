@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Slices = Callable[[slice], pl.Series]
 
+TREES = ("dominators", "root_paths")
+"""The merged trees that a dump has in the graph."""
+
 
 class HeapColumns:
     """A heap that has been read and analysed, and columns derived from it.
@@ -71,7 +74,7 @@ class HeapColumns:
         own: Sequence[str] = (),
         *,
         path_limit: int = MAX_GROUPS,
-        trees: Sequence[str] = ("dominators", "root_paths"),
+        trees: Sequence[str] = TREES,
         path_rows: bool = False,
     ) -> None:
         self.graph = graph

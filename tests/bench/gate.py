@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ingest.analysis.metrics import analyse
-from ingest.cli.compared import of_heap
+from ingest.compare.dumps import of_tables
 from ingest.gate.findings import MAX_PATHS, TREE, Finding, judge
 from ingest.gate.rules import Rules
 from ingest.heap.identity import Identity
@@ -26,6 +26,7 @@ from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import read
 from ingest.readers.source import Source
+from ingest.tables.heap_tables import HeapTables
 from ingest.text import caption_of
 from tests.bench.answers.cases import Program as Answered
 from tests.bench.answers.leaks import LEAKS as ANSWERS
@@ -54,14 +55,11 @@ def compared(dump: str | bytes, number: int = 0) -> ComparedDump:
     data = dump.encode() if isinstance(dump, str) else dump
     graph = read(Source("test", BytesIO(data), len(data)), DEFAULTS, silent)
     metrics = analyse(graph, origins=False)
-    return of_heap(
+    return of_tables(
         f"dump {number}",
-        graph,
-        metrics,
-        Identity(f"{number}-{len(data)}"),
-        DEFAULTS,
-        path_limit=MAX_PATHS,
-        trees=(TREE,),
+        HeapTables(graph, metrics, path_limit=MAX_PATHS, trees=(TREE,)),
+        format_name=graph.format_name,
+        identity=Identity(f"{number}-{len(data)}"),
     )
 
 

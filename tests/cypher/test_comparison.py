@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from ingest.analysis.fingerprints import RULE_VERSION
-from ingest.cli.compared import read_dumps
 from ingest.compare.changes import Comparison, compare
 from ingest.compare.dimensions import Change, Dimension
-from ingest.compare.dumps import of_frames
+from ingest.compare.dumps import of_tables, with_objects_at_the_ends
 from ingest.database.ask import ask
-from ingest.database.compared import frames_of
+from ingest.database.kept import GraphTables
 from ingest.database.needs import unmet, why_empty
 from ingest.database.next_dumps import ReadyDump, chains
 from ingest.database.next_dumps import link as link_dumps
-from ingest.heap.read_options import DEFAULTS
-from ingest.pipeline import measure
-from ingest.progress import silent
+from ingest.dumps import Opener
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
 from tests.cypher.conftest import drop_heap, load_heap
+from tests.heaps import measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,12 +54,16 @@ def moments(database: Database, files: list[Path]) -> Iterator[list[Loaded]]:
 @pytest.fixture(scope="module")
 def found(files: list[Path]) -> Comparison:
     """All four, from the files."""
-    return compare(read_dumps([str(path) for path in files], DEFAULTS, None, silent))
+    return compared(*files)
+
+
+def compared(*files: Path) -> Comparison:
+    named = [str(path) for path in files]
+    return compare(with_objects_at_the_ends(Opener().open_all(named)))
 
 
 def last_two(files: list[Path]) -> Comparison:
-    names = [str(path) for path in files[-2:]]
-    return compare(read_dumps(names, DEFAULTS, None, silent))
+    return compared(*files[-2:])
 
 
 def rows(loaded: Loaded, query: str, **given: str) -> list[dict[str, Any]]:
@@ -76,7 +78,7 @@ def test_loaded_dumps_are_compared_as_their_files(
     moments: list[Loaded], found: Comparison
 ) -> None:
     loaded = [
-        of_frames(total.name, *frames_of(one.database, one.number))
+        of_tables(total.name, GraphTables(one.database, one.number))
         for total, one in zip(found.dumps, moments, strict=True)
     ]
 
@@ -158,8 +160,7 @@ def test_suspects_that_came_or_went(
     query: str, at: int, moments: list[Loaded], files: list[Path]
 ) -> None:
     """The game with two levels has no event that stands out."""
-    names = [str(files[0]), str(files[-1])]
-    found = compare(read_dumps(names, DEFAULTS, None, silent))
+    found = compared(files[0], files[-1])
     new = [r.key for r in found.of(Dimension.SUSPECT) if r.change is Change.NEW]
     assert new
     here, other = moments[at], moments[-1 - at]

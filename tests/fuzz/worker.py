@@ -38,14 +38,14 @@ def outcome(package: str, data: bytes, number: int) -> tuple[str, str]:
 
     Every eighth is read with ``--strict``, another eighth without folding.
     """
-    reader = importlib.import_module(f"ingest.readers.{package}")
+    of_package = importlib.import_module(f"ingest.readers.{package}").FORMAT
     fold = Fold.NONE if number % 8 == 1 else Fold.AUTO
     options = ReadOptions(strict=number % 8 == 0, fold=fold)
     try:
         source = Source("input", io.BytesIO(data), len(data))
-        if not reader.sniff(source.head):
+        if not of_package.sniff(source.head):
             return "UnknownFormat", ""
-        reader.read(source, options, silent)
+        of_package.reader.read(source, options, silent)
     except DumpError as error:
         return type(error).__name__, ""
     except Exception as error:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from ingest.heap.read_options import ReadOptions
-from ingest.pipeline import measure
 from ingest.readers.hprof.names import java_name
+from tests.heaps import measure
 from tests.integration.java import compiled
 
 MEMORY = "-Xmx64m"

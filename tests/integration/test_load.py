@@ -32,7 +32,7 @@ from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownD
 from ingest.heap.graph import RootKind
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import ReadOptions
-from ingest.pipeline import load, measure
+from ingest.pipeline import load
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.target import Target
 from ingest.tables.heap_tables import HeapTables
@@ -41,6 +41,7 @@ from tests.cypher.heap import main_heap
 from tests.dumps.gclog import large_gclog
 from tests.dumps.nettrace import NetTrace
 from tests.dumps.trace import graphs, live
+from tests.heaps import measure
 from tests.integration.commands import load_and_kill
 
 if TYPE_CHECKING:

@@ -30,12 +30,13 @@ FLOORS = {
     **dict.fromkeys(FORMATS, 5),
     "readers": 6,
     "capture": 7, "tables": 7,
-    "compare": 8, "database": 8, "fleet": 8,
-    "gate": 9,
-    "reports": 10,
-    "browser": 11, "receipt": 11,
-    "pipeline": 12,
-    "cli": 13, "__main__": 14,
+    "dumps": 8,
+    "compare": 9, "database": 9, "fleet": 9,
+    "gate": 10,
+    "reports": 11,
+    "browser": 12, "receipt": 12,
+    "pipeline": 13,
+    "cli": 14, "__main__": 15,
 }  # fmt: skip
 """Each room, a folder or a module, by its longest name here. Two rooms of one floor
 do not see each other: so no format sees another."""
@@ -43,7 +44,8 @@ do not see each other: so no format sees another."""
 TOOLS = {"typer", "rich", "neo4j", "tqdm"}
 FORBIDDEN = {
     "heap": TOOLS, "queries": TOOLS, "readers": TOOLS, "analysis": TOOLS,
-    "capture": TOOLS, "tables": TOOLS, "files": TOOLS, "compiled": TOOLS,
+    "capture": TOOLS, "tables": TOOLS, "dumps": TOOLS,
+    "files": TOOLS, "compiled": TOOLS,
     "browser": TOOLS, "compare": TOOLS, "kernel_cache": TOOLS,
     "server": {"typer", "rich", "tqdm"},
     "database": {"typer", "rich", "tqdm"},

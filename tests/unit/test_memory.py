@@ -11,9 +11,9 @@ import zstandard
 from ingest.errors import NotEnoughMemory
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.memory import available_bytes, used_bytes
-from ingest.pipeline import measure
 from ingest.readers import open_source
 from tests.dumps.gclog import large_gclog
+from tests.heaps import measure
 from tests.unit.readers.test_gclog import EXCERPT
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_reading_stops_before_the_memory_is_used_up(
     packer = zstandard.ZstdCompressor(write_content_size=False)
     dump.write_bytes(packer.compress(large_gclog(80_000, 250_000)))
     monkeypatch.setattr("ingest.readers.source.used_bytes", lambda: used)
-    monkeypatch.setattr("ingest.pipeline.used_bytes", lambda: used)
+    monkeypatch.setattr("ingest.dumps.memory.used_bytes", lambda: used)
     options = ReadOptions(max_memory_bytes=used + 200 * MIB)
 
     if used == 100 * MIB:
@@ -65,7 +65,7 @@ def test_what_the_analysis_takes_is_known_before_it(
 ) -> None:
     dump = tmp_path / "dump.gclog"
     dump.write_bytes(large_gclog(3000, 6000))
-    monkeypatch.setattr("ingest.pipeline.used_bytes", lambda: 1 << 40)
+    monkeypatch.setattr("ingest.dumps.memory.used_bytes", lambda: 1 << 40)
     options = ReadOptions(max_memory_bytes=1 << 40)
 
     with pytest.raises(NotEnoughMemory, match="its 3,000 objects and 6,0"):

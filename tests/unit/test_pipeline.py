@@ -54,7 +54,7 @@ class Store:
             DumpInfo(
                 number, name, "f", "s", identity.sha256, identity.trace, identity.part,
                 1, 1, 0, 0, 0, 0, 0, [], 0, 0, False,
-                "2026-01-02T03:04:05Z",
+                "strongest", "2026-01-02T03:04:05Z",
             ),
         )  # fmt: skip
         return writing.Written(name, number, Counts())
@@ -74,8 +74,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(indexes, "ensure_schema", lambda _: None)
     monkeypatch.setattr(database_dumps, "list_dumps", lambda _: list(made.loaded))
     monkeypatch.setattr(writing, "write", made.write)
-    monkeypatch.setattr(pipeline, "read", counting(readers.read))
-    monkeypatch.setattr(pipeline, "read_all", counting(readers.read_all))
+    monkeypatch.setattr("ingest.dumps.read", counting(readers.read))
+    monkeypatch.setattr("ingest.dumps.read_all", counting(readers.read_all))
     return made
 
 

@@ -16,7 +16,7 @@ from ingest.analysis.metrics import analyse
 from ingest.cli import main
 from ingest.heap.graph import HeapGraph
 from ingest.heap.read_options import Fold, ReadOptions
-from ingest.pipeline import measure
+from tests.heaps import measure
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
 SAMPLE = SAMPLES / "gclog/sass.gclog.xz"

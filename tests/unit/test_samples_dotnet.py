@@ -14,11 +14,11 @@ import pytest
 from ingest.cli import main
 from ingest.heap.graph import EPHEMERON
 from ingest.heap.read_options import Fold, ReadOptions
-from ingest.pipeline import measure
 from ingest.readers import open_source
 from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Gc, Mode, Payloads, wanted
 from ingest.readers.shared.binary import Feed
+from tests.heaps import measure
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
 GCDUMP = SAMPLES / "gcdump"

@@ -32,54 +32,72 @@ dotnet/diagnostics, TraverseHeapCommand.cs, and before it gcroot.cpp, HeapTraver
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
-from ingest.readers.clrprofiler.signature import NAME, sniff
+from ingest.readers.base import Format
+from ingest.readers.shared.lines import to_utf8
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+NAME = "clrprofiler"
 
-    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
-    from ingest.heap.read_options import ReadOptions
-    from ingest.progress import Progress
-    from ingest.readers.base import PendingDump
-    from ingest.readers.source import Source
+_HEX = rb"0[xX][0-9A-Fa-f]{1,16}"
+_ANY = rb"(?:0[xX][0-9A-Fa-f]{1,16}|-?[0-9]{1,20})"
+_MARK = re.compile(
+    rb"[ \t]*(?:[fF][ \t]+0[ \t]+NATIVE FUNCTION .*"
+    rb"|[oO][ \t]+" + _HEX + rb"(?:[ \t]+" + _ANY + rb"){2,}[ \t]*"
+    rb"|[eE][ \t]+" + _HEX + rb"(?:[ \t]+" + _ANY + rb"){2,3}[ \t]*"
+    rb"|[rR](?:[ \t]+" + _HEX + rb")+[ \t]*"
+    rb"|[uU](?:[ \t]+" + _HEX + rb"){2}[ \t]+[0-9]+[ \t]*"
+    rb"|[aAvV][ \t]+" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
+    rb"|![ \t]+[0-9]+[ \t]+" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
+    rb"|[bB](?:[ \t]+-?[0-9]+){3}(?:[ \t]+" + _HEX + rb"(?:[ \t]+[0-9]+){3})*[ \t]*"
+    rb"|[tT][ \t]+[0-9]{1,10}[ \t]+[01][ \t]+\S.*"
+    rb"|[sSL][ \t]+" + _HEX + rb"[ \t]+\S.*"
+    rb"|[mM][ \t]+\S.*[ \t]" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
+    rb"|[yYdD][ \t]+[0-9]+[ \t]+" + _HEX + rb"[ \t].*"
+    rb"|[hH][ \t]+[0-9]+(?:[ \t]+" + _HEX + rb"){2}[ \t]+[0-9]+[ \t]*"
+    rb"|[jJ][ \t]+[0-9]+[ \t]+" + _HEX + rb"[ \t]+[0-9]+[ \t]*"
+    rb"|[fF][ \t]+[0-9]+[ \t]+\S.*\).*)",
+    re.S,
+)
+"""Records of this format only."""
 
-__all__ = [
-    "MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "parts", "read", "read_all",
-    "sniff", "timeline",
-]  # fmt: skip
-
-TITLE = "CLR Profiler log, or SOS !traverseheap"
-SUFFIXES = (".log",)
-MEMORY_PER_BYTE = 2.5
-
-
-def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read one heap dump of a log; see `ingest.readers.base.Reader.read`."""
-    from ingest.readers.clrprofiler import reader
-
-    return reader.read(source, options, progress)
-
-
-def read_all(
-    source: Source, options: ReadOptions, progress: Progress
-) -> Iterator[PendingDump]:
-    """Read all dumps in one pass; see `ingest.readers.base.PartsReader.read_all`."""
-    from ingest.readers.clrprofiler import reader
-
-    return reader.read_all(source, options, progress)
-
-
-def parts(source: Source, progress: Progress) -> list[Part]:
-    """The dumps of a file; see `ingest.readers.base.PartsReader.parts`."""
-    from ingest.readers.clrprofiler import reader
-
-    return reader.parts(source, progress)
+_RECORD = re.compile(
+    rb"[ \t]*(?:[iI][ \t]+[0-9]+|[gG](?:[ \t]+-?[0-9]+){1,3}|[cC](?:[ \t]+[0-9]+){2}"
+    rb"|[nNsS](?:[ \t]+-?[0-9]+)+|[zZ][ \t].*|[rR]|[lL][ \t]+[0-9][ \t]+" + _HEX + rb"|"
+    rb"M[ \t]+\S.*)[ \t]*",
+    re.S,
+)
+_LIST = re.compile(
+    rb"[ \t]*(?:[rR]|[oO][ \t]+" + _HEX + rb"(?:[ \t]+[0-9]+){2})[ \t]+" + _HEX
+)
+_SNIFFED_BYTES = 16384
 
 
-def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
-    """The collections that it records; see `ingest.readers.base.TimelineReader`."""
-    from ingest.readers.clrprofiler import reader
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is such a log's: its first and most of its lines are records."""
+    text = b"".join(to_utf8([head]))[:_SNIFFED_BYTES]
+    lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip(b" \t")]
+    if not lines:
+        return False
+    if len(lines) == 1 and len(text) >= _SNIFFED_BYTES:
+        # A list that is cut in the middle.
+        return _LIST.match(lines[0]) is not None
+    if len(lines) > 1 and not text.endswith((b"\r", b"\n")):
+        lines.pop()  # perhaps cut
+    marks = [_MARK.fullmatch(line) is not None for line in lines]
+    good = sum(
+        mark or _RECORD.fullmatch(line) is not None
+        for mark, line in zip(marks, lines, strict=True)
+    )
+    first = marks[0] or _RECORD.fullmatch(lines[0]) is not None
+    return first and any(marks) and 2 * good > len(lines)
 
-    return reader.timeline(source, progress)
+
+FORMAT = Format(
+    NAME,
+    "CLR Profiler log, or SOS !traverseheap",
+    suffixes=(".log",),
+    memory_per_byte=2.5,
+    sniff=sniff,
+    package=__name__,
+)

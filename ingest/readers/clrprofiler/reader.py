@@ -12,11 +12,11 @@ from ingest.errors import DumpError
 from ingest.heap.graph import NO_FIELD, NO_TYPE, Part, RootFlag, RootKind
 from ingest.heap.read_options import DEFAULTS
 from ingest.readers.base import PendingDump, Selection
+from ingest.readers.clrprofiler import NAME
 from ingest.readers.clrprofiler.buffers import KINDS
 from ingest.readers.clrprofiler.history import Collections, allocations_of
 from ingest.readers.clrprofiler.names import type_name
 from ingest.readers.clrprofiler.pieces import LogScanner
-from ingest.readers.clrprofiler.signature import NAME
 from ingest.readers.dotnet.segments import FREE_SPACE, segment_columns
 from ingest.readers.shared.columns import InteriorRoots, RootColumns
 from ingest.readers.shared.irregularities import IrregularityCounter

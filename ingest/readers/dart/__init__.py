@@ -12,25 +12,22 @@ name have tag 8, and identity hashes are LEB128.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ingest.readers.base import Format
 
-from ingest.readers.dart.signature import NAME, sniff
-
-if TYPE_CHECKING:
-    from ingest.heap.graph import HeapGraph
-    from ingest.heap.read_options import ReadOptions
-    from ingest.progress import Progress
-    from ingest.readers.source import Source
-
-__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
-
-TITLE = "Dart VM heap snapshot"
-SUFFIXES = (".dartheap",)
-MEMORY_PER_BYTE = 6.0
+NAME = "dartheap"
+MAGIC = b"dartheap"
 
 
-def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read a snapshot; see `ingest.readers.base.Reader.read`."""
-    from ingest.readers.dart import reader
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is a Dart heap snapshot's."""
+    return head.startswith(MAGIC)
 
-    return reader.read(source, options, progress)
+
+FORMAT = Format(
+    NAME,
+    "Dart VM heap snapshot",
+    suffixes=(".dartheap",),
+    memory_per_byte=6.0,
+    sniff=sniff,
+    package=__name__,
+)

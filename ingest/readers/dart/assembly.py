@@ -25,9 +25,9 @@ import numpy as np
 from ingest.heap.graph import EPHEMERON, Domain, RootKind
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ValueKind
+from ingest.readers.dart import NAME
 from ingest.readers.dart.links import describe, reached
 from ingest.readers.dart.roots import SnapshotRoots
-from ingest.readers.dart.signature import NAME
 from ingest.readers.shared.columns import Folding, ObjectColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable

@@ -8,6 +8,7 @@ import numpy as np
 
 from ingest.errors import TruncatedDump
 from ingest.heap.values import ExternalMemory, ObjectValues
+from ingest.readers.dart import MAGIC
 from ingest.readers.dart.assembly import assemble
 from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
 from ingest.readers.dart.scan import (
@@ -22,7 +23,6 @@ from ingest.readers.dart.scan import (
     scan,
     ulebs,
 )
-from ingest.readers.dart.signature import MAGIC
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn, starts_of
 from ingest.readers.shared.irregularities import IrregularityCounter

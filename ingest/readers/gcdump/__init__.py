@@ -13,25 +13,25 @@ src/HeapDumpCommon/DotNetHeapInfo.cs; dotnet/diagnostics, src/Tools/dotnet-gcdum
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ingest.readers.base import Format
+from ingest.readers.dotnet.fastserialization import MAGIC
+from ingest.readers.shared.binary import I32
 
-from ingest.readers.gcdump.signature import NAME, sniff
-
-if TYPE_CHECKING:
-    from ingest.heap.graph import HeapGraph
-    from ingest.heap.read_options import ReadOptions
-    from ingest.progress import Progress
-    from ingest.readers.source import Source
-
-__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
-
-TITLE = ".NET heap dump (dotnet-gcdump, PerfView, Visual Studio)"
-SUFFIXES = (".gcdump",)
-MEMORY_PER_BYTE = 5.0
+NAME = "gcdump"
+ENTRY = "GCHeapDump"
+HEAD = I32.pack(len(MAGIC)) + MAGIC
 
 
-def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read a dump; see `ingest.readers.base.Reader.read`."""
-    from ingest.readers.gcdump import reader
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` has the signature of the container and of its first type."""
+    return head.startswith(HEAD) and ENTRY.encode() in head[:64]
 
-    return reader.read(source, options, progress)
+
+FORMAT = Format(
+    NAME,
+    ".NET heap dump (dotnet-gcdump, PerfView, Visual Studio)",
+    suffixes=(".gcdump",),
+    memory_per_byte=5.0,
+    sniff=sniff,
+    package=__name__,
+)

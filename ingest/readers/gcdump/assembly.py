@@ -30,9 +30,9 @@ from ingest.heap.graph import (
 )
 from ingest.heap.read_options import Fold
 from ingest.heap.sampling import Sampling
+from ingest.readers.gcdump import NAME
 from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
-from ingest.readers.gcdump.signature import NAME
 from ingest.readers.shared.address_ranges import within
 from ingest.readers.shared.columns import Folding, ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver

@@ -9,9 +9,9 @@ import numpy as np
 
 from ingest.errors import MalformedDump, TruncatedDump
 from ingest.readers.dotnet.fastserialization import Archive, Tag
+from ingest.readers.gcdump import ENTRY, HEAD
 from ingest.readers.gcdump.assembly import DumpDetails, assemble
 from ingest.readers.gcdump.nodes import read_nodes
-from ingest.readers.gcdump.signature import ENTRY, HEAD
 from ingest.readers.shared.binary import F32, I32, I64, U8, Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
 

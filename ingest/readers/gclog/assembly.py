@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.heap.graph import NO_TYPE, RootKind
-from ingest.readers.gclog.signature import NAME
+from ingest.readers.gclog import NAME
 from ingest.readers.shared.columns import RootColumns, taken
 from ingest.readers.shared.lines import decode
 from ingest.readers.shared.resolver import HeapResolver

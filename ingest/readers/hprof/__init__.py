@@ -10,50 +10,26 @@ Source: the format's description in the JDK (``hprof_b_spec.h`` of its HPROF age
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ingest.readers.base import Format
 
-from ingest.readers.hprof.signature import NAME, sniff
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.heap.graph import HeapGraph, Part
-    from ingest.heap.read_options import ReadOptions
-    from ingest.progress import Progress
-    from ingest.readers.base import PendingDump
-    from ingest.readers.source import Source
-
-__all__ = [
-    "MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "parts", "read", "read_all",
-    "sniff",
-]  # fmt: skip
-
-TITLE = "Java heap dump (HPROF)"
-SUFFIXES = (".hprof",)
-MEMORY_PER_BYTE = 1.0
-"""Arrays of numbers, often most of a file, take none."""
+NAME = "hprof"
+_VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
+MAGICS = tuple(f"JAVA PROFILE {version}\0".encode() for version in _VERSIONS)
 
 
-def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read a heap dump; see `ingest.readers.base.Reader.read`."""
-    from ingest.readers.hprof import reader
-
-    source.expect_values()
-    return reader.read(source, options, progress)
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is an HPROF file's."""
+    return head.startswith(MAGICS)
 
 
-def read_all(
-    source: Source, options: ReadOptions, progress: Progress
-) -> Iterator[PendingDump]:
-    """Read all dumps in one pass; see `ingest.readers.base.PartsReader.read_all`."""
-    from ingest.readers.hprof import reader
-
-    source.expect_values()
-    return reader.read_all(source, options, progress)
-
-
-def parts(source: Source, progress: Progress) -> list[Part]:
-    """The dumps of a file; see `ingest.readers.base.PartsReader.parts`."""
-    from ingest.readers.hprof import reader
-
-    return reader.parts(source, progress)
+FORMAT = Format(
+    NAME,
+    "Java heap dump (HPROF)",
+    suffixes=(".hprof",),
+    # Arrays of numbers, often most of a file, take none.
+    memory_per_byte=1.0,
+    sniff=sniff,
+    package=__name__,
+    options=frozenset({"layout"}),
+    has_large_values=True,
+)

@@ -20,9 +20,9 @@ import numpy as np
 
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind
 from ingest.heap.threads import ThreadStacks
+from ingest.readers.hprof import NAME
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.layout import ShallowSizes
-from ingest.readers.hprof.signature import NAME
 from ingest.readers.hprof.values import ValueBuilder
 from ingest.readers.shared.columns import ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver

@@ -16,6 +16,7 @@ import numpy as np
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import Part
 from ingest.readers.base import PendingDump
+from ingest.readers.hprof import MAGICS
 from ingest.readers.hprof.assembly import RecordedFile, assemble
 from ingest.readers.hprof.classes import ClassTable
 from ingest.readers.hprof.columns import RecordedHeap
@@ -35,7 +36,6 @@ from ingest.readers.hprof.records import (
     close_array,
 )
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
-from ingest.readers.hprof.signature import MAGICS
 from ingest.readers.hprof.stacks import StackTable
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter

@@ -11,54 +11,22 @@ NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ingest.readers.base import Format
+from ingest.readers.dotnet.event_blocks import MAGIC
 
-from ingest.readers.nettrace.signature import NAME, sniff
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.heap.graph import GarbageCollection, HeapGraph, Part
-    from ingest.heap.read_options import ReadOptions
-    from ingest.progress import Progress
-    from ingest.readers.base import PendingDump
-    from ingest.readers.source import Source
-
-__all__ = [
-    "MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "parts", "read", "read_all",
-    "sniff", "timeline",
-]  # fmt: skip
-
-TITLE = ".NET event trace with a heap snapshot (EventPipe)"
-SUFFIXES = (".nettrace",)
-MEMORY_PER_BYTE = 2.5
+NAME = "nettrace"
 
 
-def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read one snapshot of a trace; see `ingest.readers.base.Reader.read`."""
-    from ingest.readers.nettrace import reader
-
-    return reader.read(source, options, progress)
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` has the signature of the format."""
+    return head.startswith(MAGIC)
 
 
-def read_all(
-    source: Source, options: ReadOptions, progress: Progress
-) -> Iterator[PendingDump]:
-    """Read all dumps in one pass; see `ingest.readers.base.PartsReader.read_all`."""
-    from ingest.readers.nettrace import reader
-
-    return reader.read_all(source, options, progress)
-
-
-def parts(source: Source, progress: Progress) -> list[Part]:
-    """The dumps of a file; see `ingest.readers.base.PartsReader.parts`."""
-    from ingest.readers.nettrace import reader
-
-    return reader.parts(source, progress)
-
-
-def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
-    """The collections that it records; see `ingest.readers.base.TimelineReader`."""
-    from ingest.readers.nettrace import reader
-
-    return reader.timeline(source, progress)
+FORMAT = Format(
+    NAME,
+    ".NET event trace with a heap snapshot (EventPipe)",
+    suffixes=(".nettrace",),
+    memory_per_byte=2.5,
+    sniff=sniff,
+    package=__name__,
+)

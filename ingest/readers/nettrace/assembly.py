@@ -21,7 +21,7 @@ from ingest.errors import MalformedDump
 from ingest.heap.graph import EPHEMERON, NO_FIELD, Domain, RootFlag, RootKind
 from ingest.readers.dotnet.gc_events import Gc
 from ingest.readers.dotnet.segments import segment_columns
-from ingest.readers.nettrace.signature import NAME
+from ingest.readers.nettrace import NAME
 from ingest.readers.shared.columns import (
     MAX_SIZE_BYTES,
     InteriorRoots,

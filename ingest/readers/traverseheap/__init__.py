@@ -26,25 +26,28 @@ Microsoft.Diagnostics.ExtensionCommands/TraverseHeapCommand.cs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
-from ingest.readers.traverseheap.signature import NAME, sniff
+from ingest.readers.base import Format
+from ingest.readers.shared.lines import to_utf8
 
-if TYPE_CHECKING:
-    from ingest.heap.graph import HeapGraph
-    from ingest.heap.read_options import ReadOptions
-    from ingest.progress import Progress
-    from ingest.readers.source import Source
+NAME = "traverseheap"
 
-__all__ = ["MEMORY_PER_BYTE", "NAME", "SUFFIXES", "TITLE", "read", "sniff"]
-
-TITLE = "SOS !traverseheap in XML"
-SUFFIXES = (".xml",)
-MEMORY_PER_BYTE = 1.0
+_START = re.compile(
+    rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,1000}?-->\s*)?<gcheap\s*/?>", re.S
+)
 
 
-def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
-    """Read a dump; see `ingest.readers.base.Reader.read`."""
-    from ingest.readers.traverseheap import reader
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is such a file's."""
+    return _START.match(b"".join(to_utf8([head]))[:4096]) is not None
 
-    return reader.read(source, options, progress)
+
+FORMAT = Format(
+    NAME,
+    "SOS !traverseheap in XML",
+    suffixes=(".xml",),
+    memory_per_byte=1.0,
+    sniff=sniff,
+    package=__name__,
+)

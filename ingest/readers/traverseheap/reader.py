@@ -22,8 +22,8 @@ from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.shared.lines import decode, to_utf8
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.readers.traverseheap import NAME
 from ingest.readers.traverseheap.scan import buffers_for, skim
-from ingest.readers.traverseheap.signature import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,9 +21,9 @@ from ingest.analysis.fingerprints import (
 from ingest.analysis.metrics import analyse
 from ingest.heap.graph import RootKind
 from ingest.heap.read_options import ReadOptions
-from ingest.pipeline import measure
 from ingest.readers.gclog.example import example_gclog
 from ingest.tables.heap_tables import HeapTables
+from tests.heaps import measure
 from tests.unit.graphs import graph_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from ingest.analysis.runtime_types import TypeClass, type_classes
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers import READERS, open_source
-from ingest.readers.gclog import read
+from ingest.readers import FORMATS, open_source
+from ingest.readers.gclog.reader import read
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
 from tests.bench.answers.verdict import ask
@@ -248,7 +248,7 @@ def test_generic_types_of_the_program_are_no_arrays() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [reader.NAME for reader in READERS])
+@pytest.mark.parametrize("name", [reader.name for reader in FORMATS])
 def test_every_format_has_a_table_of_its_runtime(name: str) -> None:
     assert type_classes(name, ["System.String", "dart:core::_List"]).any()
 

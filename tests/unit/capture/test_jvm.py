@@ -25,7 +25,7 @@ from ingest.capture.jvm_attach import execute
 from ingest.capture.jvm_processes import JvmProgram, find, main_class, targets
 from ingest.capture.processes import is_stopped, status_of
 from ingest.errors import CaptureError, IngestError
-from ingest.readers.hprof.signature import sniff
+from ingest.readers.hprof import sniff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

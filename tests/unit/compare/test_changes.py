@@ -13,9 +13,10 @@ from hypothesis import given
 from ingest.analysis.metrics import analyse
 from ingest.compare.changes import Comparison, compare
 from ingest.compare.dimensions import Change, Dimension
-from ingest.compare.dumps import ComparedDump, of_folder, of_tables
+from ingest.compare.dumps import ComparedDump, of_dump, of_tables
 from ingest.compare.growth import growth_of
 from ingest.compare.paths import path_tree
+from ingest.dumps import Opener
 from ingest.errors import DumpError, IngestError
 from ingest.heap.identity import Identity
 from ingest.tables.export import export
@@ -271,7 +272,7 @@ def test_an_export_is_compared_as_its_file(tmp_path: Path) -> None:
     tables = HeapTables(graph, analyse(graph))
     export(tables, tmp_path / "out", ExportFormat.PARQUET, version="5", about={})
 
-    found = compare([of_folder(tmp_path / "out"), dump(held(9))])
+    found = compare([of_dump(Opener().open(str(tmp_path / "out"))), dump(held(9))])
 
     assert changes(found, Dimension.TYPE)["T2"] == ("grown", 4, 4 * 64)
     assert [total.name for total in found.dumps] == ["out", "a"]
@@ -279,11 +280,11 @@ def test_an_export_is_compared_as_its_file(tmp_path: Path) -> None:
 
 def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match=r"no types\.parquet"):
-        of_folder(tmp_path)
+        of_dump(Opener().open(str(tmp_path)))
     for name in ("types", "type_paths", "suspects"):
         (tmp_path / f"{name}.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(DumpError, match="cannot be read"):
-        of_folder(tmp_path)
+        of_dump(Opener().open(str(tmp_path)))
 
 
 def test_an_export_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
@@ -294,4 +295,4 @@ def test_an_export_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
     pl.read_parquet(path).drop("fingerprint").write_parquet(path)
 
     with pytest.raises(DumpError, match="had no fingerprints"):
-        of_folder(tmp_path / "out")
+        of_dump(Opener().open(str(tmp_path / "out")))

@@ -9,16 +9,16 @@ import pytest
 from ingest.errors import IngestError, QueryError, UnknownDump
 from ingest.fleet.datasets import HEAVY
 from ingest.fleet.questions import Fleet
-from ingest.fleet.stored import FleetTables
+from ingest.fleet.stored import FleetTables, require_all
 from ingest.fleet.task import Job, try_dump
 from ingest.fleet.workplace import FleetFolder
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS
-from ingest.pipeline import measure
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.mapping import counts
 from ingest.tables.schema import TABLES
 from tests.dumps.fleet import write_fleet
+from tests.heaps import measure
 from tests.unit.fleet.test_fleet import sources_in
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def test_dumps_are_chosen_by_name_and_by_condition(fleet: Path) -> None:
 def test_a_dump_without_its_objects_is_refused(fleet: Path) -> None:
     (about,) = Fleet(fleet).choose(where="len(large_datasets) = 0")
     with pytest.raises(IngestError, match="--table all"):
-        FleetTables(FleetFolder(fleet), about)
+        require_all(about)

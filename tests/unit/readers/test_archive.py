@@ -12,7 +12,7 @@ import pytest
 from ingest.errors import DumpError, MalformedDump, UnknownFormat
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
-from ingest.readers import open_source, probe, read, reader_for, stem
+from ingest.readers import format_of, open_source, probe, read, stem
 from ingest.readers.digests import digest_of, is_rereadable
 from tests.unit.readers.test_gclog import EXCERPT
 
@@ -74,7 +74,7 @@ def test_several_dumps_are_named_and_one_can_be_chosen(tmp_path: Path) -> None:
     )
     chosen = f"{path}::in/c.gclog"
     with open_source(chosen) as source:
-        assert reader_for(source).NAME == "gclog"
+        assert format_of(source).name == "gclog"
         source.drain()
         assert source.sha256 == digest_of(chosen) != digest_of(f"{path}::b.gclog")
     assert is_rereadable(chosen)

@@ -17,7 +17,8 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import gclog
 from ingest.readers.clrprofiler import pieces as clrprofiler_pieces
-from ingest.readers.clrprofiler import read, sniff
+from ingest.readers.clrprofiler import sniff
+from ingest.readers.clrprofiler.reader import read
 from tests.deep import THOROUGH, sampled
 from tests.dumps.clrprofiler import NATIVE, Log, large_log, program, sos_heap
 from tests.dumps.gclog import Gclog

@@ -13,8 +13,8 @@ from ingest.heap.graph import GarbageCollection
 from ingest.heap.history import UNKNOWN
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers.clrprofiler import read
 from ingest.readers.clrprofiler.history import MOST_FRAMES
+from ingest.readers.clrprofiler.reader import read
 from tests.dumps.clrprofiler import Log, program
 from tests.unit.readers.shared import Pieces, warnings
 

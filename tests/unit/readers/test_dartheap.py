@@ -15,7 +15,8 @@ from ingest.errors import DumpError, MalformedDump
 from ingest.heap.graph import NO_FIELD, RefKind, RootKind
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
-from ingest.readers.dart import read, sniff
+from ingest.readers.dart import sniff
+from ingest.readers.dart.reader import read
 from tests.deep import cuts
 from tests.dumps.dartheap import (
     DartHeap,

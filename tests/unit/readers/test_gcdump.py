@@ -15,8 +15,9 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import SegmentKind
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
-from ingest.readers.gcdump import read, sniff
+from ingest.readers.gcdump import sniff
 from ingest.readers.gcdump.assembly import NO_ADDRESS
+from ingest.readers.gcdump.reader import read
 from ingest.readers.gcdump.roots import static_of
 from tests.deep import cuts
 from tests.dumps.gcdump import GcDump, i32, number, program, text

@@ -401,7 +401,7 @@ def test_the_reader_agrees_with_its_twin(
     lines: list[str], end: str, piece: int
 ) -> None:
     """Whatever the records, and wherever the pieces of the file are cut."""
-    from ingest.readers.gclog import read as read_gclog
+    from ingest.readers.gclog.reader import read as read_gclog
 
     text = "".join(line + end for line in ["a 2 d0", *lines])
     expected = gclog_twin.read(text)
@@ -468,7 +468,7 @@ def test_the_reader_agrees_with_its_twin(
 
 @given(st.binary(max_size=300))
 def test_noise_behind_a_record_never_breaks_the_reader(noise: bytes) -> None:
-    from ingest.readers.gclog import read as read_gclog
+    from ingest.readers.gclog.reader import read as read_gclog
 
     class Noise:
         name = "noise"

@@ -16,10 +16,9 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import HeapGraph
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers import hprof as reader
 from ingest.readers import open_source, read
+from ingest.readers.hprof import MAGICS, reader
 from ingest.readers.hprof.names import java_name, modified_utf8
-from ingest.readers.hprof.signature import MAGICS
 from tests.dumps.hprof import (
     BYTE,
     CHAR,

@@ -11,11 +11,11 @@ from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import LayoutOption, ReadOptions
-from ingest.pipeline import measure
 from ingest.readers import parts, read_all
 from ingest.readers.source import open_source
 from tests.deep import cuts
 from tests.dumps.hprof import BYTE, HEAP_DUMP_END, INT, OBJECT, SEGMENT, jdk, program
+from tests.heaps import measure
 from tests.unit.readers.shared import by_id, targets, warnings
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from ingest.readers.dotnet.gc_events import (
     Start,
     wanted,
 )
-from ingest.readers.nettrace import read, sniff
+from ingest.readers.nettrace import sniff
+from ingest.readers.nettrace.reader import read
 from ingest.readers.shared.binary import Feed
 from tests.deep import cuts
 from tests.dumps.dartheap import uleb

@@ -12,12 +12,12 @@ import pytest
 import ingest.readers
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
-from ingest.readers import READERS, open_source, read, reader_for, stem
+from ingest.readers import FORMATS, format_of, open_source, read, stem
 from tests.dumps import clrprofiler, dartheap, gcdump, hprof, nettrace
 from tests.dumps.gclog import Gclog
 
 if TYPE_CHECKING:
-    from ingest.readers.base import Reader
+    from ingest.readers.base import Format
 
 DUMPS = {
     "dartheap": dartheap.program().bytes(),
@@ -30,30 +30,33 @@ DUMPS = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.NAME)
+@pytest.mark.parametrize("reader", FORMATS, ids=lambda reader: reader.name)
 def test_a_format_claims_its_dumps_and_names_their_graphs(
-    reader: Reader, tmp_path: Path
+    reader: Format, tmp_path: Path
 ) -> None:
     path = tmp_path / "dump"
-    path.write_bytes(DUMPS[reader.NAME])
+    path.write_bytes(DUMPS[reader.name])
     with open_source(str(path)) as source:
-        assert reader_for(source) is reader
+        assert format_of(source) is reader
         graph = read(source, DEFAULTS, silent)
 
-    assert graph.format_name == reader.NAME
+    assert graph.format_name == reader.name
     assert graph.object_count > 0
 
 
 def test_every_package_of_a_format_is_in_the_registry() -> None:
     folder = Path(ingest.readers.__file__).parent
-    packages = {path.parent.name for path in folder.glob("*/signature.py")}
+    names = {path.parent.name for path in folder.glob("*/reader.py")}
+    packages = {f"ingest.readers.{name}" for name in names}
 
-    assert packages == {reader.__name__.split(".")[-1] for reader in READERS}  # type: ignore[attr-defined]
+    assert packages == {one.package for one in FORMATS}
+    for one in FORMATS:
+        assert one.reader.__name__ == f"{one.package}.reader"  # type: ignore[attr-defined]
 
 
 def test_names_and_suffixes_are_unambiguous() -> None:
-    names = [reader.NAME for reader in READERS]
-    suffixes = [suffix for reader in READERS for suffix in reader.SUFFIXES]
+    names = [reader.name for reader in FORMATS]
+    suffixes = [suffix for reader in FORMATS for suffix in reader.suffixes]
 
     assert len(set(names)) == len(names)
     assert len(set(suffixes)) == len(suffixes)

@@ -15,7 +15,8 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import clrprofiler, gclog
-from ingest.readers.traverseheap import read, sniff
+from ingest.readers.traverseheap import sniff
+from ingest.readers.traverseheap.reader import read
 from tests.deep import THOROUGH, sampled
 from tests.dumps.clrprofiler import large_xml, sos_heap
 from tests.unit.readers.shared import Pieces, alive, roots, same, targets, warnings

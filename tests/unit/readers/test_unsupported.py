@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import UnknownFormat
-from ingest.readers import READERS, open_source, reader_for
+from ingest.readers import FORMATS, format_of, open_source
 from ingest.readers.unsupported import name_of
 
 SAMPLES = Path(__file__).parents[4] / "shared/samples"
@@ -60,9 +60,9 @@ def test_a_format_is_named_by_its_first_bytes(
         open_source(str(path)) as source,
         pytest.raises(UnknownFormat) as caught,
     ):
-        reader_for(source)
+        format_of(source)
 
-    supported = ", ".join(reader.NAME for reader in READERS)
+    supported = ", ".join(reader.name for reader in FORMATS)
     assert str(caught.value) == (
         f"{path}: {name}, a format that is not supported; supported: {supported}"
     )
@@ -90,4 +90,4 @@ def test_real_dumps_are_named(sample: str, name: str) -> None:
         open_source(str(SAMPLES / sample)) as source,
         pytest.raises(UnknownFormat, match=f": {name}"),
     ):
-        reader_for(source)
+        format_of(source)

@@ -1,0 +1,156 @@
+"""One dump that has been opened; its parts are made when they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingest.analysis.merged import MAX_GROUPS
+from ingest.dumps.memory import check_heap
+from ingest.tables.derived import TREES
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.stored_heap import stored_heap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph, Part
+    from ingest.heap.identity import Identity
+    from ingest.heap.read_options import ReadOptions
+    from ingest.progress import Progress
+    from ingest.tables.mapping import Tables
+
+
+class KeptDump(NamedTuple):
+    """A dump that was read before, of which somebody keeps the tables.
+
+    Attributes:
+        name: As its keeper calls it.
+        source: Name of its file, or of the folder of the tables.
+        tables: What is kept of it.
+        format_name: Name of its format; empty if that is not known.
+        runtime: Name of its runtime; empty if that is not known.
+        identity: Which dump of which file; ``None`` if that is not known.
+        strength: The policy under which it was measured; empty if that is not known.
+        is_redacted: Whether its values were removed.
+    """
+
+    name: str
+    source: str
+    tables: Tables
+    format_name: str = ""
+    runtime: str = ""
+    identity: Identity | None = None
+    strength: str = ""
+    is_redacted: bool = False
+
+    def heap(self) -> tuple[HeapGraph, Identity | None]:
+        """Its heap, made of the tables again.
+
+        Raises:
+            IngestError: the tables contradict one another, or are incomplete.
+        """
+        return stored_heap(self.tables, self.format_name), self.identity
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Dump:
+    """A dump: heap, metrics, tables, identity and name, each made once and late.
+
+    Attributes:
+        what: What the user wrote.
+        name: What to call it.
+        source: Name of its file.
+        options: How to read and to measure it.
+        origins: Whether its objects are followed back through collections.
+        progress: Receives all stages.
+        read: Reads the heap.
+        part: Which dump of its file it is; ``None`` where one was not looked for.
+        identity: Which dump of which file; ``None`` before the file has been read, or
+            where a keeper does not know.
+        kept: What was read before; ``None`` for a file.
+    """
+
+    what: str
+    name: str
+    source: str
+    options: ReadOptions
+    origins: bool
+    progress: Progress
+    read: Callable[[], tuple[HeapGraph, Identity | None]]
+    part: Part | None = None
+    identity: Identity | None = None
+    kept: KeptDump | None = None
+    _graph: HeapGraph | None = None
+    _metrics: HeapMetrics | None = None
+
+    @property
+    def graph(self) -> HeapGraph:
+        """The heap, read at the first time.
+
+        Raises:
+            DumpError: it cannot be read.
+            NotEnoughMemory: reading or analysing it needs more than may be used.
+        """
+        if self._graph is None:
+            read, self.read = self.read, _closed  # it may hold what it has read
+            self._graph, self.identity = read()
+        return self._graph
+
+    @property
+    def metrics(self) -> HeapMetrics:
+        """Its metrics, computed at the first time, by the policy of the options.
+
+        Raises:
+            DumpError, NotEnoughMemory: see `graph`.
+        """
+        if self._metrics is None:
+            from ingest.analysis.metrics import analyse
+
+            check_heap(self.graph, self.what, self.options)
+            self._metrics = analyse(
+                self.graph,
+                self.progress,
+                origins=self.origins,
+                policy=self.options.strength,
+            )
+        return self._metrics
+
+    def tables(
+        self,
+        *,
+        path_limit: int = MAX_GROUPS,
+        trees: Sequence[str] = TREES,
+        path_rows: bool = False,
+    ) -> HeapTables:
+        """Its heap as tables; they share the columns of the heap.
+
+        Args:
+            path_limit: The most paths of each tree.
+            trees: The trees that are needed.
+            path_rows: Whether it must be known on which path each object is.
+        """
+        return HeapTables(
+            self.graph,
+            self.metrics,
+            self.options.own,
+            path_limit=path_limit,
+            trees=trees,
+            path_rows=path_rows,
+        )
+
+    def take_tables(self) -> HeapTables:
+        """The tables, which are then the only owner of the heap: closing frees it."""
+        tables = self.tables()
+        self.close()
+        return tables
+
+    def close(self) -> None:
+        """Let go of the heap and its metrics."""
+        self._graph = self._metrics = None
+        self.read = _closed
+
+
+def _closed() -> tuple[HeapGraph, Identity | None]:
+    raise AssertionError("the dump has been closed")

@@ -1,0 +1,63 @@
+"""How much memory a dump will take: before it is read, and before it is analysed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.analysis.metrics import BYTES_PER_OBJECT, BYTES_PER_REFERENCE
+from ingest.errors import NotEnoughMemory
+from ingest.heap.read_options import Fold
+from ingest.memory import used_bytes
+from ingest.readers import format_of
+from ingest.text import human_bytes
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
+    from ingest.readers.source import Source
+
+_BASE_BYTES = 150 << 20
+"""What Python, numpy, numba and polars take."""
+
+
+def check_file(source: Source, options: ReadOptions) -> None:
+    """Refuse a file that is too large, before it is read.
+
+    Raises:
+        NotEnoughMemory: reading and analysing it needs more than may be used.
+        UnknownFormat: it is of no format that we read.
+    """
+    most, content = options.max_memory_bytes, source.content_bytes
+    of_file = format_of(source)
+    if most is None or content is None:
+        return
+    needed = int(_BASE_BYTES + of_file.memory_per_byte * content)
+    if needed > most:
+        helps = "free some, read it on a larger machine, or try with --max-memory "
+        helps += human_bytes(needed).replace(" ", "")
+        if options.fold is Fold.NONE:
+            helps = f"leave out --fold none, {helps}"
+        raise NotEnoughMemory(
+            f"{source.name}: {human_bytes(content)} of {of_file.name} need about "
+            f"{human_bytes(needed)} of memory, more than the {human_bytes(most)} that "
+            f"may be used: {helps}"
+        )
+
+
+def check_heap(graph: HeapGraph, what: str, options: ReadOptions) -> None:
+    """Refuse a heap that is too large, before it is analysed.
+
+    Raises:
+        NotEnoughMemory: the analysis needs more than may be used.
+    """
+    if options.max_memory_bytes is None:
+        return
+    needed = used_bytes() + BYTES_PER_OBJECT * len(graph.object_id)
+    needed += BYTES_PER_REFERENCE * len(graph.ref_target)
+    if needed > options.max_memory_bytes:
+        raise NotEnoughMemory(
+            f"{what}: its {graph.object_count:,} objects and {len(graph.ref_target):,} "
+            f"references need {human_bytes(needed)} of memory, more than the "
+            f"{human_bytes(options.max_memory_bytes)} that may be used: free some, or "
+            "allow more with --max-memory"
+        )
