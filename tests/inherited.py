@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from types import FrameType
     from typing import Any
 
@@ -60,7 +60,7 @@ def pytest_runtest_call() -> Generator[None]:
 def _remembered() -> Iterator[list[subprocess.Popen[Any]]]:
     """Processes that are started within the block."""
     started: list[subprocess.Popen[Any]] = []
-    start = subprocess.Popen.__init__
+    start: Callable[..., None] = subprocess.Popen.__init__
 
     def remember(self: subprocess.Popen[Any], *given: object, **named: Any) -> None:  # noqa: ANN401
         start(self, *given, **named)
