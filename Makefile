@@ -16,7 +16,7 @@ ARGS   ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep check lint cypher bench bench-large bench-queries bench-answers \
+.PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-queries bench-answers \
         bench-fleet bench-gate bench-peers fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme clean
@@ -60,6 +60,9 @@ test: $(VENV)/.tools ## run all tests, on a real Neo4j
 
 test-deep: $(VENV)/.tools ## the same with more random examples, kills, full disks and a soak (MINUTES=30)
 	@HYPOTHESIS_PROFILE=deep INGEST_SOAK_MINUTES=$(MINUTES) $(PYTEST) $(ARGS)
+
+test-matrix: $(VENV)/.tools ## some tests under what they may inherit: umask, signals, another user...
+	@bash tests/matrix.sh
 
 check: lint test ## what CI runs
 

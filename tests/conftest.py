@@ -29,10 +29,15 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.server.target import Target
 
+pytest_plugins = ["tests.inherited"]
+
 CHECKOUT = Path(__file__).parents[1]
-_USERS_CACHE = places().cache
 TEST_CACHE = CHECKOUT / ".test-cache"
 """Jars and kernels outlive a run; the user's own cache is never written to."""
+try:
+    _USERS_JARS = places().cache / "maven"
+except OSError:  # a user without a home
+    _USERS_JARS = TEST_CACHE / "maven"
 
 for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
     os.environ.pop(_name, None)
@@ -57,8 +62,8 @@ def share_jars(home: Path) -> None:
     """Give ``home`` the jars of the tests' cache, and that those of the user."""
     jars = TEST_CACHE / "maven"
     jars.mkdir(parents=True, exist_ok=True)
-    for jar in (_USERS_CACHE / "maven").rglob("*.jar"):
-        mine = jars / jar.relative_to(_USERS_CACHE / "maven")
+    for jar in _USERS_JARS.rglob("*.jar"):
+        mine = jars / jar.relative_to(_USERS_JARS)
         if not mine.exists():
             mine.parent.mkdir(parents=True, exist_ok=True)
             copy = mine.with_suffix(f".{os.getpid()}.copy")
