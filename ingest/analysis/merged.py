@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MAX_DEPTH = 64
 """Types in a chain; deeper objects are in its last group."""
 
+TREES = ("dominators", "root_paths")
+"""Names of the merged trees of a heap."""
+
 MAX_GROUPS = 2000
 """Groups of one tree that are returned."""
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.dumps.dump import Dump, KeptDump
-from ingest.dumps.exports import kept_export
 from ingest.dumps.memory import check_file
 from ingest.dumps.names import source_name, stem_name
 from ingest.errors import IngestError, UnknownDump
@@ -162,6 +161,8 @@ class Opener:
             UnknownDump: nobody keeps such a dump.
         """
         if Path(what).is_dir():
+            from ingest.dumps.exports import kept_export
+
             return kept_export(Path(what))
         missing = None
         for keeper in self.keepers:

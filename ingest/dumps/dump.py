@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.analysis.merged import MAX_GROUPS
+from ingest.analysis.merged import MAX_GROUPS, TREES
 from ingest.dumps.memory import check_heap
-from ingest.tables.derived import TREES
-from ingest.tables.heap_tables import HeapTables
-from ingest.tables.stored_heap import stored_heap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from ingest.heap.identity import Identity
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
+    from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Tables
 
 
@@ -51,6 +49,8 @@ class KeptDump(NamedTuple):
         Raises:
             IngestError: the tables contradict one another, or are incomplete.
         """
+        from ingest.tables.stored_heap import stored_heap
+
         return stored_heap(self.tables, self.format_name), self.identity
 
 
@@ -131,6 +131,8 @@ class Dump:
             trees: The trees that are needed.
             path_rows: Whether it must be known on which path each object is.
         """
+        from ingest.tables.heap_tables import HeapTables
+
         return HeapTables(
             self.graph,
             self.metrics,

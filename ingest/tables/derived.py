@@ -16,7 +16,7 @@ import polars as pl
 from ingest.analysis import fingerprints
 from ingest.analysis.degrees import most_connected
 from ingest.analysis.distances import NOT_REACHED, ROOT, UNREACHABLE, holds
-from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, merged_tree
+from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
 from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
     Slices = Callable[[slice], pl.Series]
-
-TREES = ("dominators", "root_paths")
-"""The merged trees that a dump has in the graph."""
 
 
 class HeapColumns:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from ingest import pipeline, readers
+from ingest import readers
 from ingest.database import dumps as database_dumps
 from ingest.database import indexes, writing
 from ingest.database.dumps import DumpInfo
@@ -175,15 +175,13 @@ def command(
     store: Store, monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran]
 ) -> Callable[..., Ran]:
     """The command line, with the dumps of ``store``."""
-    from ingest.cli import dumps
 
     @contextmanager
     def opened(*_: object, **__: object) -> Iterator[tuple[None, None]]:
         yield None, None
 
     monkeypatch.setattr("ingest.database.dumps.objects_to_remove", lambda _: 0)
-    monkeypatch.setattr(dumps, "open_store", opened)
-    monkeypatch.setattr(dumps, "open_database", lambda *_, **__: opened())
+    monkeypatch.setattr("ingest.cli.options.open_store", opened)
     return ingest
 
 

@@ -176,7 +176,7 @@ def test_an_error_of_ours_is_one_row(
     def broken(*_: object) -> None:
         raise IndexError("7 is out of bounds")
 
-    monkeypatch.setattr(ingest.fleet.task, "analyse", broken)
+    monkeypatch.setattr("ingest.analysis.metrics.analyse", broken)
     add_in_process(dumps / "maps" / "1.0", tmp_path / "fleet")
     (why,) = set(tables(tmp_path / "fleet")["dumps"]["error"])
     assert why == "internal error (IndexError: 7 is out of bounds)"

@@ -103,7 +103,7 @@ def test_large_hostile_files_cost_little(
     assert spent <= MOST_SECONDS
 
 
-def test_content_that_expands_too_much_is_read_only_with_force(
+def test_content_that_expands_too_much_is_read_only_if_allowed(
     ingest: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ingest.readers.source.EXPANSION_FREE_BYTES", 1 * MIB)
@@ -115,6 +115,6 @@ def test_content_that_expands_too_much_is_read_only_with_force(
 
     assert code == 3
     assert "200 times as large" in err
-    assert "--force" in err
-    assert ingest("info", str(dump), "--force")[0] == 0
+    assert "--allow-any-expansion" in err
+    assert ingest("info", str(dump), "--allow-any-expansion")[0] == 0
     assert measure(str(dump), ReadOptions(any_expansion=True))[0].object_count == 1
