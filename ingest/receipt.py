@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
 from ingest.readers import stem as stem_of
 from ingest.readers.source import STDIN
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from ingest.database.dumps import DumpInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +48,6 @@ class Receipt:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a dump will be called, and what it replaces.
-
-    Attributes:
-        wished: The name that was asked for.
-        free: The one that it gets otherwise.
-        replaced: Dumps to remove when it is ready.
-    """
-
-    wished: str | None
-    free: str
-    replaced: tuple[DumpInfo, ...]
-
-
 def source_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
     """What a Dump node says of the file."""
     if options.redaction is not None:
@@ -81,12 +60,3 @@ def free_name(dump: str, options: ReadOptions = DEFAULTS) -> str:
     if options.redaction is not None:
         return REDACTED
     return "stdin" if dump == STDIN else stem_of(dump) or "dump"
-
-
-def numbered(stem: str, taken: Container[str]) -> str:
-    """The name, with a number behind it where that is taken."""
-    name, count = stem, 1
-    while name in taken:
-        count += 1
-        name = f"{stem}-{count}"
-    return name

@@ -23,7 +23,7 @@ from ingest.cli.options import (
     Uri,
     Username,
     memory_limit,
-    open_database,
+    open_store,
     own_types,
 )
 from ingest.cli.pages import Force, HtmlFile, write_file
@@ -98,8 +98,8 @@ def compare(
         opened = None
         if not all(map(is_file, dumps)):
             opened = stack.enter_context(
-                open_database(uri, username, password, database, progress)
-            )
+                open_store(uri, username, password, database, progress)
+            ).database
         found = read_dumps(dumps, options, opened, progress)
     from ingest.compare.changes import compare as compute
 

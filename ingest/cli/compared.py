@@ -165,8 +165,8 @@ def _all_of(
 
 def _loaded(name: str, database: Database) -> ComparedDump:
     from ingest.compare.dumps import of_frames
-    from ingest.database.compared import frames_of
-    from ingest.database.dumps import find_dump
+    from ingest.database.dump_list import find_dump
+    from ingest.database.questions import frames_of
 
     try:
         dump = find_dump(database, name)

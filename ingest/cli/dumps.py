@@ -34,12 +34,11 @@ from ingest.cli.options import (
     Uri,
     Username,
     memory_limit,
-    open_database,
     open_store,
     own_types,
     redaction_of,
 )
-from ingest.database.via import Via
+from ingest.database.writing import Via
 from ingest.errors import NO_DUMP, DumpError, UnknownDump
 from ingest.heap.read_options import Fold, ReadOptions, StrengthPolicy
 from ingest.text import human_bytes, human_seconds, local_time, printable
@@ -123,11 +122,10 @@ def load(
             Digests(() if replace else dumps) as digests,
             open_store(
                 uri, username, password, database, progress, for_dumps=False
-            ) as (opened, server),
+            ) as store,
         ):
             loader = Loader(
-                opened,
-                server=server,
+                store,
                 via=via,
                 name=name,
                 replace=replace,
@@ -235,7 +233,7 @@ def list_(
     database: DatabaseName = None,
 ) -> None:
     """List the loaded dumps, the newest first."""
-    from ingest.database.dumps import list_dumps, objects_to_remove
+    from ingest.database.dump_list import objects_to_remove
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
 
@@ -244,10 +242,10 @@ def list_(
     with (
         suppress(UnknownDump),
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        open_store(uri, username, password, database, progress) as store,
     ):
-        found = [asdict(dump) for dump in list_dumps(opened)]
-        left = objects_to_remove(opened)
+        found = [asdict(dump) for dump in store.dumps()]
+        left = objects_to_remove(store.database)
     if left:
         typer.echo(f"a dropped dump is being removed: {left:,} objects left", err=True)
     if as_json:
@@ -283,13 +281,11 @@ def drop(
     database: DatabaseName = None,
 ) -> None:
     """Drop a loaded dump. Exit 9: there is none of that name."""
-    from ingest.database.writing import drop as drop_one
-
     with (
         Bars() as progress,
-        open_store(uri, username, password, database, progress) as (opened, server),
+        open_store(uri, username, password, database, progress) as store,
     ):
-        found = drop_one(name, opened, server=server, progress=progress)
+        found = store.drop(name, progress)
     if as_json:
         typer.echo(json.dumps({"dropped": found.name, "number": found.number}))
     else:

@@ -21,10 +21,9 @@ from ingest.cli.options import (
     Password,
     Uri,
     Username,
-    open_database,
     open_store,
 )
-from ingest.database.via import Via
+from ingest.database.writing import Via
 from ingest.heap.read_options import ReadOptions
 from ingest.text import printable
 
@@ -101,14 +100,11 @@ def load(
     with (
         interrupts.leaving("this dump is not loaded"),
         Bars() as progress,
-        open_store(uri, username, password, database, progress, for_dumps=False) as (
-            opened,
-            server,
-        ),
+        open_store(
+            uri, username, password, database, progress, for_dumps=False
+        ) as store,
     ):
-        loader = Loader(
-            opened, server=server, via=via, replace=replace, progress=progress
-        )
+        loader = Loader(store, via=via, replace=replace, progress=progress)
         for about, tables in zip(chosen, dumps, strict=True):
             source = cast("str", about["source"])
             if tables is None:
@@ -183,14 +179,14 @@ def graph(
     begun = time.monotonic()
     with (
         Bars() as progress,
-        open_database(
+        open_store(
             uri, username, password, database, progress, for_dumps=drop
-        ) as opened,
+        ) as store,
     ):
         if fleet is None:
-            removed = drop_fleet_graph(opened, progress)
+            removed = drop_fleet_graph(store.database, progress)
         else:
-            counts = write_fleet_graph(opened, FleetGraphRows(fleet), progress)
+            counts = write_fleet_graph(store.database, FleetGraphRows(fleet), progress)
     if fleet is None:
         typer.echo(
             json.dumps({"removed": removed})

@@ -125,19 +125,11 @@ def _loaded_heap(
         StoreError: Its tables are not kept, or it has its values.
     """
     from ingest.cli.options import open_store
-    from ingest.database.bulk import stored_dumps
-    from ingest.database.dumps import find_dump
     from ingest.errors import StoreError
     from ingest.tables.stored_heap import stored_heap
 
-    with open_store(None, None, None, None, progress) as (database, server):
-        found = find_dump(database, name)
+    with open_store(None, None, None, None, progress) as store:
+        found = store.find(name)
     if redacted and not found.redacted:
         raise StoreError(f"{name} was loaded with its values; name its file instead")
-    tables = server and stored_dumps(server).find(found.number, found.sha256)
-    if not tables:
-        raise StoreError(
-            f"the tables of {name!r} are not stored: only the embedded server keeps "
-            "them; name the dump's file instead"
-        )
-    return stored_heap(tables, found.format), found.identity
+    return stored_heap(store.heap_tables(found), found.format), found.identity

@@ -18,7 +18,7 @@ from ingest.cli.options import (
     Uri,
     Username,
     about_of,
-    open_database,
+    open_store,
 )
 from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.errors import IngestError
@@ -26,7 +26,7 @@ from ingest.files import check_writable
 
 if TYPE_CHECKING:
     from ingest.database.connection import Database
-    from ingest.database.dumps import DumpInfo
+    from ingest.database.dump_list import DumpInfo
     from ingest.progress import Progress
     from ingest.reports.about import About
 
@@ -68,8 +68,6 @@ def report(
     query. --html writes a self-contained page with the dominator tree to explore, and
     tables to sort and filter.
     """
-    from ingest.database.dumps import select_dump
-
     if html is not None and (output is not None or as_json):
         raise typer.BadParameter(
             "cannot be used with --output or --json", param_hint="--html"
@@ -79,9 +77,9 @@ def report(
         check_writable(file, force=force)
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        open_store(uri, username, password, database, progress) as store,
     ):
-        selection = select_dump(opened, dump)
+        selection = store.select(dump)
         found, about = selection.dump, about_of(selection)
         if redact and not found.redacted:
             raise IngestError(
@@ -89,9 +87,9 @@ def report(
                 "--redact, and report on that dump"
             )
         if html is not None:
-            text = _page(opened, found, about, progress)
+            text = _page(store.database, found, about, progress)
         else:
-            text = _text(opened, found, about, progress, form, as_json=as_json)
+            text = _text(store.database, found, about, progress, form, as_json=as_json)
     if file is None:
         typer.echo(text, nl=False)
     else:
@@ -107,7 +105,7 @@ def _text(
     *,
     as_json: bool,
 ) -> str:
-    from ingest.database.ask import ask_all
+    from ingest.database.questions import ask_all
     from ingest.reports.leaks import as_markdown, as_text
     from ingest.reports.render import markdown_text
     from ingest.reports.report_panels import report_queries
@@ -127,7 +125,7 @@ def _text(
 
 def _page(database: Database, dump: DumpInfo, about: About, progress: Progress) -> str:
     from ingest.cli.pages import source_of
-    from ingest.database.ask import ask, ask_all
+    from ingest.database.questions import ask, ask_all
     from ingest.queries.library import find
     from ingest.reports.page import PATHS, report_page, suspect_paths
     from ingest.reports.report_panels import report_queries

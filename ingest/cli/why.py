@@ -16,7 +16,7 @@ from ingest.cli.options import (
     Uri,
     Username,
     about_of,
-    open_database,
+    open_store,
 )
 from ingest.cli.pages import (
     Force,
@@ -52,9 +52,7 @@ def why(
     of its instances merged by type. --html writes a page with the paths drawn.
     Exit 9: no such dump. Exit 10: no such object or type.
     """
-    from ingest.database.ask import ask_all
-    from ingest.database.dumps import select_dump
-    from ingest.database.lookup import find_subject
+    from ingest.database.questions import ask_all, find_subject
     from ingest.reports import why_page
     from ingest.reports.why import (
         OBJECT_QUERIES,
@@ -69,12 +67,12 @@ def why(
         check_writable(html, force=force)
     with (
         Bars() as progress,
-        open_database(uri, username, password, database, progress) as opened,
+        open_store(uri, username, password, database, progress) as store,
     ):
-        selection = select_dump(opened, dump)
+        selection = store.select(dump)
         about, number = about_of(selection), selection.dump.number
         progress("ask", 0, None)
-        found = find_subject(opened, subject, number)
+        found = find_subject(store.database, subject, number)
         is_object = found.kind == "object"
         limits = dict.fromkeys(
             ("k-shortest-root-paths", "root-paths-of-type", "instances-by-root-path"),
@@ -89,8 +87,8 @@ def why(
             | ({"limit": limits[name]} if name in limits else {})
             for name in (OBJECT_QUERIES if is_object else TYPE_QUERIES)
         }
-        answers = ask_all(opened, given, number, progress)
-        target = opened.target
+        answers = ask_all(store.database, given, number, progress)
+        target = store.database.target
     if html is not None:
         sources = {
             name: source_of(target, name, values, number)

@@ -12,11 +12,9 @@ from ingest.cli.compared import read_dumps
 from ingest.compare.changes import Comparison, compare
 from ingest.compare.dimensions import Change, Dimension
 from ingest.compare.dumps import of_frames
-from ingest.database.ask import ask
-from ingest.database.compared import frames_of
+from ingest.database.links import ReadyDump, chains, link_next
 from ingest.database.needs import unmet, why_empty
-from ingest.database.next_dumps import ReadyDump, chains
-from ingest.database.next_dumps import link as link_dumps
+from ingest.database.questions import ask, frames_of
 from ingest.heap.read_options import DEFAULTS
 from ingest.pipeline import measure
 from ingest.progress import silent
@@ -211,7 +209,7 @@ def test_dumps_of_a_program_follow_one_another(moments: list[Loaded]) -> None:
     before = pairs()
     assert set(pairwise(numbers)) <= before
 
-    link_dumps(database)
+    link_next(database)
 
     assert pairs() == before
     assert unmet(database, ["earlier"], numbers[-1]) == set()

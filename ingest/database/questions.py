@@ -1,0 +1,260 @@
+"""What is asked of a loaded dump: queries of the library, names, tables to compare.
+
+Answers are plain Python values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, cast
+
+from ingest.errors import NotFound, UnknownDump
+from ingest.progress import silent
+from ingest.queries.answer import Answer
+from ingest.queries.library import find
+from ingest.tables.schema import KEY_BITS, table
+from ingest.text import Captions, caption_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import polars as pl
+
+    from ingest.database.connection import Database
+    from ingest.progress import Progress
+    from ingest.queries.library import Query
+
+_HEX = re.compile(r"(?:0[xX])?0*([0-9a-fA-F]{1,16})")
+
+
+def ask(
+    database: Database,
+    query: Query,
+    given: Mapping[str, str],
+    dump: int,
+    on_notice: Callable[[str], None] | None = None,
+) -> Answer:
+    """Run ``query`` for the dump of number ``dump``, for reading only.
+
+    ``on_notice`` is called with each of the server's notices on the query.
+
+    Raises:
+        BadParameter: a parameter is missing, unknown or mistyped.
+        QueryError: the server does not accept the query.
+    """
+    columns, rows = database.read(query.text, query.bind(given, dump), on_notice)
+    return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
+
+
+def ask_all(
+    database: Database,
+    queries: Mapping[str, Mapping[str, str]],
+    dump: int,
+    progress: Progress = silent,
+) -> dict[str, Answer]:
+    """Run several queries of the library for the dump of number ``dump``.
+
+    Args:
+        database: An open database.
+        queries: Parameters as text, by name of the query.
+        dump: Number of the dump.
+        progress: Called before each query.
+
+    Raises:
+        UnknownDump: The query ``dump`` has no row: the dump is no longer there.
+    """
+    captions = captions_of(database, dump)
+    answers = {}
+    for done, (name, given) in enumerate(queries.items()):
+        progress("ask", done, len(queries))
+        answer = ask(database, find(name), given, dump)
+        answers[name] = replace(answer, captions=captions)
+    if "dump" in answers and not answers["dump"].rows:
+        raise UnknownDump("the dump has just been dropped or replaced")
+    return answers
+
+
+def captions_of(database: Database, dump: int) -> Captions:
+    """Read the captions of a dump that `caption_of` does not make.
+
+    Those have a namespace, an assembly or a number; few others have these marks.
+    """
+    _, rows = database.read(
+        "MATCH (t:Type) WHERE t.dump = $dump "
+        "AND any(mark IN ['.', ':', ',', '#'] WHERE t.caption CONTAINS mark) "
+        "RETURN t.name, t.caption",
+        {"dump": dump},
+    )
+    return Captions({str(name): str(caption) for name, caption in rows})
+
+
+def ask_rows(
+    database: Database,
+    query: Query,
+    given: Mapping[str, str],
+    dump: int,
+    on_notice: Callable[[str], None] | None = None,
+) -> Iterator[dict[str, object]]:
+    """The same row by row, for answers of any length."""
+    values = query.bind(given, dump)
+    for columns, row in database.stream(query.text, values, on_notice):
+        if row is not None:
+            yield dict(zip(columns, map(plain, row), strict=True))
+
+
+def plain(value: object) -> object:
+    """A value as JSON can have it: nodes as their properties, paths as both."""
+    from neo4j.graph import Node, Path, Relationship
+
+    if isinstance(value, Node):
+        return {"labels": sorted(value.labels), **_mapping(dict(value))}
+    if isinstance(value, Relationship):
+        return {"type": value.type, **_mapping(dict(value))}
+    if isinstance(value, Path):
+        steps: list[object] = [plain(value.nodes[0])]
+        for relationship, node in zip(
+            value.relationships, value.nodes[1:], strict=True
+        ):
+            steps += [plain(relationship), plain(node)]
+        return steps
+    if isinstance(value, dict):
+        return _mapping(value)
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None  # JSON has no other
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    return value.iso_format() if hasattr(value, "iso_format") else str(value)
+
+
+def _mapping(values: dict[str, object]) -> dict[str, object]:
+    return {key: plain(value) for key, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An object's address, or a type's full name, as the dump spells it."""
+
+    kind: str
+    name: str
+
+
+def find_subject(database: Database, text: str, dump: int, kind: str = "") -> Subject:
+    """Find what ``text`` names: a type's name, full or short, or an address.
+
+    Args:
+        database: Where to look.
+        text: What the user wrote.
+        dump: The dump's number.
+        kind: ``object`` or ``type`` where only that will do.
+
+    Raises:
+        NotFound: nothing in the dump is called that; the message names what comes
+            near.
+    """
+    if kind != "object":
+        _, rows = database.read(
+            "MATCH (t:Type) WHERE t.dump = $dump AND t.name = $name "
+            "RETURN t.name LIMIT 1",
+            {"dump": dump, "name": text},
+        )
+        if rows:
+            return Subject("type", text)
+    if kind != "type" and (address := _address(database, text, dump)):
+        return Subject("object", address)
+    if kind == "object":
+        raise NotFound(f"the dump has no object {text!r}")
+    return Subject("type", _by_short_name(database, text, dump))
+
+
+def _address(database: Database, text: str, dump: int) -> str | None:
+    match = _HEX.fullmatch(text.strip())
+    if match is None:
+        return None
+    address = "0x" + match[1].lower()
+    _, rows = database.read(
+        "MATCH (o:Object) WHERE o.dump = $dump AND o.address = $address "
+        "RETURN count(o)",
+        {"dump": dump, "address": address},
+    )
+    if cast("int", rows[0][0]):
+        return address
+    if text.lower().startswith("0x"):
+        raise NotFound(f"the dump has no object {address}")
+    return None
+
+
+def _by_short_name(database: Database, text: str, dump: int) -> str:
+    _, rows = database.read(
+        "MATCH (t:Type) WHERE t.dump = $dump AND t.instance_count > 0 "
+        "RETURN DISTINCT t.name AS name ORDER BY name",
+        {"dump": dump},
+    )
+    names = [cast("str", row[0]) for row in rows]
+    wanted = text.casefold()
+    caption = captions_of(database, dump).of
+    same = [n for n in names if wanted in (n.casefold(), caption(n).casefold())]
+    same = same or [n for n in names if wanted == caption_of(n).casefold()]
+    if len(same) == 1:
+        return same[0]
+    near = same or [name for name in names if wanted in name.casefold()]
+    near = near or get_close_matches(text, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near[:3])}" if near else ""
+    raise NotFound(f"the dump has no type or object {text!r}{hint}")
+
+
+_TYPES = f"""
+MATCH (n:Type) WHERE n.dump = $dump
+RETURN n.key % {1 << KEY_BITS} AS type, n.name AS name,
+  n.reachable_count AS reachable_count, n.reachable_bytes AS reachable_bytes,
+  n.retained_bytes AS retained_bytes
+ORDER BY n.key
+"""
+_PATHS = f"""
+MATCH (n:TypePath) WHERE n.dump = $dump
+OPTIONAL MATCH (p:TypePath)-[:CONTAINS]->(n)
+OPTIONAL MATCH (n)-[:OF_TYPE]->(t:Type)
+RETURN n.key % {1 << KEY_BITS} AS path, p.key % {1 << KEY_BITS} AS parent,
+  t.key % {1 << KEY_BITS} AS type, n.tree AS tree, n.name AS name,
+  n.fingerprint AS fingerprint, n.depth AS depth, n.object_count AS object_count,
+  n.shallow_bytes AS shallow_bytes, n.total_bytes AS total_bytes,
+  n.rest_bytes AS rest_bytes
+ORDER BY n.key
+"""
+_SUSPECTS = f"""
+MATCH (:Dump {{number: $dump}})-[:HAS_SUSPECT]->(n:Suspect)
+MATCH (n)-[:OF_TYPE]->(t:Type)
+RETURN n.key % {1 << KEY_BITS} AS suspect, t.key % {1 << KEY_BITS} AS type,
+  n.object_count AS object_count, n.retained_bytes AS retained_bytes,
+  n.share AS share, n.pattern AS pattern, n.path AS path, n.cut AS cut,
+  n.cut_step AS cut_step, n.sentence AS sentence, n.fingerprint AS fingerprint
+ORDER BY n.rank
+"""
+
+
+def frames_of(
+    database: Database, number: int
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Types, paths and suspects of a dump, with the columns that comparisons need."""
+    types, paths, suspects = (
+        _frame(database, name, text, number)
+        for name, text in (
+            ("types", _TYPES),
+            ("type_paths", _PATHS),
+            ("suspects", _SUSPECTS),
+        )
+    )
+    return types, paths, suspects
+
+
+def _frame(database: Database, name: str, text: str, number: int) -> pl.DataFrame:
+    import polars as pl
+
+    columns, rows = database.read(text, {"dump": number})
+    known = table(name).schema
+    schema = {column: known[column] for column in columns}
+    return pl.DataFrame(rows, schema=schema, orient="row")
