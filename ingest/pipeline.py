@@ -6,36 +6,36 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.database.via import Via
+from ingest.database.claims import Place, place_for
+from ingest.database.dump_list import warning_counts
+from ingest.database.writing import Via
 from ingest.dumps import Opener
-from ingest.dumps.names import numbered, source_name, stem_name
-from ingest.errors import AlreadyLoaded, DumpError, StoreError
+from ingest.dumps.names import source_name, stem_name
+from ingest.errors import AlreadyLoaded, DumpError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts
 from ingest.readers.digests import digest_of, is_rereadable
-from ingest.receipt import Place, Receipt
+from ingest.receipt import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ingest.database.connection import Database
-    from ingest.database.dumps import DumpInfo
+    from ingest.database.dump_list import DumpInfo
+    from ingest.database.store import Store
     from ingest.dumps.dump import Dump
     from ingest.heap.graph import Part
     from ingest.progress import Progress
     from ingest.readers.digests import Digests
-    from ingest.server.embedded import EmbeddedServer
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import DumpTables
 
 
 def load(
     dump: str,
-    database: Database,
+    store: Store,
     *,
-    server: EmbeddedServer | None = None,
     via: Via = Via.AUTO,
     name: str | None = None,
     replace: bool = False,
@@ -44,8 +44,7 @@ def load(
 ) -> Receipt:
     """Load one dump; see `Loader`."""
     loader = Loader(
-        database,
-        server=server,
+        store,
         via=via,
         name=name,
         replace=replace,
@@ -60,9 +59,7 @@ class Loader:
     """Loads dumps, unless the same ones are there already.
 
     Attributes:
-        database: Where to.
-        server: Whose database that is, if it is the embedded one's. Then the tables
-            of dumps are stored beside its store.
+        store: Where to.
         via: How to write them.
         name: What to call a dump; made from the file's name otherwise. Where a part is
             chosen, its number follows. A dump that is there already is renamed.
@@ -73,8 +70,7 @@ class Loader:
         analysed: Called with the path and the tables of each dump before it is written.
     """
 
-    database: Database = field(kw_only=False)
-    server: EmbeddedServer | None = None
+    store: Store = field(kw_only=False)
     via: Via = Via.AUTO
     name: str | None = None
     replace: bool = False
@@ -136,20 +132,16 @@ class Loader:
         """
         present = self._present()
         wished = self._wished(self.options.part)
-        is_taken = any(entry.name == wished for entry in present)
+        identity = None
         # What can be read only once is looked at only if it will not be parsed.
-        if is_taken or is_rereadable(dump):
+        if is_rereadable(dump) or any(entry.name == wished for entry in present):
             listed, digest = self._listed(dump, present)
             for part in listed:
                 if _is_chosen(part, self.options.part):
                     identity = Identity.of(digest, part)
-                    same = [entry for entry in present if entry.identity == identity]
-                    if same:
-                        return self._there_already(same[0], wished, present)
                     break
-        if is_taken:
-            raise _name_taken(wished)
-        return None
+        place = self._place(present, identity, wished)
+        return place if isinstance(place, Receipt) else None
 
     def _early_all(self, dump: str) -> list[Receipt]:
         """The receipts of all dumps of the file, if all are there already."""
@@ -162,52 +154,57 @@ class Loader:
         for part in listed:
             if part is None or chosen is None or part.process == chosen.process:
                 identity = Identity.of(digest, part)
-                same = [entry for entry in present if entry.identity == identity]
-                if not same:
+                if all(entry.identity != identity for entry in present):
                     return []
                 wished = self._wished(None if part is None else part.number)
-                there = self._there_already(same[0], wished, present)
+                there = self._place(present, identity, wished)
+                assert isinstance(there, Receipt)
                 process, left_out = _processes(part, listed)
                 found.append(replace(there, process=process, left_out=left_out))
         return found
 
-    def _there_already(
-        self, dump: DumpInfo, wished: str | None, present: Sequence[DumpInfo]
-    ) -> Receipt:
-        """The receipt of a dump that is loaded already, renamed if that is wished.
+    def _place(
+        self,
+        present: Sequence[DumpInfo],
+        identity: Identity | None,
+        wished: str | None,
+        stem: str = "",
+        *,
+        again: bool = False,
+    ) -> Receipt | Place:
+        """Where a dump will be, or the receipt if it is there: see `place_for`.
+
+        A dump that is there is renamed if that is wished.
 
         Raises:
             StoreError: another dump has the name.
         """
-        from ingest.database import dumps
-
+        found = place_for(present, identity, wished, stem, replace=again)
+        if isinstance(found, Place):
+            return found
         before = None
-        if wished is not None and wished != dump.name:
-            if any(entry.name == wished for entry in present):
-                raise _name_taken(wished)
-            dumps.rename(self.database, dump.number, wished)
-            before = dump.name
+        if wished is not None and wished != found.name:
+            self.store.rename(found.number, wished)
+            before = found.name
         return Receipt(
-            wished or dump.name,
-            dump.number,
+            wished or found.name,
+            found.number,
             loaded=False,
-            object_count=dump.object_count,
-            reference_count=dump.reference_count,
+            object_count=found.object_count,
+            reference_count=found.reference_count,
             node_count=0,
             relationship_count=0,
-            warnings=dumps.warning_counts(dump.warnings),
-            shallow_bytes=dump.shallow_bytes,
-            folded_count=dump.folded_count,
-            folded_bytes=dump.folded_bytes,
+            warnings=warning_counts(found.warnings),
+            shallow_bytes=found.shallow_bytes,
+            folded_count=found.folded_count,
+            folded_bytes=found.folded_bytes,
             renamed_from=before,
         )
 
     def _present(self) -> list[DumpInfo]:
         """The loaded dumps; none where they do not matter."""
-        from ingest.database import dumps, indexes
-
-        indexes.ensure_schema(self.database)
-        return [] if self.replace else dumps.list_dumps(self.database)
+        self.store.ensure_schema()
+        return [] if self.replace else self.store.dumps()
 
     def _listed(
         self, dump: str, present: Sequence[DumpInfo]
@@ -242,12 +239,9 @@ class Loader:
         """Load one of several dumps; its graph is not made if it is there already."""
         identity = dump.identity
         assert identity is not None
-        present, wished = self._present(), self._wished(identity.part)
-        for entry in present:
-            if entry.identity == identity:
-                return self._there_already(entry, wished, present)
-        if any(entry.name == wished for entry in present):
-            raise _name_taken(wished)
+        place = self._place(self._present(), identity, self._wished(identity.part))
+        if isinstance(place, Receipt):
+            return place
         return self._load(dump, names_part=True)
 
     def _load(self, dump: Dump, *, names_part: bool) -> Receipt:
@@ -264,7 +258,9 @@ class Loader:
         stem = stem_name(dump.what, self.options)
         if number is not None:
             stem = f"{stem}-part{number}"
-        place = self._place(identity, self._wished(number), stem)
+        wished = self._wished(number)
+        present = self.store.dumps()
+        place = self._place(present, identity, wished, stem, again=self.replace)
         if isinstance(place, Receipt):
             return place
         process, left_out = _processes(graph.part, graph.other_parts)
@@ -286,41 +282,12 @@ class Loader:
             StoreError, EmbeddedError: see `load`.
         """
         begun = time.monotonic()
-        self._present()
-        place = self._place(identity, self._wished(None), stem_name(dump))
+        self.store.ensure_schema()
+        present, stem = self.store.dumps(), stem_name(dump)
+        place = self._place(present, identity, self.name, stem, again=self.replace)
         if isinstance(place, Receipt):
             return place
         return self._write(tables, identity, place, source_name(dump), begun)
-
-    def _place(
-        self, identity: Identity, name: str | None, stem: str
-    ) -> Receipt | Place:
-        """What a dump will be called, and which dumps it replaces.
-
-        Args:
-            identity: Which dump of which file it is.
-            name: What it is to be called; ``None`` for a name made of ``stem``.
-            stem: Part of a name.
-
-        Returns:
-            The receipt instead if it is loaded already and shall not be replaced.
-
-        Raises:
-            StoreError: another dump has the name.
-        """
-        from ingest.database import dumps
-
-        present = dumps.list_dumps(self.database)
-        same = [entry for entry in present if entry.identity == identity]
-        if same and not self.replace:
-            return self._there_already(same[0], name, present)
-        named = [entry for entry in present if name is not None and entry.name == name]
-        if named and not self.replace:
-            raise _name_taken(name)
-        replaced = {entry.number: entry for entry in [*same, *named]}
-        taken = {entry.name for entry in present if entry.number not in replaced}
-        free = same[0].name if same else numbered(stem, taken)
-        return Place(name, free, tuple(replaced.values()))
 
     def _write(
         self,
@@ -331,28 +298,23 @@ class Loader:
         begun: float,
     ) -> Receipt:
         """Write the tables of a dump, which frees them."""
-        from ingest.database import dumps
-        from ingest.database.writing import write
-
         about = tables.dump()
         try:
-            written = write(
+            written = self.store.write(
                 tables,
-                self.database,
-                server=self.server,
                 via=self.via,
-                name=place.wished or place.free,
-                exact_name=place.wished is not None,
+                name=place.name,
+                exact_name=place.is_exact,
                 source=source,
                 identity=identity,
-                replaces=sorted(entry.number for entry in place.replaced),
+                replaces=sorted(dump.number for dump in place.replaced),
                 progress=self.progress,
             )
         except AlreadyLoaded:
-            present = dumps.list_dumps(self.database)
-            for entry in present:
-                if entry.identity == identity:
-                    return self._there_already(entry, place.wished, present)
+            wished = place.name if place.is_exact else None
+            found = self._place(self.store.dumps(), identity, wished)
+            if isinstance(found, Receipt):
+                return found
             raise
 
         def count(name: str) -> int:
@@ -366,12 +328,12 @@ class Loader:
             reference_count=count("reference_count"),
             node_count=sum(written.counts.nodes.values()),
             relationship_count=sum(written.counts.relationships.values()),
-            warnings=dumps.warning_counts(cast("list[str]", about["warnings"] or [])),
+            warnings=warning_counts(cast("list[str]", about["warnings"] or [])),
             shallow_bytes=count("shallow_bytes"),
             folded_count=count("folded_count"),
             folded_bytes=count("folded_bytes"),
             seconds=round(time.monotonic() - begun, 3),
-            replaced=tuple(entry.name for entry in place.replaced),
+            replaced=tuple(dump.name for dump in place.replaced),
         )
 
 
@@ -390,9 +352,3 @@ def _processes(
         return "", ()
     others = {other.process for other in parts if other is not None}
     return part.process, tuple(sorted(others - {part.process}))
-
-
-def _name_taken(name: str | None) -> StoreError:
-    return StoreError(
-        f"another dump is named {name!r}; choose another --name, or --replace it"
-    )

@@ -1,12 +1,8 @@
-"""What became of a load, and what a loaded dump is called."""
+"""What became of a load."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ingest.database.dumps import DumpInfo
 
 
 @dataclass(frozen=True, slots=True)

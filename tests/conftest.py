@@ -19,7 +19,7 @@ import pytest
 
 from ingest.places import places
 from ingest.progress import silent
-from ingest.server.class_archive import archive_flags
+from ingest.server.launch import archive_flags
 from tests.deep import PROFILE
 from tests.quick import QUICK, quick_flags
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ingest.capture import TIMEOUT_S
 from ingest.capture.dotnet_ipc import Provider, session
-from ingest.capture.dotnet_processes import find
+from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import check_answers, safe_name
 from ingest.errors import CaptureError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ingest.capture.dotnet_ipc import Session
-    from ingest.capture.dotnet_processes import DotnetProgram
     from ingest.files import OutputFile
     from ingest.progress import Progress
 
@@ -115,12 +114,14 @@ def capture(
     """
     if output is not None:
         check_writable(output, force=force)
-    target = find(wanted)
+    target = DOTNET.find(wanted)
     check_answers(target)
+    port = target.socket
+    assert port is not None
     path = output or Path(file_name(target.name))
     with output_file(path, force=force, private=True) as file:
-        forget_types(target, timeout_s)
-        taking = _Taking(target, file, timeout_s, buffer_mib, progress)
+        forget_types(port, timeout_s)
+        taking = _Taking(port, file, timeout_s, buffer_mib, progress)
         events = taking.track(track_s) if track_s else taking.heap()
         _check(events, 2 if track_s else 1)
         return DotnetCapture(
@@ -138,7 +139,7 @@ def capture(
         )
 
 
-def forget_types(target: DotnetProgram, timeout_s: float) -> None:
+def forget_types(port: Path, timeout_s: float) -> None:
     """Make the runtime name all types again.
 
     Raises:
@@ -147,9 +148,7 @@ def forget_types(target: DotnetProgram, timeout_s: float) -> None:
     providers = (Provider(PROVIDER, _GC),)
     for _ in range(_FORGET_TRIES):
         events = GcEvents()
-        with session(
-            target.socket, providers, mib=_SMALL_MIB, timeout_s=timeout_s
-        ) as short:
+        with session(port, providers, mib=_SMALL_MIB, timeout_s=timeout_s) as short:
             events.read(short.stop(timeout_s))
         if not events.gc_count:
             return
@@ -168,13 +167,13 @@ class _Taking:
 
     def __init__(
         self,
-        target: DotnetProgram,
+        port: Path,
         file: OutputFile,
         timeout_s: float,
         buffer_mib: int,
         progress: Progress,
     ) -> None:
-        self._port = target.socket
+        self._port = port
         self._file = file
         self._timeout_s = timeout_s
         self._buffer_mib = buffer_mib

@@ -13,16 +13,16 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from ingest.capture.processes import (
+    LOOK,
+    Finder,
+    RunningProgram,
     environment_of,
-    exists,
     has_mapped,
-    listed,
     number_within,
     user_of,
 )
@@ -32,31 +32,11 @@ RUNTIME_LIBRARY = "libcoreclr."
 _SOCKET = re.compile(r"dotnet-diagnostic-(\d+)-(\d+)-socket")
 _SWITCHES = ("DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics",
              "DOTNET_EnableDiagnostics_IPC")  # fmt: skip
-_LOOK = "list what can be captured with ingest capture list"
 
 
-@dataclass(frozen=True, slots=True)
-class DotnetProgram:
-    """A program with a diagnostics port.
-
-    Attributes:
-        pid: Process id, as we see it.
-        name: Of the program: its assembly, where ``dotnet`` runs one.
-        socket: The port.
-        user: Name of its user, or the number if unknown.
-        is_ours: Whether we may connect.
-    """
-
-    pid: int
-    name: str
-    socket: Path
-    user: str
-    is_ours: bool
-
-
-def targets(proc: Path = Path("/proc")) -> list[DotnetProgram]:
-    """All programs that have a port, by pid; sockets of ended ones are ignored."""
-    found: dict[int, DotnetProgram] = {}
+def _programs(proc: Path) -> list[RunningProgram]:
+    """All that have a port; sockets of ended ones are ignored."""
+    found: dict[int, RunningProgram] = {}
     alive = sorted(psutil.pids())
     for folder in _common_folders():
         for socket, pid, key in _sockets_in(folder):
@@ -71,44 +51,11 @@ def targets(proc: Path = Path("/proc")) -> list[DotnetProgram]:
     return [found[pid] for pid in sorted(found)]
 
 
-def find(wanted: str, proc: Path = Path("/proc")) -> DotnetProgram:
-    """The program of that pid or name.
-
-    Raises:
-        CaptureError: there is none, or several, or it has no port.
-    """
-    if os.name != "posix":
-        raise CaptureError(
-            "capturing is not supported on Windows; take a .gcdump there instead"
-        )
-    if wanted.isascii() and wanted.isdigit():
-        return _of_pid(int(wanted), proc)
-    there = targets(proc)
-    fitting = [entry for entry in there if entry.name.lower() == wanted.lower()]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        raise CaptureError(
-            f"several programs are named {wanted}; choose one by process id: "
-            f"{_listed(fitting)}"
-        )
-    if there:
-        raise CaptureError(
-            f"no .NET program is named {wanted}; running are: {_listed(there)}"
-        )
-    raise CaptureError(
-        f"no .NET program is named {wanted}, and none that can be captured is running; "
-        "if one is, give its process id"
-    )
-
-
-def _of_pid(pid: int, proc: Path) -> DotnetProgram:
-    if not exists(pid):
-        raise CaptureError(f"no process has the id {pid}; {_LOOK}")
+def _of_pid(pid: int, proc: Path) -> RunningProgram:
     socket = _socket_of(pid, proc)
     if socket is not None:
         return _target(pid, socket)
-    name = program_name(pid)
+    name = _name(pid)
     has_runtime = has_mapped(pid, RUNTIME_LIBRARY, proc)
     if has_runtime is None:
         raise CaptureError(
@@ -118,7 +65,7 @@ def _of_pid(pid: int, proc: Path) -> DotnetProgram:
     if not has_runtime:
         raise CaptureError(
             f"process {pid} ({name}) is not a .NET program: it has not loaded "
-            f"{RUNTIME_LIBRARY}so, and has no diagnostics port; {_LOOK}"
+            f"{RUNTIME_LIBRARY}so, and has no diagnostics port; {LOOK}"
         )
     environment = environment_of(pid, proc)
     for switch in _SWITCHES:
@@ -134,7 +81,7 @@ def _of_pid(pid: int, proc: Path) -> DotnetProgram:
     )
 
 
-def program_name(pid: int) -> str:
+def _name(pid: int) -> str:
     """The name of the program of that process, for display."""
     try:
         process = psutil.Process(pid)
@@ -156,18 +103,14 @@ def program_name(pid: int) -> str:
         return name
 
 
-def _target(pid: int, socket: Path) -> DotnetProgram:
+def _target(pid: int, socket: Path) -> RunningProgram:
     user = user_of(pid)
     if not user:
         with suppress(OSError):
             user = str(socket.stat().st_uid)
-    return DotnetProgram(
-        pid, program_name(pid), socket, user, os.access(socket, os.R_OK | os.W_OK)
+    return RunningProgram(
+        pid, _name(pid), user, os.access(socket, os.R_OK | os.W_OK), socket
     )
-
-
-def _listed(entries: list[DotnetProgram]) -> str:
-    return listed([(entry.name, entry.pid) for entry in entries])
 
 
 def _common_folders() -> list[Path]:
@@ -214,3 +157,16 @@ def _began(pid: int, proc: Path) -> int | None:
         return int(stat.rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+DOTNET = Finder(
+    runtime="dotnet",
+    unsupported=""
+    if os.name == "posix"
+    else "capturing is not supported on Windows; take a .gcdump there instead",
+    unknown="no .NET program is",
+    none_runs=", and none that can be captured is running; if one is, give its "
+    "process id",
+    programs=_programs,
+    of_pid=_of_pid,
+)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ingest import interrupts
 from ingest.capture import TIMEOUT_S
 from ingest.capture.jvm_attach import acting_as, effective_id, execute, temporary_folder
-from ingest.capture.jvm_processes import find
+from ingest.capture.jvm_processes import JVM
 from ingest.capture.processes import PROC, check_answers, safe_name
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file, publish
@@ -31,7 +31,7 @@ from ingest.text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.capture.jvm_processes import JvmProgram
+    from ingest.capture.processes import RunningProgram
     from ingest.progress import Progress
 
 SUFFIX = ".hprof"
@@ -95,7 +95,7 @@ def capture(
     """
     if output is not None:
         check_writable(output, force=force)
-    target = find(wanted)
+    target = JVM.find(wanted)
     check_answers(target)
     is_device = output is not None and output.exists() and not output.is_file()
     place = None if is_device else (output or Path("heap")).absolute().parent
@@ -133,7 +133,7 @@ def file_name(program: str, *, is_compressed: bool) -> str:
 
 
 def _dump(
-    target: JvmProgram,
+    target: RunningProgram,
     folder: Path,
     name_within: str,
     options: list[str],

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 import psutil
 
 from ingest.capture.processes import (
-    PROC,
+    LOOK,
+    Finder,
+    RunningProgram,
     environment_of,
-    exists,
     has_mapped,
-    listed,
     user_of,
 )
 from ingest.errors import CaptureError
@@ -30,28 +29,9 @@ _WITH_VALUE = {
     "--add-reads", "--patch-module", "--enable-native-access", "--source",
 }  # fmt: skip
 """Options of the launcher whose value is the next word."""
-_LOOK = "list what can be captured with ingest capture list"
 
 
-@dataclass(frozen=True, slots=True)
-class JvmProgram:
-    """A running JVM.
-
-    Attributes:
-        pid: Process id, as we see it.
-        name: Main class with its package, or file name of the jar.
-        user: Name of its user; empty if unknown.
-        is_ours: Whether it may be captured by this user.
-    """
-
-    pid: int
-    name: str
-    user: str
-    is_ours: bool
-
-
-def targets(proc: Path = PROC) -> list[JvmProgram]:
-    """All programs that run in a JVM, by pid, other users' included."""
+def _programs(proc: Path) -> list[RunningProgram]:
     found = []
     for pid in sorted(psutil.pids()):
         is_jvm = has_mapped(pid, LIBRARY, proc)
@@ -60,35 +40,7 @@ def targets(proc: Path = PROC) -> list[JvmProgram]:
     return found
 
 
-def find(wanted: str, proc: Path = PROC) -> JvmProgram:
-    """The program of that pid or name.
-
-    Raises:
-        CaptureError: there is none, or several, or it cannot be captured.
-    """
-    if sys.platform != "linux":
-        raise CaptureError(
-            "capturing a JVM is supported on Linux only; take a dump with the JDK "
-            "instead: jcmd PID GC.heap_dump FILE.hprof"
-        )
-    if wanted.isascii() and wanted.isdigit():
-        return _of_pid(int(wanted), proc)
-    there = targets(proc)
-    fitting = [entry for entry in there if wanted.lower() in _spellings(entry.name)]
-    if len(fitting) == 1:
-        return _of_pid(fitting[0].pid, proc)
-    if fitting:
-        raise CaptureError(
-            f"several programs are named {wanted}; choose one by process id: "
-            f"{_listed(fitting)}"
-        )
-    running = f"; running are: {_listed(there)}" if there else ", and none is running"
-    raise CaptureError(f"no JVM runs a program named {wanted}{running}")
-
-
-def _of_pid(pid: int, proc: Path) -> JvmProgram:
-    if not exists(pid):
-        raise CaptureError(f"no process has the id {pid}; {_LOOK}")
+def _of_pid(pid: int, proc: Path) -> RunningProgram:
     target = _target(pid)
     shown = f"process {pid} ({target.name})"
     is_jvm = has_mapped(pid, LIBRARY, proc)
@@ -96,9 +48,7 @@ def _of_pid(pid: int, proc: Path) -> JvmProgram:
         owner = f"belongs to {target.user}" if target.user else "cannot be inspected"
         raise CaptureError(f"{shown} {owner}; run this as its user, or as root")
     if not is_jvm:
-        raise CaptureError(
-            f"{shown} is not a JVM: it has not loaded libjvm.so; {_LOOK}"
-        )
+        raise CaptureError(f"{shown} is not a JVM: it has not loaded libjvm.so; {LOOK}")
     if has_mapped(pid, _OPENJ9, proc):
         raise CaptureError(
             f"{shown} runs OpenJ9, whose dumps need its own tools: "
@@ -138,11 +88,11 @@ def _spellings(name: str) -> set[str]:
     return {name, name.removesuffix(".jar") if is_jar else name.rpartition(".")[2]}
 
 
-def _target(pid: int) -> JvmProgram:
+def _target(pid: int) -> RunningProgram:
     arguments = _arguments(pid)
     is_launcher = bool(arguments) and PurePath(arguments[0]).name in _LAUNCHERS
     name = main_class(arguments) if is_launcher else ""
-    return JvmProgram(pid, name or _command(pid), user_of(pid), _may_capture(pid))
+    return RunningProgram(pid, name or _command(pid), user_of(pid), _may_capture(pid))
 
 
 def _may_capture(pid: int) -> bool:
@@ -166,5 +116,15 @@ def _command(pid: int) -> str:
         return "?"
 
 
-def _listed(entries: list[JvmProgram]) -> str:
-    return listed([(entry.name, entry.pid) for entry in entries])
+JVM = Finder(
+    runtime="jvm",
+    unsupported=""
+    if sys.platform == "linux"
+    else "capturing a JVM is supported on Linux only; take a dump with the JDK "
+    "instead: jcmd PID GC.heap_dump FILE.hprof",
+    unknown="no JVM runs a program",
+    none_runs=", and none is running",
+    programs=_programs,
+    of_pid=_of_pid,
+    spellings=_spellings,
+)

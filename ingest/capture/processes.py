@@ -1,42 +1,98 @@
-"""What ``/proc`` says of running programs, also of those in containers."""
+"""Running programs: finding one by its id or name, and what ``/proc`` says of it.
+
+Also of those in containers.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import psutil
 
 from ingest.errors import CaptureError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
 PROC = Path("/proc")
+LOOK = "list what can be captured with ingest capture list"
 _LONGEST_NAME = 60
 
 
-class CaptureTarget(Protocol):
-    """A program that is to be captured."""
+@dataclass(frozen=True, slots=True)
+class RunningProgram:
+    """A running program.
 
-    @property
-    def pid(self) -> int:
-        """Its process id."""
+    Attributes:
+        pid: Process id, as we see it.
+        name: What it is listed as.
+        user: Name of its user, or the number; empty if unknown.
+        is_ours: Whether it may be captured by this user.
+        socket: Where it listens, if it does so before it is asked to.
+    """
 
-    @property
-    def name(self) -> str:
-        """What it is listed as."""
-
-    @property
-    def user(self) -> str:
-        """Who runs it."""
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether this user may capture it."""
+    pid: int
+    name: str
+    user: str
+    is_ours: bool
+    socket: Path | None = None
 
 
-def check_answers(target: CaptureTarget) -> None:
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """How the running programs of a runtime are found.
+
+    Attributes:
+        runtime: As the command line names it.
+        unsupported: Why none can be captured on this system; empty if they can.
+        unknown: The beginning of a message that no program has a name.
+        none_runs: Its end where none runs at all.
+        programs: All of them by pid, other users' included; from the folder of all
+            processes.
+        of_pid: The program of a process that exists, or why it cannot be captured.
+        spellings: What a program of this name may be called, in lower case.
+    """
+
+    runtime: str
+    unsupported: str
+    unknown: str
+    none_runs: str
+    programs: Callable[[Path], list[RunningProgram]]
+    of_pid: Callable[[int, Path], RunningProgram]
+    spellings: Callable[[str], Container[str]] = lambda name: (name.lower(),)
+
+    def find(self, wanted: str, proc: Path = PROC) -> RunningProgram:
+        """The program of that pid or name.
+
+        Raises:
+            CaptureError: there is none, or several, or it cannot be captured.
+        """
+        if self.unsupported:
+            raise CaptureError(self.unsupported)
+        if wanted.isascii() and wanted.isdigit():
+            pid = int(wanted)
+            if not exists(pid):
+                raise CaptureError(f"no process has the id {pid}; {LOOK}")
+            return self.of_pid(pid, proc)
+        there = self.programs(proc)
+        fitting = [one for one in there if wanted.lower() in self.spellings(one.name)]
+        if len(fitting) == 1:
+            return self.of_pid(fitting[0].pid, proc)
+        if fitting:
+            raise CaptureError(
+                f"several programs are named {wanted}; choose one by process id: "
+                f"{_listed(fitting)}"
+            )
+        running = f"; running are: {_listed(there)}" if there else self.none_runs
+        raise CaptureError(f"{self.unknown} named {wanted}{running}")
+
+
+def check_answers(target: RunningProgram) -> None:
     """Check that a program may be captured, and is not stopped.
 
     Raises:
@@ -131,8 +187,8 @@ def number_within(pid: int, proc: Path = PROC) -> int:
     return int(numbers[-1]) if numbers and numbers[-1].isdigit() else pid
 
 
-def listed(programs: list[tuple[str, int]], most: int = 10) -> str:
-    """Programs in a row of an error message, each a name and an id."""
-    names = ", ".join(f"{name} ({pid})" for name, pid in programs[:most])
+def _listed(programs: list[RunningProgram], most: int = 10) -> str:
+    """Programs in a row of an error message."""
+    names = ", ".join(f"{one.name} ({one.pid})" for one in programs[:most])
     more = len(programs) - most
     return names + (f", and {more} more" if more > 0 else "")

@@ -53,9 +53,8 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
-    from ingest.database.ask import ask, ask_rows
-    from ingest.database.dumps import select_dump
     from ingest.database.needs import why_empty
+    from ingest.database.questions import ask, ask_rows
     from ingest.queries.library import find, same_in_library
     from ingest.reports.render import OutputFormat, write_answer, write_rows
 
@@ -64,26 +63,26 @@ def query(
     chosen.bind(given, 0)  # check parameters before a server is started
     with (
         Bars() as progress,
-        connection.open(progress) as opened,
+        connection.open(progress) as store,
     ):
         number, about = 0, None
         if not chosen.is_of_fleet:
-            selection = select_dump(opened, dump, chosen.preset_dump)
+            selection = store.select(dump, chosen.preset_dump)
             number = selection.dump.number
             about = about_of(selection, is_of_one=chosen.is_of_one_dump)
-            given = _resolved(opened, chosen, given, number)
+            given = _resolved(store.database, chosen, given, number)
         known = same_in_library(chosen)
         on_notice = _warn if known is None else None
         progress.close()
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
         elif form is OutputFormat.JSONL and not as_json:
-            write_rows(ask_rows(opened, chosen, given, number, on_notice))
+            write_rows(ask_rows(store.database, chosen, given, number, on_notice))
         else:
-            answer = ask(opened, chosen, given, number, on_notice)
+            answer = ask(store.database, chosen, given, number, on_notice)
             reason = None
             if not answer.rows and known is not None:
-                reason = why_empty(opened, find(known), number)
+                reason = why_empty(store.database, find(known), number)
             write_answer(answer, OutputFormat.JSON if as_json else form, about, reason)
 
 
@@ -99,7 +98,7 @@ def _resolved(
     Raises:
         NotFound: the dump has no such object or type.
     """
-    from ingest.database.lookup import find_subject
+    from ingest.database.questions import find_subject
 
     values = dict(given)
     for parameter in query.parameters if query.columns else ():

@@ -73,7 +73,6 @@ def browse(
     With --guide, Browser opens a tour of the dump with its numbers and queries that
     are ready to run, and a style for heaps can be applied.
     """
-    from ingest.database.dumps import find_dump
     from ingest.queries.library import find
     from ingest.server.target import browser_link
 
@@ -92,27 +91,27 @@ def browse(
             for_dumps=guided
             or printed is not None
             or (chosen is not None and not chosen.is_of_fleet),
-        ) as opened,
+        ) as store,
     ):
         if printed is Printed.GUIDE:
-            text = _guide(opened, find_dump(opened, dump).number)
+            text = _guide(store.database, store.find(dump).number)
             progress.close()
             typer.echo(text, nl=False)
             return
-        target = opened.target
+        target = store.database.target
         if target.browser_url is None:
             raise StoreError(
                 f"the address of Browser on {target.uri} is unknown; usually it is "
                 "http://HOST:7474/browser/"
             )
         if guided:
-            number = find_dump(opened, dump).number
+            number = store.find(dump).number
             progress.close()
-            _serve_guide(opened, number, launch=launch, as_json=as_json)
+            _serve_guide(store.database, number, launch=launch, as_json=as_json)
             return
         link = browser_link(target)
         if chosen is not None:
-            number = 0 if chosen.is_of_fleet else find_dump(opened, dump).number
+            number = 0 if chosen.is_of_fleet else store.find(dump).number
             cypher = chosen.with_literals(chosen.defaults(number))
             link = browser_link(target, "edit", cypher)
     _tell(target, {"browser": link}, as_json=as_json)
@@ -145,7 +144,7 @@ def _guide(opened: Database, number: int, style_url: str | None = None) -> str:
         UnknownDump: The dump was dropped in the meantime.
     """
     from ingest.browser.guide import guide
-    from ingest.database.ask import ask_all
+    from ingest.database.questions import ask_all
 
     def asked(queries: Mapping[str, Mapping[str, str]]) -> dict[str, Answer]:
         return ask_all(opened, queries, number)

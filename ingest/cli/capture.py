@@ -17,8 +17,6 @@ from ingest.text import printable
 
 if TYPE_CHECKING:
     from ingest.capture.dotnet import DotnetCapture
-    from ingest.capture.dotnet_processes import DotnetProgram
-    from ingest.capture.jvm_processes import JvmProgram
 
 app = typer.Typer(
     name="capture",
@@ -107,11 +105,14 @@ def list_(as_json: AsJson = False) -> None:
     Sockets of ended .NET programs are not listed. A JVM is listed with its main
     class or jar. A Dart program prints its address when it starts.
     """
-    from ingest.capture import dotnet_processes, jvm_processes
+    from ingest.capture.dotnet_processes import DOTNET
+    from ingest.capture.jvm_processes import JVM
+    from ingest.capture.processes import PROC
 
-    found: list[tuple[str, DotnetProgram | JvmProgram]] = [
-        *(("dotnet", entry) for entry in dotnet_processes.targets()),
-        *(("jvm", entry) for entry in jvm_processes.targets()),
+    found = [
+        (finder.runtime, entry)
+        for finder in (DOTNET, JVM)
+        for entry in finder.programs(PROC)
     ]
     if as_json:
         facts = [
@@ -122,7 +123,7 @@ def list_(as_json: AsJson = False) -> None:
                 "user": entry.user,
                 "can_capture": entry.is_ours,
             }
-            | ({"socket": str(socket)} if (socket := _socket(entry)) else {})
+            | ({"socket": str(entry.socket)} if entry.socket else {})
             for runtime, entry in found
         ]
         typer.echo(json.dumps(facts, indent=2))
@@ -131,16 +132,11 @@ def list_(as_json: AsJson = False) -> None:
         typer.echo("no .NET program or JVM that can be captured is running", err=True)
     for runtime, entry in found:
         parts = [f"{runtime:<6}", f"{entry.pid:>7}", entry.name]
-        if socket := _socket(entry):
-            parts.append(str(socket))
+        if entry.socket:
+            parts.append(str(entry.socket))
         if not entry.is_ours:
             parts.append(f"(belongs to {entry.user}: run this as that user)")
         typer.echo(printable("  ".join(parts)))
-
-
-def _socket(entry: DotnetProgram | JvmProgram) -> Path | None:
-    """The diagnostics port of a .NET program; a JVM opens its socket when asked."""
-    return getattr(entry, "socket", None)
 
 
 @app.command(epilog=examples("capture jvm"))

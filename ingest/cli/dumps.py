@@ -22,7 +22,7 @@ from ingest.cli.options import (
     LoadedDump,
     Reading,
 )
-from ingest.database.via import Via
+from ingest.database.writing import Via
 from ingest.errors import NO_DUMP, DumpError, UnknownDump
 from ingest.text import human_bytes, human_seconds, local_time, printable
 
@@ -89,11 +89,10 @@ def load(
             interrupts.leaving("this dump is not loaded"),
             Bars() as progress,
             Digests(() if replace else dumps) as digests,
-            connection.open_store(progress, for_dumps=False) as (opened, server),
+            connection.open(progress, for_dumps=False) as store,
         ):
             loader = Loader(
-                opened,
-                server=server,
+                store,
                 via=via,
                 name=name,
                 replace=replace,
@@ -199,7 +198,7 @@ def list_(
     connection: Connection,
 ) -> None:
     """List the loaded dumps, the newest first."""
-    from ingest.database.dumps import list_dumps, objects_to_remove
+    from ingest.database.dump_list import objects_to_remove
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
 
@@ -208,10 +207,10 @@ def list_(
     with (
         suppress(UnknownDump),
         Bars() as progress,
-        connection.open(progress) as opened,
+        connection.open(progress) as store,
     ):
-        found = [asdict(dump) for dump in list_dumps(opened)]
-        left = objects_to_remove(opened)
+        found = [asdict(dump) for dump in store.dumps()]
+        left = objects_to_remove(store.database)
     if left:
         typer.echo(f"a dropped dump is being removed: {left:,} objects left", err=True)
     if as_json:
@@ -245,13 +244,11 @@ def drop(
     connection: Connection,
 ) -> None:
     """Drop a loaded dump. Exit 9: there is none of that name."""
-    from ingest.database.writing import drop as drop_one
-
     with (
         Bars() as progress,
-        connection.open_store(progress) as (opened, server),
+        connection.open(progress) as store,
     ):
-        found = drop_one(name, opened, server=server, progress=progress)
+        found = store.drop(name, progress)
     if as_json:
         typer.echo(json.dumps({"dropped": found.name, "number": found.number}))
     else:

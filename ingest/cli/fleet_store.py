@@ -19,7 +19,7 @@ from ingest.cli.options import (
     AsJson,
     Connection,
 )
-from ingest.database.via import Via
+from ingest.database.writing import Via
 from ingest.heap.read_options import ReadOptions
 from ingest.text import printable
 
@@ -95,14 +95,9 @@ def load(
     with (
         interrupts.leaving("this dump is not loaded"),
         Bars() as progress,
-        connection.open_store(progress, for_dumps=False) as (
-            opened,
-            server,
-        ),
+        connection.open(progress, for_dumps=False) as store,
     ):
-        loader = Loader(
-            opened, server=server, via=via, replace=replace, progress=progress
-        )
+        loader = Loader(store, via=via, replace=replace, progress=progress)
         for about, tables in zip(chosen, dumps, strict=True):
             source = cast("str", about["source"])
             if tables is None:
@@ -175,12 +170,12 @@ def graph(
     begun = time.monotonic()
     with (
         Bars() as progress,
-        connection.open(progress, for_dumps=drop) as opened,
+        connection.open(progress, for_dumps=drop) as store,
     ):
         if fleet is None:
-            removed = drop_fleet_graph(opened, progress)
+            removed = drop_fleet_graph(store.database, progress)
         else:
-            counts = write_fleet_graph(opened, FleetGraphRows(fleet), progress)
+            counts = write_fleet_graph(store.database, FleetGraphRows(fleet), progress)
     if fleet is None:
         typer.echo(
             json.dumps({"removed": removed})

@@ -6,18 +6,11 @@ import inspect
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.errors import (
-    NO_DUMP,
-    NeedsRestart,
-    ServerFailed,
-    ServerUnavailable,
-    UnknownDump,
-)
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.render import OutputFormat
 
@@ -25,17 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from ingest.database.connection import Database
-    from ingest.database.dumps import ChosenDump
+    from ingest.database.dump_list import ChosenDump
+    from ingest.database.store import Store
     from ingest.dumps import Keeper
-    from ingest.errors import StoreError
     from ingest.heap.redaction import Redaction
     from ingest.progress import Progress
     from ingest.reports.about import About
-    from ingest.server.embedded import EmbeddedServer
-    from ingest.server.endpoint import Endpoint
-    from ingest.server.target import Target
-    from ingest.settings import Settings
 
 
 def complete_query(incomplete: str) -> list[tuple[str, str]]:
@@ -52,7 +40,8 @@ def complete_query(incomplete: str) -> list[tuple[str, str]]:
 def _complete_dump(incomplete: str) -> list[str]:
     """Names of loaded dumps; none where that would start a server."""
     from ingest.database.connection import connect
-    from ingest.database.dumps import list_dumps
+    from ingest.database.dump_list import list_dumps
+    from ingest.database.store import running_target
     from ingest.errors import IngestError
     from ingest.settings import settings
 
@@ -322,23 +311,20 @@ class Connection:
     password: Password = None
     database: DatabaseName = None
 
-    @contextmanager
-    def open(self, progress: Progress, *, for_dumps: bool = True) -> Iterator[Database]:
-        """The database; see `open_store`."""
-        with self.open_store(progress, for_dumps=for_dumps) as (opened, _):
-            yield opened
-
-    def open_store(
+    def open(
         self, progress: Progress, *, for_dumps: bool = True
-    ) -> AbstractContextManager[tuple[Database, EmbeddedServer | None]]:
-        """The database that the options name, or the embedded one; and its server."""
-        return open_store(
+    ) -> AbstractContextManager[Store]:
+        """The store that the options name; see `Store.open`."""
+        from ingest.database.store import Store
+
+        return Store.open(
             self.uri,
             self.username,
             self.password,
             self.database,
             progress,
             for_dumps=for_dumps,
+            on_notice=partial(typer.echo, err=True),
         )
 
 
@@ -351,11 +337,10 @@ def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keep
     from ingest.fleet.stored import KeptByFleets
 
     with ExitStack() as stack:
-
-        def opened() -> tuple[Database, EmbeddedServer | None]:
-            return stack.enter_context(connection.open_store(progress))
-
-        yield [KeptByFleets(), LoadedDumps(opened)]
+        yield [
+            KeptByFleets(),
+            LoadedDumps(lambda: stack.enter_context(connection.open(progress))),
+        ]
 
 
 _GROUPS: tuple[type, ...] = (Reading, Connection)
@@ -399,37 +384,6 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _own_target(
-    settings: Settings,
-    uri: str | None,
-    username: str | None,
-    password: str | None,
-    database: str | None,
-) -> Target | None:
-    """The user's own server, if they named one."""
-    from ingest.server.target import Target
-
-    address = uri or settings.uri
-    if not address:
-        return None
-    return Target(
-        address,
-        username or settings.username,
-        password if password is not None else settings.password,
-        database or settings.database,
-    )
-
-
-def running_target(settings: Settings) -> Target | None:
-    """The user's own server, or the embedded one if it runs already."""
-    from ingest.server.embedded import EmbeddedServer, target_of
-
-    if own := _own_target(settings, None, None, None, None):
-        return own
-    endpoint = EmbeddedServer(settings).running()
-    return None if endpoint is None else target_of(endpoint)
-
-
 def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
     """What an answer says of the dump that it is about."""
     from ingest.reports.about import About
@@ -441,72 +395,3 @@ def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
         selection.loaded_count,
         selection.is_newest,
     )
-
-
-@contextmanager
-def open_store(
-    uri: str | None,
-    username: str | None,
-    password: str | None,
-    database: str | None,
-    progress: Progress,
-    *,
-    for_dumps: bool = True,
-) -> Iterator[tuple[Database, EmbeddedServer | None]]:
-    """The database the options name; without any, the embedded one, started.
-
-    Yields:
-        The database; and the server, if it is the embedded one.
-
-    Raises:
-        StoreError: it cannot be opened.
-        EmbeddedError: the embedded one cannot be fetched or started.
-        UnknownDump: ``for_dumps`` is set, and the embedded one was never started:
-            no server is started to find that it has no dump.
-    """
-    from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
-    from ingest.settings import settings
-
-    known, server = settings(), None
-    target = _own_target(known, uri, username, password, database)
-    if target is None:
-        server = EmbeddedServer(known)
-        if for_dumps and not server.has_database():
-            raise UnknownDump(NO_DUMP)
-        target = target_of(server.start(progress), database or DATABASE)
-    from ingest.database.connection import connect
-
-    def find(error: StoreError, lost: Target) -> Target:
-        assert server is not None
-        endpoint = _started_again(server, error, lost, progress)
-        return target_of(endpoint, database or DATABASE)
-
-    with (
-        _full_disk_explained(server),
-        connect(target, None if server is None else find) as opened,
-    ):
-        yield opened, server
-
-
-def _started_again(
-    server: EmbeddedServer, error: StoreError, lost: Target, progress: Progress
-) -> Endpoint:
-    """The embedded server, which has ended or does nothing any more."""
-    if not isinstance(error, NeedsRestart):
-        return server.start(progress)
-    endpoint = server.restart(lost.pid, progress)
-    typer.echo("Neo4j had met a critical error and has been restarted", err=True)
-    return endpoint
-
-
-@contextmanager
-def _full_disk_explained(server: EmbeddedServer | None) -> Iterator[None]:
-    """Say of an error of the embedded server that its disk is full, where it is."""
-    from ingest.server.console import full_disk, is_full
-
-    try:
-        yield
-    except (ServerFailed, ServerUnavailable) as error:
-        if server is not None and is_full(server.home):
-            raise full_disk(server.home) from error
-        raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.cli.options import AsJson, DumpName, complete_query, running_target
+from ingest.cli.options import AsJson, DumpName, complete_query
 
 if TYPE_CHECKING:
     from ingest.queries.library import Query
@@ -71,8 +71,9 @@ def _unanswerable(
     Nothing without a server that runs, unless a dump was named.
     """
     from ingest.database.connection import connect
-    from ingest.database.dumps import find_dump
+    from ingest.database.dump_list import find_dump
     from ingest.database.needs import unmet
+    from ingest.database.store import running_target
     from ingest.errors import IngestError, UnknownDump
     from ingest.settings import settings
     from ingest.text import printable

@@ -22,7 +22,7 @@ from ingest.files import check_writable
 
 if TYPE_CHECKING:
     from ingest.database.connection import Database
-    from ingest.database.dumps import DumpInfo
+    from ingest.database.dump_list import DumpInfo
     from ingest.progress import Progress
     from ingest.reports.about import About
 
@@ -62,8 +62,6 @@ def report(
     query. --html writes a self-contained page with the dominator tree to explore, and
     tables to sort and filter.
     """
-    from ingest.database.dumps import select_dump
-
     if html is not None and (output is not None or as_json):
         raise typer.BadParameter(
             "cannot be used with --output or --json", param_hint="--html"
@@ -73,9 +71,9 @@ def report(
         check_writable(file, force=force)
     with (
         Bars() as progress,
-        connection.open(progress) as opened,
+        connection.open(progress) as store,
     ):
-        selection = select_dump(opened, dump)
+        selection = store.select(dump)
         found, about = selection.dump, about_of(selection)
         if redact and not found.redacted:
             raise IngestError(
@@ -83,9 +81,9 @@ def report(
                 "--redact, and report on that dump"
             )
         if html is not None:
-            text = _page(opened, found, about, progress)
+            text = _page(store.database, found, about, progress)
         else:
-            text = _text(opened, found, about, progress, form, as_json=as_json)
+            text = _text(store.database, found, about, progress, form, as_json=as_json)
     if file is None:
         typer.echo(text, nl=False)
     else:
@@ -101,7 +99,7 @@ def _text(
     *,
     as_json: bool,
 ) -> str:
-    from ingest.database.ask import ask_all
+    from ingest.database.questions import ask_all
     from ingest.reports.leaks import as_markdown, as_text
     from ingest.reports.render import markdown_text
     from ingest.reports.report_panels import report_queries
@@ -121,7 +119,7 @@ def _text(
 
 def _page(database: Database, dump: DumpInfo, about: About, progress: Progress) -> str:
     from ingest.cli.pages import source_of
-    from ingest.database.ask import ask, ask_all
+    from ingest.database.questions import ask, ask_all
     from ingest.queries.library import find
     from ingest.reports.page import PATHS, report_page, suspect_paths
     from ingest.reports.report_panels import report_queries

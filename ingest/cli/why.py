@@ -46,9 +46,7 @@ def why(
     of its instances merged by type. --html writes a page with the paths drawn.
     Exit 9: no such dump. Exit 10: no such object or type.
     """
-    from ingest.database.ask import ask_all
-    from ingest.database.dumps import select_dump
-    from ingest.database.lookup import find_subject
+    from ingest.database.questions import ask_all, find_subject
     from ingest.reports import why_page
     from ingest.reports.why import (
         OBJECT_QUERIES,
@@ -63,12 +61,12 @@ def why(
         check_writable(html, force=force)
     with (
         Bars() as progress,
-        connection.open(progress) as opened,
+        connection.open(progress) as store,
     ):
-        selection = select_dump(opened, dump)
+        selection = store.select(dump)
         about, number = about_of(selection), selection.dump.number
         progress("ask", 0, None)
-        found = find_subject(opened, subject, number)
+        found = find_subject(store.database, subject, number)
         is_object = found.kind == "object"
         limits = dict.fromkeys(
             ("k-shortest-root-paths", "root-paths-of-type", "instances-by-root-path"),
@@ -83,8 +81,8 @@ def why(
             | ({"limit": limits[name]} if name in limits else {})
             for name in (OBJECT_QUERIES if is_object else TYPE_QUERIES)
         }
-        answers = ask_all(opened, given, number, progress)
-        target = opened.target
+        answers = ask_all(store.database, given, number, progress)
+        target = store.database.target
     if html is not None:
         sources = {
             name: source_of(target, name, values, number)

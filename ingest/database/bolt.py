@@ -24,17 +24,18 @@ quarter more.
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain, pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
-from ingest.database.disjoint import Piece, do_disjoint
-from ingest.database.dumps import beat
+from ingest import interrupts
+from ingest.database import claims, cleaner, links
 from ingest.database.indexes import (
     drop_late_indexes,
     ensure_first_indexes,
@@ -52,15 +53,18 @@ from ingest.tables.schema import LABELS, RELATIONSHIPS, label
 from ingest.tables.sizes import rows_by_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
     from neo4j import SummaryCounters
     from numpy.typing import NDArray
 
+    from ingest.database.claims import NewDump
     from ingest.database.connection import Database
     from ingest.progress import Progress
     from ingest.tables.column import Column, Label, Relationship
-    from ingest.tables.mapping import Counts, Tables
+    from ingest.tables.mapping import Tables
 
     Ids = NDArray[np.int64]
     T = TypeVar("T")
@@ -85,67 +89,75 @@ _HEARTBEAT_SECONDS = 15.0
 _STAGE = "write"
 
 
-def write(
-    database: Database,
-    tables: Tables,
-    number: int,
-    node: int,
-    properties: Mapping[str, object],
-    expected: Counts,
-    progress: Progress = silent,
-) -> None:
-    """Write all of a claimed dump; it stays invisible until it is published.
+class BoltWriter:
+    """Writes into the running server."""
 
-    Args:
-        database: Where to.
-        tables: The dump.
-        number: Of the dump, claimed.
-        node: The server's id of its Dump node.
-        properties: Of its Dump node.
-        expected: What there will be, its Dump node included.
-        progress: Receives the nodes and relationships written.
+    is_exclusive = False
 
-    Raises:
-        StoreError: the server refused, was lost, or counted something else.
-    """
-    writer = _BoltWriter(database, tables, number, node, expected.total, progress)
-    _, rows = database.read("MATCH (d:Dump) RETURN count(d)", {})
-    late = expected.total >= _LATE_INDEXES and rows == [(1,)]
-    if late:
-        drop_late_indexes(database)
-    else:
-        ensure_indexes(database)
-    writer.write(properties)
-    if writer.done != expected.total:
-        raise StoreError(
-            f"the server counted {writer.done:,} nodes and relationships instead of "
-            f"{expected.total:,}; load the dump again"
-        )
-    if late:
-        ensure_first_indexes(database, writer.indexed)
-
-
-class _BoltWriter:
-    """One dump on its way, counted."""
-
-    def __init__(
-        self,
-        database: Database,
-        tables: Tables,
-        number: int,
-        dump_node: int,
-        total: int,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, database: Database, progress: Progress = silent) -> None:
         self._database = database
-        self._tables = tables
-        self._number = number
+        self._progress = progress
+
+    def ready(self) -> AbstractContextManager[None]:
+        """Nothing is to be prepared."""
+        return nullcontext()
+
+    def write(self, dump: NewDump) -> str:
+        """Write all of a claimed dump; it stays invisible until it is published.
+
+        Returns:
+            The name it got.
+
+        Raises:
+            StoreError: the server refused, was lost, or counted something else.
+        """
+        database, progress, number = self._database, self._progress, dump.number
+        self._write_graph(dump)
+        linked = links.siblings(database, number)
+        links.link_traces(database, number, linked, progress)
+        name = claims.publish_as(
+            database, number, dump.name, dump.replaces, exact=dump.is_exact
+        )
+        with interrupts.leaving(f"{name} is loaded"):
+            # A load of another dump of the trace that ended meanwhile did not see ours.
+            late = links.siblings(database, number) - linked
+            links.link_traces(database, number, late, progress)
+            cleaner.remove(database, dump.replaces, progress)
+            links.link_next(database)
+        return name
+
+    def _write_graph(self, dump: NewDump) -> None:
+        database, total = self._database, dump.counts.total
+        graph = _Graph(database, dump, self._progress)
+        _, rows = database.read("MATCH (d:Dump) RETURN count(d)", {})
+        late = total >= _LATE_INDEXES and rows == [(1,)]
+        if late:
+            drop_late_indexes(database)
+        else:
+            ensure_indexes(database)
+        graph.write(dump.properties)
+        if graph.done != total:
+            raise StoreError(
+                f"the server counted {graph.done:,} nodes and relationships instead "
+                f"of {total:,}; load the dump again"
+            )
+        if late:
+            ensure_first_indexes(database, graph.indexed)
+
+
+class _Graph:
+    """The graph of one dump on its way, counted."""
+
+    def __init__(self, database: Database, dump: NewDump, progress: Progress) -> None:
+        self._database = database
+        self._tables = dump.tables
+        self._number = dump.number
         self._progress = progress
         self._beaten = time.monotonic()
         self._counting = Lock()
         self._stopped = False
-        self._ids: dict[str, Ids] = {"Dump": np.array([dump_node])}
-        self._total = total
+        self._ids: dict[str, Ids] = {"Dump": np.array([dump.node])}
+        self._total = dump.counts.total
         self.done = 1
 
     def write(self, properties: Mapping[str, object]) -> None:
@@ -335,8 +347,61 @@ class _BoltWriter:
 
     def _beat(self) -> None:
         if time.monotonic() - self._beaten > _HEARTBEAT_SECONDS:
-            beat(self._database, self._number)
+            claims.beat(self._database, self._number)
             self._beaten = time.monotonic()
+
+
+class Piece(NamedTuple):
+    """A piece of work.
+
+    Attributes:
+        keys: What it touches.
+        do: Does it.
+    """
+
+    keys: frozenset[str]
+    do: Callable[[], None]
+
+
+def do_disjoint(pieces: Iterable[Piece], threads: int, most_waiting: int) -> None:
+    """Do all pieces, in about the order given.
+
+    A piece waits while one that has a key in common with it is being done; one that
+    comes later and has none goes first.
+
+    Args:
+        pieces: Made on this thread, while others work.
+        threads: How many pieces are done at once.
+        most_waiting: How many are made in advance.
+
+    Raises:
+        Exception: what a piece has raised; those that wait are not begun.
+    """
+    coming = iter(pieces)
+    waiting: list[Piece] = []
+    running: dict[Future[None], frozenset[str]] = {}
+    is_over = False
+    with ThreadPoolExecutor(threads) as pool:
+        while True:
+            busy = frozenset[str]().union(*running.values())
+            for piece in waiting[:]:
+                if len(running) < threads and busy.isdisjoint(piece.keys):
+                    running[pool.submit(piece.do)] = piece.keys
+                    waiting.remove(piece)
+                    busy |= piece.keys
+            if not is_over and len(waiting) < most_waiting:
+                piece_or_none = next(coming, None)
+                if piece_or_none is None:
+                    is_over = True
+                else:
+                    waiting.append(piece_or_none)
+            elif not running:
+                return
+            else:
+                wait(running, return_when=FIRST_COMPLETED)
+            for future in [future for future in running if future.done()]:
+                del running[future]
+                future.result()
 
 
 def _interleaved(

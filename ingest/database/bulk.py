@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, cast
 import filelock
 
 from ingest import interrupts
-from ingest.database import next_dumps
 from ingest.database.connection import connect
-from ingest.database.dump_nodes import dump_nodes
+from ingest.database.dump_list import dump_nodes
 from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
+from ingest.database.links import link_next
 from ingest.errors import Conflict, StoreError
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
@@ -51,12 +51,13 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from ingest.database.claims import NewDump
     from ingest.database.connection import Database
-    from ingest.database.dump_nodes import DumpNode
+    from ingest.database.dump_list import DumpNode
     from ingest.database.importer import StartedImport
     from ingest.progress import Progress
     from ingest.server.embedded import EmbeddedServer
-    from ingest.server.endpoint import Endpoint
+    from ingest.server.target import Endpoint
     from ingest.tables.mapping import DumpTables
     from ingest.tables.parquet import StoredTables
 
@@ -299,138 +300,127 @@ class NewStore:
     importer: StartedImport
 
 
-@contextmanager
-def begun(server: EmbeddedServer, progress: Progress) -> Iterator[NewStore]:
-    """Begin to make a new store, so that Java starts while its input is made.
+class BulkWriter:
+    """Makes a new store with all dumps, fleets and the new dump, and swaps it in."""
 
-    Call it while `exclusive`.
+    is_exclusive = True
 
-    Args:
-        server: Whose store it will be.
-        progress: Called while missing jars are downloaded.
+    def __init__(
+        self, database: Database, server: EmbeddedServer, progress: Progress
+    ) -> None:
+        self._database = database
+        self._server = server
+        self._progress = progress
+        self._new: NewStore | None = None
 
-    Raises:
-        EmbeddedError: there is no Java or Neo4j for it, or the disk is full.
-    """
-    data = server.files.new_data()
-    work = server.home / data.name.replace("data", "bulk", 1)
-    try:
-        work.mkdir()
-        with started_import(server, work, data, progress) as importer:
-            yield NewStore(work, data, importer)
-    except Exception as error:  # after Ctrl-C, the cleaner does it: it takes seconds
-        shutil.rmtree(work, ignore_errors=True)
-        if server.files.data != data:
-            shutil.rmtree(data, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise disk_error(error, server.home) from error
-        raise
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Begin to make a new store, so that Java starts while its input is made.
 
+        Raises:
+            StoreError: another process loads in bulk.
+            EmbeddedError: there is no Java or Neo4j for it, or the disk is full.
+        """
+        server = self._server
+        with exclusive(server):
+            data = server.files.new_data()
+            work = server.home / data.name.replace("data", "bulk", 1)
+            try:
+                work.mkdir()
+                with started_import(server, work, data, self._progress) as importer:
+                    self._new = NewStore(work, data, importer)
+                    yield
+            except Exception as error:  # after Ctrl-C, the cleaner does it: it is slow
+                shutil.rmtree(work, ignore_errors=True)
+                if server.files.data != data:
+                    shutil.rmtree(data, ignore_errors=True)
+                if isinstance(error, OSError):
+                    raise disk_error(error, server.home) from error
+                raise
 
-def write(
-    new: NewStore,
-    server: EmbeddedServer,
-    database: Database,
-    *,
-    number: int,
-    name: str,
-    exact_name: bool,
-    properties: dict[str, object],
-    replaces: Sequence[int],
-    progress: Progress,
-) -> str:
-    """Make a new store with all dumps, fleets and the new dump, and swap it in.
+    def write(self, dump: NewDump) -> str:
+        """Write a claimed dump, of which the tables are stored, once it is `ready`.
 
-    Call it while `exclusive`, with the dump claimed and its tables stored.
+        Returns:
+            The name it got.
 
-    Args:
-        new: The store, which was `begun`.
-        server: The running server.
-        database: Its database.
-        number: Of the claimed dump.
-        name: What to call it.
-        exact_name: Whether ``name`` must be had, or may get a number behind it.
-        properties: Of its Dump node.
-        replaces: Numbers of dumps to remove when this one is ready.
-        progress: Receives all stages.
-
-    Returns:
-        The name it got.
-
-    Raises:
-        StoreError: the database was changed during the load, or the new store is
-            incomplete; the old one is unchanged.
-        EmbeddedError: the import or a start failed, or the disk is full; likewise.
-    """
-    before = count(database)
-    nodes = sorted(dump_nodes(database), key=lambda dump: dump.number)
-    present = [dump for dump in nodes if dump.number not in replaces]
-    if name in {dump.properties["name"] for dump in present}:
-        if exact_name:
-            raise Conflict(f"another dump has been named {name!r}")
-        name = f"{name}-{number}"
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    ready = properties | {"name": name, "state": "ready", "loaded_at": now}
-    ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
-    stored, dumps, expected = stored_dumps(server), [], _of_fleets(database)
-    fleet = read_fleet_graph(database) if expected.total else None
-    for dump in present:
-        tables = stored.find(dump.number, dump.identity.sha256)
-        if tables is None:
-            raise StoreError(
-                f"the tables of dump {dump.number} are missing; load it again"
-            )
-        values = dump.properties | (ready if dump.number == number else {})
-        dumps.append(DumpToImport(dump.number, values, tables))
-        expected += tables.counts()
-    indexes = index_statements() | _own_statements(database, "INDEXES")
-    constraints = constraint_statements() | _own_statements(database, "CONSTRAINTS")
-
-    old = server.files.data
-    try:
-        arguments = write_import_files(new.work, dumps, progress, fleet=fleet)
-        progress("import", 0, 100)
-        new.importer.run(
-            arguments, lambda share: progress("import", int(100 * share), 100)
-        )
-        shutil.rmtree(new.work)
-        if count(database) != before:
-            raise StoreError(
-                "the database was changed while the new store was made, which has been "
-                "discarded: load again, or use --via bolt"
-            )
-
-        def finish(endpoint: Endpoint) -> None:
-            progress("index", 0, 100)
-            with connect(target_of(endpoint)) as fresh:
-                first = first_statements()
-                later = [indexes[name] for name in indexes if name not in first]
-                make_indexes(fresh, first.values(), constraints.values())
-                if (found := count(fresh)) != expected:
-                    raise StoreError(
-                        f"the new store has {found.total:,} nodes and relationships "
-                        f"instead of {expected.total:,}, and has been discarded: "
-                        "load with --via bolt"
-                    )
-                if len(dumps) > 1:
-                    next_dumps.link(fresh)
-                wait_for(
-                    fresh,
-                    first,
-                    lambda share: progress("index", int(100 * share), 100),
+        Raises:
+            StoreError: the database was changed during the load, or the new store is
+                incomplete; the old one is unchanged.
+            EmbeddedError: the import or a start failed, or the disk is full; likewise.
+        """
+        database, server, progress = self._database, self._server, self._progress
+        new, number, name = self._new, dump.number, dump.name
+        assert new is not None
+        before = count(database)
+        nodes = sorted(dump_nodes(database), key=lambda node: node.number)
+        present = [node for node in nodes if node.number not in dump.replaces]
+        if name in {node.properties["name"] for node in present}:
+            if dump.is_exact:
+                raise Conflict(f"another dump has been named {name!r}")
+            name = f"{name}-{number}"
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        ready = dump.properties | {"name": name, "state": "ready", "loaded_at": now}
+        ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
+        stored, dumps, expected = stored_dumps(server), [], _of_fleets(database)
+        fleet = read_fleet_graph(database) if expected.total else None
+        for node in present:
+            tables = stored.find(node.number, node.identity.sha256)
+            if tables is None:
+                raise StoreError(
+                    f"the tables of dump {node.number} are missing; load it again"
                 )
-                fresh.write_all(later)  # last, for it slows down whatever follows
+            values = node.properties | (ready if node.number == number else {})
+            dumps.append(DumpToImport(node.number, values, tables))
+            expected += tables.counts()
+        indexes = index_statements() | _own_statements(database, "INDEXES")
+        constraints = constraint_statements() | _own_statements(database, "CONSTRAINTS")
 
-        endpoint = server.swap(new.data, finish, progress)
-    except Exception:
-        if running := server.running():  # the old store, perhaps with a new process
-            database.move(target_of(running))
-        raise
-    with interrupts.leaving(f"{name} is loaded"):
-        shutil.rmtree(old, ignore_errors=True)
-        database.move(target_of(endpoint))
-        stored.prune(stored.listed(), _stored(present))
-    return name
+        old = server.files.data
+        try:
+            arguments = write_import_files(new.work, dumps, progress, fleet=fleet)
+            progress("import", 0, 100)
+            new.importer.run(
+                arguments, lambda share: progress("import", int(100 * share), 100)
+            )
+            shutil.rmtree(new.work)
+            if count(database) != before:
+                raise StoreError(
+                    "the database was changed while the new store was made, which has "
+                    "been discarded: load again, or use --via bolt"
+                )
+
+            def finish(endpoint: Endpoint) -> None:
+                progress("index", 0, 100)
+                with connect(target_of(endpoint)) as fresh:
+                    first = first_statements()
+                    later = [indexes[name] for name in indexes if name not in first]
+                    make_indexes(fresh, first.values(), constraints.values())
+                    if (found := count(fresh)) != expected:
+                        raise StoreError(
+                            f"the new store has {found.total:,} nodes and "
+                            f"relationships instead of {expected.total:,}, and has "
+                            "been discarded: load with --via bolt"
+                        )
+                    if len(dumps) > 1:
+                        link_next(fresh)
+                    wait_for(
+                        fresh,
+                        first,
+                        lambda share: progress("index", int(100 * share), 100),
+                    )
+                    fresh.write_all(later)  # last, for it slows down whatever follows
+
+            endpoint = server.swap(new.data, finish, progress)
+        except Exception:
+            if running := server.running():  # the old store, perhaps with a new process
+                database.move(target_of(running))
+            raise
+        with interrupts.leaving(f"{name} is loaded"):
+            shutil.rmtree(old, ignore_errors=True)
+            database.move(target_of(endpoint))
+            stored.prune(stored.listed(), _stored(present))
+        return name
 
 
 def _own_statements(database: Database, kind: str) -> dict[str, str]:

@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ingest import interrupts
-from ingest.database import bulk, dumps, loaders, next_dumps
+from ingest.database import bulk, claims
 from ingest.database.connection import connect
+from ingest.database.links import link_next
 from ingest.errors import IngestError, StoreError
 from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer, target_of
@@ -37,69 +38,55 @@ _ROLLBACK_S = 1.0
 """For the server to give up the last transaction of a process that has ended."""
 
 
-def clean_up(
-    database: Database, server: EmbeddedServer | None, progress: Progress = silent
-) -> None:
+def clean_up(database: Database, progress: Progress = silent) -> None:
     """Remove what killed loads and drops have left; what is large, in the background.
 
     Args:
         database: Where it may be.
-        server: Whose database that is, if it is the embedded one's.
         progress: Receives what is removed at once.
     """
-    remove(database, server, dumps.take_over(database), progress)
+    remove(database, claims.take_over(database), progress)
 
 
 def remove(
-    database: Database,
-    server: EmbeddedServer | None,
-    numbers: Iterable[int],
-    progress: Progress = silent,
+    database: Database, numbers: Iterable[int], progress: Progress = silent
 ) -> None:
     """Remove dumps that no reader sees any more; what is large, in the background.
 
     Args:
         database: Where they are.
-        server: Whose database that is, if it is the embedded one's.
         numbers: The dumps, which this process owns.
         progress: Receives what is removed at once.
     """
     large = []
     for number in numbers:
-        if dumps.is_large(dumps.object_rows(database, number)):
+        if claims.is_large(claims.object_rows(database, number)):
             large.append(number)
         else:
-            dumps.delete(database, number, progress)
-            if server is not None:
-                bulk.prune(server, database)
+            claims.delete(database, number, progress)
+            if database.server is not None:
+                bulk.prune(database.server, database)
     if large:
-        dumps.hand_over(database, large)
-        start(database, server)
+        claims.hand_over(database, large)
+        start(database)
 
 
 @contextmanager
-def cleaned_if_interrupted(
-    database: Database, server: EmbeddedServer | None
-) -> Iterator[None]:
+def cleaned_if_interrupted(database: Database) -> Iterator[None]:
     """Start a cleaner if Ctrl-C is pressed within the block."""
-    with interrupts.at_the_end(lambda: start(database, server)):
+    with interrupts.at_the_end(lambda: start(database)):
         try:
             yield
         except interrupts.Interrupted:
-            start(database, server)
+            start(database)
             raise
 
 
-def start(database: Database, server: EmbeddedServer | None) -> None:
-    """Start a process that cleans up once this one has ended.
-
-    Args:
-        database: Where.
-        server: Whose database that is, if it is the embedded one's.
-    """
-    target = database.target if server is None else None
-    environment = {**os.environ, _INTERRUPTED: loaders.this_process()}
-    if target is not None:
+def start(database: Database) -> None:
+    """Start a process that cleans up once this one has ended."""
+    environment = {**os.environ, _INTERRUPTED: claims.this_process()}
+    if database.server is None:
+        target = database.target
         # Not as arguments, which every user of the machine can read.
         environment |= {
             "NEO4J_URI": target.uri,
@@ -122,7 +109,7 @@ def main() -> None:
     """Clean up where the environment says."""
     loader, known = os.environ.get(_INTERRUPTED, ""), settings()
     deadline = time.monotonic() + _END_S
-    while loaders.is_alive(loader) and time.monotonic() < deadline:
+    while claims.is_alive(loader) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     time.sleep(_ROLLBACK_S)
     with suppress(IngestError):
@@ -143,11 +130,11 @@ def main() -> None:
 
 
 def _delete_all(database: Database) -> None:
-    numbers = dumps.take_over(database)
+    numbers = claims.take_over(database)
     if numbers:
-        next_dumps.link(database)
+        link_next(database)
     for number in numbers:
-        dumps.delete(database, number)
+        claims.delete(database, number)
 
 
 if __name__ == "__main__":

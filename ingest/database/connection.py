@@ -8,6 +8,11 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import psutil
+from neo4j import GraphDatabase, basic_auth
+from neo4j import exceptions as errors
+from neo4j.auth_management import AuthManager
+
 from ingest import interrupts
 from ingest.errors import (
     AccessRefused,
@@ -19,14 +24,15 @@ from ingest.errors import (
     ServerUnavailable,
     StoreError,
 )
+from ingest.server.process import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from neo4j import Driver, ManagedTransaction, Result, ResultSummary, Session
-    from neo4j.auth_management import AuthManager
+    from neo4j import Auth, Driver, ManagedTransaction, Result, ResultSummary, Session
 
+    from ingest.server.embedded import EmbeddedServer
     from ingest.server.target import Target
 
     Find = Callable[[StoreError, Target], Target]
@@ -51,8 +57,6 @@ RETRY_SECONDS = 20.0
 @contextmanager
 def _translated(uri: str) -> Iterator[None]:
     """Turn the driver's errors into ours, one line each."""
-    from neo4j import exceptions as errors
-
     try:
         with interrupts.kept():
             yield
@@ -113,13 +117,17 @@ def _notices(summary: ResultSummary) -> Iterator[str]:
 class Database:
     """One database of one server, open.
 
-    Args:
-        target: The server.
-        find: Called when the server is lost; see `connect`.
+    Attributes:
+        target: Where it is.
+        server: Whose database it is, if it is the embedded one's. Then the tables of
+            dumps are stored beside its store.
     """
 
-    def __init__(self, target: Target, find: Find | None = None) -> None:
+    def __init__(
+        self, target: Target, find: Find | None, server: EmbeddedServer | None
+    ) -> None:
         self.target = target
+        self.server = server
         self._driver = _driver(target)
         self._find = find
 
@@ -251,6 +259,41 @@ class Database:
             session.run(text, dict(values or {})).consume()
 
 
+class OwnServer(AuthManager):
+    """Gives the driver the password as long as our process listens on the port.
+
+    Any user of the machine can listen there while our server does not: after it was
+    stopped or killed, the driver would send the password there when it connects again.
+    """
+
+    def __init__(self, target: Target) -> None:
+        assert target.pid is not None
+        self._uri = target.uri
+        port = urlsplit(target.uri).port
+        self._auth = basic_auth(target.username, target.password or "")
+        try:
+            process = psutil.Process(target.pid)
+            self._listener: Listener | None = Listener(process, port)
+        except psutil.Error:  # it has just ended
+            self._listener = None
+
+    def get_auth(self) -> Auth:
+        """The credentials; the driver asks before it sends them or uses them again.
+
+        Raises:
+            ServerUnavailable: Our process does not listen there any more.
+        """
+        if self._listener is None or not self._listener.is_open():
+            raise ServerUnavailable(
+                f"the embedded Neo4j at {self._uri} has ended; run the command again"
+            )
+        return self._auth
+
+    def handle_security_exception(self, auth: object, error: object) -> bool:
+        """Whether other credentials may help, of which there are none."""
+        return False
+
+
 def _check_address(uri: str) -> None:
     """Say what is wrong with an address in words; the driver has codes."""
     try:
@@ -267,12 +310,8 @@ def _check_address(uri: str) -> None:
 
 
 def _driver(target: Target) -> Driver:
-    from neo4j import GraphDatabase
-
     auth: tuple[str, str] | AuthManager | None = None
     if target.pid is not None:
-        from ingest.database.own_server import OwnServer
-
         auth = OwnServer(target)
     elif target.password is not None:
         auth = (target.username, target.password)
@@ -288,7 +327,12 @@ def _driver(target: Target) -> Driver:
 
 
 @contextmanager
-def connect(target: Target, find: Find | None = None) -> Iterator[Database]:
+def connect(
+    target: Target,
+    find: Find | None = None,
+    *,
+    server: EmbeddedServer | None = None,
+) -> Iterator[Database]:
     """Open ``target`` and make sure that it answers.
 
     Args:
@@ -297,6 +341,7 @@ def connect(target: Target, find: Find | None = None) -> Iterator[Database]:
             later; starts it again, and returns where it is. What was being read is
             then read again. A write is not tried again: nobody knows whether it was
             committed.
+        server: The embedded server, if it is that one and its store may be changed.
 
     Raises:
         ServerUnavailable: nothing answers.
@@ -306,7 +351,7 @@ def connect(target: Target, find: Find | None = None) -> Iterator[Database]:
     _check_address(target.uri)
     # The driver warns of every retry through logging's last resort, stderr.
     logging.getLogger("neo4j").addHandler(logging.NullHandler())
-    database = Database(target, find)
+    database = Database(target, find, server)
     try:
         database.open()
         yield database

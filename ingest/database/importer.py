@@ -20,9 +20,9 @@ from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.server import memory
 from ingest.server.artifacts import disk_error
-from ingest.server.class_archive import archive_flags
 from ingest.server.embedded import DATABASE
 from ingest.server.launch import (
+    archive_flags,
     environment,
     last_words,
     packaged_java,

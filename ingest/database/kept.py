@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.database.bulk import stored_dumps
-from ingest.database.dumps import find_dump
 from ingest.dumps.dump import KeptDump
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, table
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ingest.database.connection import Database
+    from ingest.database.store import Store
     from ingest.progress import Progress
-    from ingest.server.embedded import EmbeddedServer
 
 _TYPES = f"""
 MATCH (n:Type) WHERE n.dump = $dump
@@ -127,15 +126,12 @@ class LoadedDumps:
     """The dumps of a database, by their names; a `Keeper`.
 
     Args:
-        open_store: Opens the database, and the server if it is the embedded one;
-            called once a dump is looked for.
+        open_store: Opens the database; called once a dump is looked for.
     """
 
-    def __init__(
-        self, open_store: Callable[[], tuple[Database, EmbeddedServer | None]]
-    ) -> None:
+    def __init__(self, open_store: Callable[[], Store]) -> None:
         self._open_store = open_store
-        self._opened: tuple[Database, EmbeddedServer | None] | None = None
+        self._store: Store | None = None
 
     def find(self, what: str) -> KeptDump | None:
         """The dump of that name; its tables are those stored beside the server, if any.
@@ -144,15 +140,17 @@ class LoadedDumps:
             UnknownDump: there is none of that name.
             StoreError: the database cannot be opened.
         """
-        if self._opened is None:
-            self._opened = self._open_store()
-        database, server = self._opened
-        found = find_dump(database, what)
-        stored = server and stored_dumps(server).find(found.number, found.sha256)
+        if self._store is None:
+            self._store = self._open_store()
+        store = self._store
+        found = store.find(what)
+        stored = store.server and stored_dumps(store.server).find(
+            found.number, found.sha256
+        )
         return KeptDump(
             found.name,
             found.source,
-            stored or GraphTables(database, found.number),
+            stored or GraphTables(store.database, found.number),
             found.format,
             identity=found.identity,
             strength=found.strength_policy,

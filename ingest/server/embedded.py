@@ -29,23 +29,31 @@ from ingest.errors import EmbeddedError
 from ingest.places import places
 from ingest.progress import silent
 from ingest.server import artifacts, memory
-from ingest.server.class_archive import archive_flags, is_archived
-from ingest.server.console import PortTaken, failed_start, full_disk, is_full, spawn
-from ingest.server.endpoint import Endpoint, ask
 from ingest.server.home import Home, State
 from ingest.server.launch import (
-    LOOPBACK,
+    archive_flags,
     configuration,
     environment,
     free_port,
+    is_archived,
     jvm_flags,
     last_words,
     main_class,
     packaged_java,
     temporary_flags,
 )
-from ingest.server.process import alive, end, is_users_own, listens
-from ingest.server.target import Target
+from ingest.server.process import (
+    PortTaken,
+    alive,
+    end,
+    failed_start,
+    full_disk,
+    is_full,
+    is_users_own,
+    listens,
+    spawn,
+)
+from ingest.server.target import Endpoint, Target, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +61,6 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.settings import Settings
 
-USERNAME = "neo4j"
 DATABASE = "neo4j"
 
 _BOLT_PORT, _HTTP_PORT = 7687, 7474
@@ -94,7 +101,7 @@ class EmbeddedServer:
         if not listens(process, state.bolt_port):  # it is ending
             return None
         password = self.files.read_password()
-        return None if password is None else _endpoint(state, password)
+        return None if password is None else state.endpoint(password)
 
     def has_database(self) -> bool:
         """Whether there is a database, which the first start of a version makes."""
@@ -329,7 +336,7 @@ class EmbeddedServer:
         stage: str,
         commit: Callable[[Endpoint], None] | None = None,
     ) -> Endpoint:
-        endpoint = _endpoint(state, self.files.password())
+        endpoint = state.endpoint(self.files.password())
         if not (state.ready and listens(process, state.bolt_port)):
             self._wait(process, endpoint, progress, stage=stage)
             if commit is not None:
@@ -481,15 +488,4 @@ def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:
         database,
         endpoint.http_url,
         endpoint.pid,
-    )
-
-
-def _endpoint(state: State, password: str) -> Endpoint:
-    return Endpoint(
-        bolt_uri=f"bolt://{LOOPBACK}:{state.bolt_port}",
-        http_url=f"http://{LOOPBACK}:{state.http_port}",
-        username=USERNAME,
-        password=password,
-        version=state.version,
-        pid=state.pid,
     )

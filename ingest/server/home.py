@@ -32,6 +32,8 @@ from pathlib import Path
 
 from ingest.errors import EmbeddedError
 from ingest.files import write_private
+from ingest.server.launch import LOOPBACK
+from ingest.server.target import Endpoint
 
 _FOLDERS = ("conf", "dumps", "logs", "import", "plugins", "run", "lib", "tmp")
 _FIRST = "data"
@@ -49,6 +51,17 @@ class State:
     pid: int = 0
     ready: bool = False
     data: str = _FIRST
+
+    def endpoint(self, password: str) -> Endpoint:
+        """The running server, for who knows its password."""
+        return Endpoint(
+            bolt_uri=f"bolt://{LOOPBACK}:{self.bolt_port}",
+            http_url=f"http://{LOOPBACK}:{self.http_port}",
+            username="neo4j",
+            password=password,
+            version=self.version,
+            pid=self.pid,
+        )
 
 
 class Home:

@@ -1,9 +1,13 @@
-"""How to connect to a Neo4j: address, user, database, Browser."""
+"""Where a Neo4j is: the user's own one, or this tool's while it runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    from ingest.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,25 @@ class Target:
     pid: int | None = None
 
 
+def own_target(
+    settings: Settings,
+    uri: str | None = None,
+    username: str | None = None,
+    password: str | None = None,
+    database: str | None = None,
+) -> Target | None:
+    """The user's own server, if they named one here or in their settings."""
+    address = uri or settings.uri
+    if not address:
+        return None
+    return Target(
+        address,
+        username or settings.username,
+        password if password is not None else settings.password,
+        database or settings.database,
+    )
+
+
 def browser_link(target: Target, command: str = "", argument: str = "") -> str:
     """An address that opens Browser, connected to ``target``.
 
@@ -43,3 +66,33 @@ def browser_link(target: Target, command: str = "", argument: str = "") -> str:
     if command:
         options |= {"cmd": command, "arg": argument}
     return f"{target.browser_url}/browser/?{urlencode(options, quote_via=quote)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """This tool's server while it runs, and its credentials."""
+
+    bolt_uri: str
+    http_url: str
+    username: str
+    password: str = field(repr=False)
+    version: str
+    pid: int
+
+
+def ask(endpoint: Endpoint, database: str) -> None:
+    """Run one query without the driver's retries, which would log errors."""
+    import neo4j
+
+    with (
+        neo4j.GraphDatabase.driver(
+            endpoint.bolt_uri,
+            auth=(endpoint.username, endpoint.password),
+            connection_timeout=2,
+            connection_acquisition_timeout=5,
+            telemetry_disabled=True,
+            notifications_min_severity=neo4j.NotificationMinimumSeverity.OFF,
+        ) as driver,
+        driver.session(database=database) as session,
+    ):
+        session.run("RETURN 1").consume()

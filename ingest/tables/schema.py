@@ -162,7 +162,7 @@ LINKS: tuple[Link, ...] = (
 makes or removes them too."""
 
 NEXT = Link("NEXT", "Dump", "the next loaded dump of the same program", ())
-"""Made by `ingest.database.next_dumps` whenever a dump is loaded or dropped."""
+"""Made by `ingest.database.links` whenever a dump is loaded or dropped."""
 
 SIZES: tuple[tuple[str, int], ...] = (("Retains1Percent", 1), ("Retains10Percent", 10))
 """Further labels of an Object by its share of the reachable bytes, in percent: Neo4j

@@ -146,8 +146,8 @@ def by_csv(dump: str, folder: str) -> dict[str, object]:
 
 def by_maps(dump: str, objects: str) -> dict[str, object]:
     """A part of the heap as a first script would send it: rates, not a whole load."""
-    from ingest.cli.options import running_target
     from ingest.database.connection import connect
+    from ingest.database.store import running_target
     from ingest.settings import settings
     from tests.heaps import measure
 

@@ -91,11 +91,11 @@ def arguments(query: Query, known: dict[str, str]) -> dict[str, str]:
 
 
 def main(name: str) -> None:
-    from ingest.cli.options import running_target
-    from ingest.database.ask import ask
     from ingest.database.connection import connect
-    from ingest.database.dumps import find_dump
+    from ingest.database.dump_list import find_dump
     from ingest.database.indexes import ensure_indexes
+    from ingest.database.questions import ask
+    from ingest.database.store import running_target
     from ingest.queries.library import library
     from ingest.reports import why
     from ingest.reports.report_panels import report_queries

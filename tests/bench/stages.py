@@ -205,9 +205,9 @@ def tracking(objects: str, count: str) -> Found:
 
 def bolt_load(dump: str, name: str) -> Found:
     """Load over Bolt into the running server; the tool's own time while it writes."""
-    from ingest.cli.options import running_target
     from ingest.database.connection import connect
-    from ingest.database.via import Via
+    from ingest.database.store import Store, running_target
+    from ingest.database.writing import Via
     from ingest.pipeline import load
     from ingest.server.embedded import EmbeddedServer
     from ingest.settings import settings
@@ -221,12 +221,11 @@ def bolt_load(dump: str, name: str) -> Found:
 
     target = running_target(known)
     assert target is not None
-    with connect(target) as database:
+    with connect(target, server=EmbeddedServer(known)) as database:
         begin = time.perf_counter()
         receipt = load(
             dump,
-            database,
-            server=EmbeddedServer(known),
+            Store(database),
             via=Via.BOLT,
             name=name,
             progress=progress,

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database.dumps import delete, unpublish
-from ingest.database.writing import write
+from ingest.database.claims import delete, unpublish
+from ingest.database.store import Store
 from ingest.heap.identity import Identity
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
@@ -46,9 +46,8 @@ def load_heap(
 ) -> Loaded:
     """Write ``graph`` under a name of its own."""
     name = f"{prefix}-{uuid4().hex}"
-    written = write(
+    written = Store(database).write(
         HeapTables(graph, analyse(graph)),
-        database,
         name=name,
         source=f"{name}.gclog",
         identity=Identity.of(sha256 or uuid4().hex * 2, graph.part),

@@ -11,11 +11,10 @@ from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.compare.changes import Comparison, compare
 from ingest.compare.dimensions import Change, Dimension
 from ingest.compare.dumps import of_tables, with_objects_at_the_ends
-from ingest.database.ask import ask
 from ingest.database.kept import GraphTables
+from ingest.database.links import ReadyDump, chains, link_next
 from ingest.database.needs import unmet, why_empty
-from ingest.database.next_dumps import ReadyDump, chains
-from ingest.database.next_dumps import link as link_dumps
+from ingest.database.questions import ask
 from ingest.dumps import Opener
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
@@ -212,7 +211,7 @@ def test_dumps_of_a_program_follow_one_another(moments: list[Loaded]) -> None:
     before = pairs()
     assert set(pairwise(numbers)) <= before
 
-    link_dumps(database)
+    link_next(database)
 
     assert pairs() == before
     assert unmet(database, ["earlier"], numbers[-1]) == set()

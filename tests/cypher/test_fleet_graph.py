@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from ingest.database.ask import ask
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.needs import why_empty
+from ingest.database.questions import ask
 from ingest.errors import StoreError
 from ingest.fleet.graph import LARGEST_TYPES, FleetGraphRows
 from ingest.fleet.questions import Fleet

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.database.ask import ask
 from ingest.database.needs import NEEDS, unmet
+from ingest.database.questions import ask
 from ingest.queries.library import library
 from tests.cypher import (
     answers,

@@ -19,7 +19,7 @@ from ingest.__main__ import main
 from ingest.database import bolt
 
 victim, *arguments = sys.argv[1:]
-count = bolt._BoltWriter._count
+count = bolt._Graph._count
 
 def count_and_kill(self, counters):
     count(self, counters)
@@ -28,7 +28,7 @@ def count_and_kill(self, counters):
             os.kill(int(victim) or os.getpid(), signal.SIGKILL)
 
 bolt.BATCH_ROWS = 500
-bolt._BoltWriter._count = count_and_kill
+bolt._Graph._count = count_and_kill
 sys.argv = ["ingest", "load", *arguments]
 sys.exit(main())
 """

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.database.connection import connect
-from ingest.database.dumps import list_dumps
-from ingest.database.writing import drop
+from ingest.database.dump_list import list_dumps
+from ingest.database.store import Store
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
 from tests.conftest import share_jars, start_quickly, take_any_ports
@@ -44,9 +44,9 @@ def own_server(own_home: Path) -> EmbeddedServer:
     """Its server, running on an empty database."""
     assert own_home.is_dir()
     server = EmbeddedServer(settings())
-    with connect(target_of(server.start())) as database:
+    with connect(target_of(server.start()), server=server) as database:
         for dump in list_dumps(database):
-            drop(dump.name, database, server=server)  # with the tables it has stored
+            Store(database).drop(dump.name)  # with the tables it has stored
     with connect(target_of(server.start())) as database:  # which may have a new store
         database.run("MATCH (n) DETACH DELETE n")
     return server

@@ -11,13 +11,13 @@ import pytest
 
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
-from ingest.database import bulk, dumps
+from ingest.database import bulk, claims
 from ingest.database.connection import connect
-from ingest.database.dumps import list_dumps
+from ingest.database.dump_list import list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.indexes import ensure_schema
-from ingest.database.via import Via
-from ingest.database.writing import drop, write
+from ingest.database.store import Store
+from ingest.database.writing import Via
 from ingest.errors import StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import load
@@ -64,7 +64,7 @@ def new_store_afterwards(server: EmbeddedServer) -> Iterator[None]:
 
 @pytest.fixture
 def database(server: EmbeddedServer) -> Iterator[Database]:
-    with connect(target_of(server.start())) as opened:
+    with connect(target_of(server.start()), server=server) as opened:
         ensure_schema(opened)
         yield opened
 
@@ -167,29 +167,30 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     # Arrange: two dumps over Bolt, and an index of the user's own
     first = load(
         str(hostile(tmp_path / "hostile.gclog")),
-        database,
-        server=server,
+        Store(database),
         via=Via.BOLT,
         name="hostile",
     )
     clean = tmp_path / "clean.gclog"
     clean.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    assert load(str(clean), database, server=server, via=Via.BOLT).warnings == {}
+    assert load(str(clean), Store(database), via=Via.BOLT).warnings == {}
     dart = str(hostile_dart(tmp_path / "dart.dartheap"))
-    load(dart, database, server=server, via=Via.BOLT)
+    load(dart, Store(database), via=Via.BOLT)
     heap = main_heap()
 
     def put(name: str, via: Via, *replaces: int) -> int:
-        return write(
-            HeapTables(heap, analyse(heap)),
-            database,
-            server=server,
-            via=via,
-            name=name,
-            source='main, "quoted".gclog',
-            identity=Identity("ab" * 32),
-            replaces=replaces,
-        ).number
+        return (
+            Store(database)
+            .write(
+                HeapTables(heap, analyse(heap)),
+                via=via,
+                name=name,
+                source='main, "quoted".gclog',
+                identity=Identity("ab" * 32),
+                replaces=replaces,
+            )
+            .number
+        )
 
     number = put("over Bolt", Via.BOLT)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
@@ -236,21 +237,21 @@ def test_what_is_not_a_dump_is_never_lost(
     path = hostile(tmp_path / "hostile.gclog")
     small = tmp_path / "small.gclog"
     small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    load(str(small), database, server=server, via=Via.BOLT)
+    load(str(small), Store(database), via=Via.BOLT)
     data = server.files.data
     database.run("CREATE (:Note {name: 'mine'})")
     with pytest.raises(StoreError, match="holds more than dumps"):
-        load(str(path), database, server=server, via=Via.BULK)
+        load(str(path), Store(database), via=Via.BULK)
     database.run("MATCH (n:Note) DELETE n")
     database.run("CREATE (:Host {name: 'a'})-[:ON_HOST]->(:Host {name: 'b'})")
     with pytest.raises(StoreError, match="holds more than dumps"):
-        load(str(path), database, server=server, via=Via.BULK)
+        load(str(path), Store(database), via=Via.BULK)
     database.run("MATCH (n:Host) DETACH DELETE n")
     database.run("MATCH (t:Type) WITH t LIMIT 1 SET t.checked_by_me = true")
     with pytest.raises(StoreError, match="checked_by_me"):
-        load(str(path), database, server=server, via=Via.BULK)
+        load(str(path), Store(database), via=Via.BULK)
     assert server.files.data == data
-    assert load(str(path), database, server=server, via=Via.AUTO).loaded
+    assert load(str(path), Store(database), via=Via.AUTO).loaded
     assert server.files.data == data, "so few objects go over Bolt"
 
 
@@ -261,14 +262,14 @@ def test_dropping_the_only_dump_makes_a_new_store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Arrange: every dump is large; one beside another, then beside a node
-    monkeypatch.setattr(dumps, "WINDOW_KEYS", 2)
+    monkeypatch.setattr(claims, "WINDOW_KEYS", 2)
     path, small = hostile(tmp_path / "hostile.gclog"), tmp_path / "small.gclog"
     small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    number = load(str(path), database, server=server, via=Via.BOLT).number
+    number = load(str(path), Store(database), via=Via.BOLT).number
     before = content(database, "hostile")
-    load(str(small), database, server=server, via=Via.BOLT)
+    load(str(small), Store(database), via=Via.BOLT)
     assert not bulk.is_all(server, database, number)
-    drop("small", database, server=server)
+    Store(database).drop("small")
     database.run("CREATE (:Note)")
     assert not bulk.is_all(server, database, number)
     database.run("MATCH (n:Note) DELETE n")
@@ -279,17 +280,17 @@ def test_dropping_the_only_dump_makes_a_new_store(
     data = server.files.data
 
     # Act
-    drop("hostile", database, server=server)
+    Store(database).drop("hostile")
 
     # Assert
     assert server.files.data != data
     assert server.files.stale_data() == []
     assert bulk.stored_dumps(server).listed() == []
-    with connect(target_of(server.start())) as after:
+    with connect(target_of(server.start()), server=server) as after:
         assert list_dumps(after) == []
         assert rows(after, "MATCH (n) RETURN count(n)") == [(0,)]
         names = {str(row[0]) for row in rows(after, "SHOW INDEXES YIELD name")}
         assert "mine" in names
         after.run("DROP INDEX mine")
-        load(str(path), after, server=server, via=Via.BOLT)
+        load(str(path), Store(after), via=Via.BOLT)
         assert content(after, "hostile") == before

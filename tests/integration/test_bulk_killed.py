@@ -12,8 +12,9 @@ import psutil
 import pytest
 
 from ingest.database.connection import connect
-from ingest.database.dumps import list_dumps
-from ingest.database.via import Via
+from ingest.database.dump_list import list_dumps
+from ingest.database.store import Store
+from ingest.database.writing import Via
 from ingest.pipeline import load
 from ingest.server.embedded import target_of
 from tests.conftest import CHECKOUT, embedded_only
@@ -95,8 +96,8 @@ def stored(server: EmbeddedServer) -> Counts:
 
 
 def put(server: EmbeddedServer, path: Path, via: Via) -> None:
-    with connect(target_of(server.start())) as database:
-        load(str(path), database, server=server, via=via)
+    with connect(target_of(server.start()), server=server) as database:
+        load(str(path), Store(database), via=via)
 
 
 def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> None:

@@ -15,6 +15,7 @@ from neo4j.graph import Path as GraphPath
 
 from ingest.browser.style import grass
 from ingest.database.connection import connect
+from ingest.database.store import Store
 from ingest.queries.library import own_query
 from ingest.readers.gclog.example import example_gclog
 from ingest.reports.render import OutputFormat
@@ -289,9 +290,9 @@ def test_the_guide_is_served_to_browser_until_ctrl_c(
     fetched: list[tuple[str, str]] = []
 
     @contextmanager
-    def opened(*_options: object, **_more: object) -> Iterator[Database]:
+    def opened(*_options: object, **_more: object) -> Iterator[Store]:
         with connect(replace(neo4j_target, browser_url=browser)) as database:
-            yield database
+            yield Store(database)
 
     def fetch() -> None:
         captured = capsys.readouterr()
@@ -309,7 +310,7 @@ def test_the_guide_is_served_to_browser_until_ctrl_c(
         assert told["style"] in fetched[0][1]
 
     assert loaded("list")[0] == 0
-    monkeypatch.setattr("ingest.cli.browse.open_database", opened)
+    monkeypatch.setattr("ingest.cli.browse.open_store", opened)
     monkeypatch.setattr("ingest.cli.browse._wait_for_ctrl_c", fetch)
     code, _, _ = loaded("browse", "--guide", "--dump", "example", "--json")
 

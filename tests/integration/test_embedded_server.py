@@ -25,9 +25,9 @@ import pytest
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer
-from ingest.server.endpoint import Endpoint
 from ingest.server.launch import free_port
 from ingest.server.process import alive
+from ingest.server.target import Endpoint
 from ingest.settings import settings
 from tests.conftest import CHECKOUT, share_jars, start_quickly, take_any_ports
 

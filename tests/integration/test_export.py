@@ -9,12 +9,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ingest.database.ask import ask
 from ingest.database.connection import Database, connect
-from ingest.database.dumps import list_dumps
+from ingest.database.dump_list import list_dumps
 from ingest.database.importer import started_import
 from ingest.database.indexes import ensure_schema
-from ingest.database.via import Via
+from ingest.database.questions import ask
+from ingest.database.store import Store
+from ingest.database.writing import Via
 from ingest.pipeline import load
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
@@ -68,7 +69,7 @@ def test_duckdb_counts_what_the_query_counts(
 ) -> None:
     folder = tmp_path / "tables"
     files = export(example, folder, kind)
-    number = load(str(example), empty_database).number
+    number = load(str(example), Store(empty_database)).number
 
     answer = ask(
         empty_database, library()["type-histogram"], {"limit": "100000"}, number
@@ -125,7 +126,7 @@ def test_neo4j_admin_imports_what_bolt_writes(
 
             # Assert
             ensure_schema(database)
-            load(str(example), database, via=Via.BOLT, name="bolt", replace=True)
+            load(str(example), Store(database), via=Via.BOLT, name="bolt", replace=True)
             assert content(database, "bolt") == imported
     finally:
         server.stop()

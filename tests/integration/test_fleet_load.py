@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.database.connection import connect
-from ingest.database.via import Via
+from ingest.database.store import Store
+from ingest.database.writing import Via
 from ingest.fleet.datasets import HEAVY
 from ingest.fleet.questions import Fleet
 from ingest.fleet.stored import FleetTables
@@ -45,44 +46,36 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target.folder
 
 
-def loaded_twice(
-    fleet: Path, database: Database, server: EmbeddedServer | None, via: Via
+def test_a_dump_of_a_fleet_is_the_same_in_neo4j(
+    fleet: Path, database: Database
 ) -> None:
     """Load a dump from its file, then from the fleet, and compare."""
     (about,) = Fleet(fleet).choose(where="program = 'shop' AND version = '2.1'")
-    name = f"fleet-{via.value}"
+    name = "fleet-bolt"
     source = str(about["source"])
-    Loader(database, name=name, replace=True).load(source)
+    Loader(Store(database), name=name, replace=True).load(source)
     expected = content(database, name)
     tables = FleetTables(FleetFolder(fleet), about)
-    loader = Loader(database, server=server, via=via, name=name, replace=True)
+    loader = Loader(Store(database), via=Via.BOLT, name=name, replace=True)
     receipt = loader.load_tables(tables, tables.identity, source)
     assert receipt.loaded
     assert receipt.object_count == about["object_count"]
     assert content(database, name) == expected
-    again = Loader(database).load(source)
+    again = Loader(Store(database)).load(source)
     assert (again.loaded, again.name) == (False, name)
-
-
-def test_a_dump_of_a_fleet_is_the_same_in_neo4j(
-    fleet: Path, database: Database
-) -> None:
-    loaded_twice(fleet, database, None, Via.BOLT)
 
 
 @pytest.mark.deep
 @embedded_only("a bulk load makes a new store")
 def test_the_same_in_bulk(fleet: Path, own_server: EmbeddedServer) -> None:
-    with connect(target_of(own_server.start())) as database:
+    with connect(target_of(own_server.start()), server=own_server) as database:
         # The file's load goes past the server's tables, which a new store needs.
         (about,) = Fleet(fleet).choose(where="program = 'shop' AND version = '2.1'")
         source = str(about["source"])
-        Loader(database, server=own_server, name="file").load(source)
+        Loader(Store(database), name="file").load(source)
         expected = content(database, "file")
         tables = FleetTables(FleetFolder(fleet), about)
-        loader = Loader(
-            database, server=own_server, via=Via.BULK, name="bulk", replace=True
-        )
+        loader = Loader(Store(database), via=Via.BULK, name="bulk", replace=True)
         assert loader.load_tables(tables, tables.identity, source).loaded
         assert content(database, "bulk") == expected
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from ingest.database.connection import connect
-from ingest.database.dumps import list_dumps
+from ingest.database.dump_list import list_dumps
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
 from tests.bench.heaps import write_heap

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.cli import main
-from ingest.database.ask import ask
-from ingest.database.dumps import find_dump
+from ingest.database.dump_list import find_dump
+from ingest.database.questions import ask
 from ingest.queries.library import find
 from tests.dumps import gcdump, nettrace
 

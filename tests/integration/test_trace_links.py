@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database import dumps
-from ingest.database.ask import ask
+from ingest.database import claims
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_schema
-from ingest.database.via import Via
-from ingest.database.writing import drop, write
+from ingest.database.questions import ask
+from ingest.database.store import Store
+from ingest.database.writing import Via
 from ingest.heap.identity import Identity
 from ingest.queries.library import library
 from ingest.server.embedded import target_of
@@ -28,7 +28,7 @@ from tests.dumps.trace import SITES, Heap, graphs, live
 from tests.integration.content import content, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ingest.database.connection import Database
@@ -51,22 +51,23 @@ def put(
     database: Database,
     heap: Heap,
     which: int,
-    server: EmbeddedServer | None = None,
     via: Via = Via.AUTO,
     replaces: tuple[int, ...] = (),
 ) -> int:
     """Load one dump of a trace; returns its number."""
     graph = graphs(heap)[which]
-    return write(
-        HeapTables(graph, analyse(graph)),
-        database,
-        server=server,
-        via=via,
-        name=f"dump {which}",
-        source="trace",
-        identity=Identity.of(SHA256, graph.part),
-        replaces=replaces,
-    ).number
+    return (
+        Store(database)
+        .write(
+            HeapTables(graph, analyse(graph)),
+            via=via,
+            name=f"dump {which}",
+            source="trace",
+            identity=Identity.of(SHA256, graph.part),
+            replaces=replaces,
+        )
+        .number
+    )
 
 
 def true_links(heap: Heap, loaded: set[int]) -> Links:
@@ -113,7 +114,7 @@ def test_over_bolt_in_any_order_and_without_the_one_between(
     first_to_last = [link for link in links(database) if link[::2] == FIRST_AND_LAST]
     assert sum(cast("int", row[1]) for row in answer.rows) == len(first_to_last) > 0
 
-    drop("dump 1", database)
+    Store(database).drop("dump 1")
     assert links(database) == true_links(heap, {0, 2}) != set()
     put(database, heap, 1)
     assert links(database) == true_links(heap, {0, 1, 2})
@@ -199,16 +200,21 @@ def test_two_loads_at_the_same_time_find_one_another(
 ) -> None:
     """The second one is published while the first one is still writing."""
     database, heap = empty_database, live(7, STEPS)
-    publish = dumps.publish_as
+    publish = claims.publish_as
 
     def interrupted(
-        opened: Database, number: int, name: str, replaces: list[int], *, exact: bool
+        opened: Database,
+        number: int,
+        name: str,
+        replaces: Sequence[int],
+        *,
+        exact: bool,
     ) -> str:
-        monkeypatch.setattr(dumps, "publish_as", publish)
+        monkeypatch.setattr(claims, "publish_as", publish)
         put(database, heap, 2)
         return publish(opened, number, name, replaces, exact=exact)
 
-    monkeypatch.setattr(dumps, "publish_as", interrupted)
+    monkeypatch.setattr(claims, "publish_as", interrupted)
     put(database, heap, 0)
 
     assert links(database) == true_links(heap, {0, 2}) != set()
@@ -239,21 +245,21 @@ def test_what_went_through_a_silent_collection_is_not_said_to_be_new_or_gone(
 @embedded_only("only the embedded server's store can be made anew")
 def test_in_bulk_the_same(own_server: EmbeddedServer) -> None:
     server, heap = own_server, live(7, STEPS)
-    with connect(target_of(server.start())) as database:
+    with connect(target_of(server.start()), server=server) as database:
         ensure_schema(database)
-        put(database, heap, 0, server)
-        number = put(database, heap, 1, server)
-        put(database, heap, 2, server)
+        put(database, heap, 0)
+        number = put(database, heap, 1)
+        put(database, heap, 2)
         before = {name: content(database, name) for name in ("dump 1", "dump 2")}
-        put(database, heap, 1, server, Via.BULK, (number,))
+        put(database, heap, 1, Via.BULK, (number,))
 
-    with connect(target_of(server.start())) as database:
+    with connect(target_of(server.start()), server=server) as database:
         assert links(database) == true_links(heap, {0, 1, 2})
         assert before == {name: content(database, name) for name in before}
         if PROFILE != "deep":
             return
-        drop("dump 0", database, server=server)
+        Store(database).drop("dump 0")
         assert links(database) == true_links(heap, {1, 2})
-        put(database, heap, 0, server, Via.BULK)
+        put(database, heap, 0, Via.BULK)
     with connect(target_of(server.start())) as database:
         assert links(database) == true_links(heap, {0, 1, 2})

@@ -166,8 +166,8 @@ def test_every_floor_has_a_room() -> None:
         ("heap.graph", "from ingest.readers import base", "heap.graph imports readers"),
         (
             "tables.schema",
-            "if TYPE_CHECKING:\n    from ingest.database.dumps import DumpInfo",
-            "tables.schema imports database.dumps, which is not below it",
+            "if TYPE_CHECKING:\n    from ingest.database.dump_list import DumpInfo",
+            "tables.schema imports database.dump_list, which is not below it",
         ),
         (
             "readers.gclog.scan",

@@ -7,16 +7,14 @@ import json
 import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from ingest import readers
-from ingest.database import dumps as database_dumps
-from ingest.database import indexes, writing
-from ingest.database.dumps import DumpInfo
+from ingest.database.dump_list import DumpInfo
+from ingest.database.store import Written
 from ingest.errors import DumpError, StoreError
-from ingest.heap.identity import Identity
 from ingest.heap.read_options import ReadOptions
 from ingest.pipeline import Loader
 from ingest.tables.mapping import Counts
@@ -26,13 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ingest.database.connection import Database
+    from ingest.database.store import Store
+    from ingest.heap.identity import Identity
     from tests.conftest import Ran
 
 GCLOG = "a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n"
 
 
-class Store:
+class Loaded:
     """What is loaded, without a server.
 
     Attributes:
@@ -40,14 +39,21 @@ class Store:
         reads: How often a file was parsed.
     """
 
+    database = None
+
     def __init__(self) -> None:
         self.loaded: list[DumpInfo] = []
         self.reads = 0
 
+    def ensure_schema(self) -> None:
+        """There is nothing to make."""
+
+    def dumps(self) -> list[DumpInfo]:
+        return list(self.loaded)
+
     def write(
-        self, _tables: object, _database: object, *, name: str, **about: object
-    ) -> writing.Written:
-        identity = cast("Identity", about["identity"])
+        self, _tables: object, *, name: str, identity: Identity, **_: object
+    ) -> Written:
         number = len(self.loaded) + 1
         self.loaded.insert(
             0,
@@ -57,12 +63,15 @@ class Store:
                 "strongest", "2026-01-02T03:04:05Z",
             ),
         )  # fmt: skip
-        return writing.Written(name, number, Counts())
+        return Written(name, number, Counts())
+
+    def loader(self, name: str | None = None, **options: Any) -> Loader:  # noqa: ANN401
+        return Loader(cast("Store", self), name=name, **options)
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Store:
-    made = Store()
+def store(monkeypatch: pytest.MonkeyPatch) -> Loaded:
+    made = Loaded()
 
     def counting(function: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object) -> object:
@@ -71,9 +80,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
 
         return call
 
-    monkeypatch.setattr(indexes, "ensure_schema", lambda _: None)
-    monkeypatch.setattr(database_dumps, "list_dumps", lambda _: list(made.loaded))
-    monkeypatch.setattr(writing, "write", made.write)
     monkeypatch.setattr("ingest.dumps.read", counting(readers.read))
     monkeypatch.setattr("ingest.dumps.read_all", counting(readers.read_all))
     return made
@@ -98,48 +104,45 @@ def two_dumps(tmp_path: Path) -> str:
     return str(path)
 
 
-NOWHERE = cast("Database", None)
-
-
-def test_a_loaded_file_is_not_parsed_again(store: Store, gclog: str) -> None:
-    first, second = (Loader(NOWHERE).load(gclog) for _ in range(2))
+def test_a_loaded_file_is_not_parsed_again(store: Loaded, gclog: str) -> None:
+    first, second = (store.loader().load(gclog) for _ in range(2))
 
     assert (first.loaded, second.loaded, store.reads) == (True, False, 1)
     assert first.name == second.name == "a"
-    assert Loader(NOWHERE, replace=True).load(gclog).loaded
+    assert store.loader(replace=True).load(gclog).loaded
 
 
 def test_a_name_that_is_taken_is_found_before_parsing(
-    store: Store, gclog: str, two_dumps: str
+    store: Loaded, gclog: str, two_dumps: str
 ) -> None:
-    Loader(NOWHERE, name="x").load(gclog)
+    store.loader(name="x").load(gclog)
 
     with pytest.raises(StoreError, match="another dump is named 'x'"):
-        Loader(NOWHERE, name="x").load(two_dumps)
+        store.loader(name="x").load(two_dumps)
     assert store.reads == 1
-    assert not Loader(NOWHERE, name="x").load(gclog).loaded
+    assert not store.loader(name="x").load(gclog).loaded
 
 
 @pytest.mark.parametrize("text", [GCLOG, GCLOG.replace("10", "20")])
 def test_standard_input_under_a_taken_name_is_not_parsed(
-    store: Store, gclog: str, monkeypatch: pytest.MonkeyPatch, text: str
+    store: Loaded, gclog: str, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    Loader(NOWHERE, name="x").load(gclog)
+    store.loader(name="x").load(gclog)
     stdin = SimpleNamespace(buffer=io.BytesIO(text.encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
 
     if text == GCLOG:
-        assert not Loader(NOWHERE, name="x").load("-").loaded
+        assert not store.loader(name="x").load("-").loaded
     else:
         with pytest.raises(StoreError, match="another dump is named 'x'"):
-            Loader(NOWHERE, name="x").load("-")
+            store.loader(name="x").load("-")
     assert store.reads == 1
 
 
-def test_each_part_is_a_dump_of_its_own(store: Store, two_dumps: str) -> None:
+def test_each_part_is_a_dump_of_its_own(store: Loaded, two_dumps: str) -> None:
     names = []
     for part in (None, 4, 3, 4):
-        receipt = Loader(NOWHERE, options=ReadOptions(part=part)).load(two_dumps)
+        receipt = store.loader(options=ReadOptions(part=part)).load(two_dumps)
         names.append((receipt.name, receipt.loaded))
 
     # Without --part the dump of collection 3 is read.
@@ -152,18 +155,18 @@ def test_each_part_is_a_dump_of_its_own(store: Store, two_dumps: str) -> None:
 
 
 def test_all_parts_are_loaded_from_one_parse(
-    store: Store, two_dumps: str, monkeypatch: pytest.MonkeyPatch
+    store: Loaded, two_dumps: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open(two_dumps, "rb") as file:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=file))
-        found = list(Loader(NOWHERE, name="x").load_all("-"))
+        found = list(store.loader(name="x").load_all("-"))
 
     assert [one.name for one in found if not isinstance(one, DumpError)] == [
         "x-part3",
         "x-part4",
     ]
     assert store.reads == 1
-    again = list(Loader(NOWHERE).load_all(two_dumps))
+    again = list(store.loader().load_all(two_dumps))
     assert [one.loaded for one in again if not isinstance(one, DumpError)] == [
         False
     ] * 2
@@ -172,16 +175,16 @@ def test_all_parts_are_loaded_from_one_parse(
 
 @pytest.fixture
 def command(
-    store: Store, monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran]
+    store: Loaded, monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran]
 ) -> Callable[..., Ran]:
     """The command line, with the dumps of ``store``."""
 
     @contextmanager
-    def opened(*_: object, **__: object) -> Iterator[tuple[None, None]]:
-        yield None, None
+    def opened(*_: object, **__: object) -> Iterator[Loaded]:
+        yield store
 
-    monkeypatch.setattr("ingest.database.dumps.objects_to_remove", lambda _: 0)
-    monkeypatch.setattr("ingest.cli.options.open_store", opened)
+    monkeypatch.setattr("ingest.database.dump_list.objects_to_remove", lambda _: 0)
+    monkeypatch.setattr("ingest.database.store.Store.open", opened)
     return ingest
 
 

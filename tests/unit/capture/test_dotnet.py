@@ -13,15 +13,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
 from ingest.capture import dotnet_ipc
 from ingest.capture.dotnet import capture, file_name
-from ingest.capture.dotnet_processes import DotnetProgram, find, targets
+from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
+from ingest.capture.processes import RunningProgram
 from ingest.errors import CaptureError
 from tests.unit.capture.fake_dotnet import (
     COLLECT,
@@ -387,9 +390,10 @@ def test_a_port_that_nobody_listens_at(
 def test_a_program_of_another_user(
     monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    theirs = DotnetProgram(77, "Shop", Path("/tmp/s"), "eve", is_ours=False)
-    monkeypatch.setattr("ingest.capture.dotnet.find", lambda _: theirs)
-    monkeypatch.setattr("ingest.capture.dotnet_processes.targets", lambda: [theirs])
+    theirs = RunningProgram(77, "Shop", "eve", is_ours=False, socket=Path("/tmp/s"))
+    found = replace(DOTNET, programs=lambda _: [theirs])
+    monkeypatch.setattr("ingest.capture.dotnet.DOTNET", Mock(find=lambda _: theirs))
+    monkeypatch.setattr("ingest.capture.dotnet_processes.DOTNET", found)
 
     code, _, err = ingest("capture", "dotnet", "77", "-o", str(tmp_path / "x"))
     assert (code, "(Shop) belongs to eve; run this as that user" in err) == (11, True)
@@ -412,21 +416,21 @@ def test_what_is_no_program_with_a_port(
     use(tmp_path / "x")
     proc = made_proc(tmp_path / "proc", "7f00 r-xp /lib/libc.so\n")
     with pytest.raises(CaptureError, match=r"is not a \.NET program"):
-        find(PID, proc)
+        DOTNET.find(PID, proc)
 
     maps = proc / PID / "maps"
     maps.write_text("7f00 r-xp /x/libcoreclr.so\n", encoding="utf-8")
     with pytest.raises(CaptureError, match="has no diagnostics port in"):
-        find(PID, proc)
+        DOTNET.find(PID, proc)
     (proc / PID / "environ").write_bytes(b"A=1\0DOTNET_EnableDiagnostics=0\0")
     with pytest.raises(CaptureError, match="DOTNET_EnableDiagnostics=0"):
-        find(PID, proc)
+        DOTNET.find(PID, proc)
     with pytest.raises(CaptureError, match="no process has the id 4194305"):
-        find("4194305", proc)
+        DOTNET.find("4194305", proc)
     with pytest.raises(CaptureError, match="no process has the id"):
-        find("9" * 30, proc)
+        DOTNET.find("9" * 30, proc)
     with pytest.raises(CaptureError, match=r"no .NET program is named Shop"):
-        find("Shop", proc)
+        DOTNET.find("Shop", proc)
 
 
 def test_a_port_in_a_container(use: Callable[[Path], None]) -> None:
@@ -438,20 +442,22 @@ def test_a_port_in_a_container(use: Callable[[Path], None]) -> None:
         path = inner / f"dotnet-diagnostic-7-{began()}-socket"
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
-            assert find(PID, proc).socket == path
-            assert [entry.socket for entry in targets(proc)] == [path]
+            assert DOTNET.find(PID, proc).socket == path
+            assert [entry.socket for entry in DOTNET.programs(proc)] == [path]
 
 
-def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    two = [DotnetProgram(n, "Shop", Path("/s"), "me", is_ours=True) for n in (5, 6)]
-    monkeypatch.setattr("ingest.capture.dotnet_processes.targets", lambda _: two)
+def test_names() -> None:
+    two = [
+        RunningProgram(n, "Shop", "me", is_ours=True, socket=Path("/s")) for n in (5, 6)
+    ]
+    dotnet = replace(DOTNET, programs=lambda _: two, of_pid=lambda *_: two[0])
 
     with pytest.raises(CaptureError, match=r"by process id: Shop \(5\), Shop \(6\)"):
-        find("shop")
+        dotnet.find("shop")
     with pytest.raises(CaptureError, match=r"named Bar; running are: Shop \(5\)"):
-        find("Bar")
+        dotnet.find("Bar")
     two.pop()
-    assert find("SHOP").pid == 5
+    assert dotnet.find("SHOP").pid == 5
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ import pytest
 from ingest.capture import jvm_attach
 from ingest.capture.jvm import capture, file_name
 from ingest.capture.jvm_attach import execute
-from ingest.capture.jvm_processes import JvmProgram, find, main_class, targets
-from ingest.capture.processes import is_stopped, status_of
+from ingest.capture.jvm_processes import JVM, main_class
+from ingest.capture.processes import PROC, RunningProgram, is_stopped, status_of
 from ingest.errors import CaptureError, IngestError
 from ingest.readers.hprof import sniff
 
@@ -103,7 +104,7 @@ def test_list(jvm: subprocess.Popen[str], ingest: Callable[..., Ran]) -> None:
 
     assert (mine["runtime"], mine["name"], mine["can_capture"]) == ("jvm", NAME, True)
     assert f"{jvm.pid}  {NAME}\n" in ingest("capture", "list")[1]
-    assert jvm.pid in {entry.pid for entry in targets()}
+    assert jvm.pid in {entry.pid for entry in JVM.programs(PROC)}
 
 
 @pytest.mark.parametrize("wait_for_file", [False, True])
@@ -165,7 +166,7 @@ def test_a_process_that_would_be_ended_gets_no_signal(
         assert other.stdout is not None
         other.stdout.readline()
         with pytest.raises(CaptureError, match=r"is not a JVM"):
-            find(str(other.pid))
+            JVM.find(str(other.pid))
         with pytest.raises(CaptureError, match="does not catch SIGQUIT"):
             execute(other.pid, "x", timeout_s=1)
         monkeypatch.setattr(jvm_attach, "LIBRARY", "libc")
@@ -274,27 +275,28 @@ def test_programs_of_other_users_and_runtimes(proc: Path) -> None:
     maps = proc / PID / "maps"
     maps.write_text("7f00 r-xp /x/libjvm.so\n7f00 r-xp /x/libj9vm29.so\n")
     with pytest.raises(CaptureError, match="runs OpenJ9"):
-        find(PID, proc)
+        JVM.find(PID, proc)
     with pytest.raises(CaptureError, match="no process has the id 4194305"):
-        find("4194305", proc)
+        JVM.find("4194305", proc)
     with pytest.raises(CaptureError, match="no process has the id"):
-        find("9" * 30, proc)
+        JVM.find("9" * 30, proc)
     with pytest.raises(CaptureError, match=r"named Nope; running are: python"):
-        find("Nope", proc)
+        JVM.find("Nope", proc)
 
 
 def test_names(
     monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    there = [JvmProgram(n, "shop.Main", "eve", is_ours=False) for n in (5, 6)]
-    monkeypatch.setattr("ingest.capture.jvm_processes.targets", lambda *_: there)
-    monkeypatch.setattr("ingest.capture.jvm_processes._of_pid", lambda *_: there[0])
+    there = [RunningProgram(n, "shop.Main", "eve", is_ours=False) for n in (5, 6)]
+    jvm = replace(JVM, programs=lambda _: there, of_pid=lambda *_: there[0])
+    monkeypatch.setattr("ingest.capture.jvm_processes.JVM", jvm)
+    monkeypatch.setattr("ingest.capture.jvm.JVM", jvm)
 
     with pytest.raises(CaptureError, match=r"id: shop.Main \(5\), shop.Main \(6\)"):
-        find("main")
+        jvm.find("main")
     assert "(belongs to eve: run this as that user)" in ingest("capture", "list")[1]
     there.pop()
-    assert find("SHOP.Main").pid == find("Main").pid == 5
+    assert jvm.find("SHOP.Main").pid == jvm.find("Main").pid == 5
     code, _, err = ingest("capture", "jvm", "Main", "-o", str(tmp_path / "x"))
     assert (code, "(shop.Main) belongs to eve; run this as" in err) == (11, True)
 

@@ -13,9 +13,8 @@ import neo4j
 import pytest
 
 from ingest import interrupts
-from ingest.database.connection import _translated, connect
+from ingest.database.connection import OwnServer, _translated, connect
 from ingest.database.indexes import ensure_schema
-from ingest.database.own_server import OwnServer
 from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
 from ingest.server.target import Target
 from ingest.tables.statements import constraint_statements, needed_statements

@@ -13,9 +13,7 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
-from ingest.server.console import failed_start
-from ingest.server.embedded import DATABASE, EmbeddedServer, _endpoint
-from ingest.server.endpoint import ask
+from ingest.server.embedded import DATABASE, EmbeddedServer
 from ingest.server.home import State
 from ingest.server.launch import (
     check_java,
@@ -27,6 +25,8 @@ from ingest.server.launch import (
     temporary_flags,
 )
 from ingest.server.memory import Memory
+from ingest.server.process import failed_start
+from ingest.server.target import ask
 from ingest.settings import Settings
 
 SIZES = Memory(300, 100)
@@ -323,7 +323,7 @@ def test_a_server_that_is_ending_is_waited_for_and_started_again(
     process = _impostor(f"--home-dir={server.home}")
     try:
         server.files.write_state(_state(process.pid, free_port(0)))
-        started = _endpoint(_state(1), "x")
+        started = _state(1).endpoint("x")
         monkeypatch.setattr(EmbeddedServer, "_start_new", lambda *_: started)
         assert server.start(silent) == started
         assert not psutil.pid_exists(process.pid)
@@ -334,7 +334,7 @@ def test_a_server_that_is_ending_is_waited_for_and_started_again(
 def test_nothing_is_restarted_while_its_disk_is_full(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.server.console.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("ingest.server.process.LEAST_FREE_BYTES", 1 << 60)
     with pytest.raises(EmbeddedError, match="is full: free some space"):
         server.restart(1)
 
@@ -345,7 +345,7 @@ def test_a_start_that_fails_on_a_full_disk_says_so(
     child = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(child.pid)
     child.wait()
-    monkeypatch.setattr("ingest.server.console.LEAST_FREE_BYTES", 1 << 60)
+    monkeypatch.setattr("ingest.server.process.LEAST_FREE_BYTES", 1 << 60)
     assert "is full" in str(failed_start(process, server.log_path))
 
 
@@ -624,7 +624,7 @@ def test_one_folder_for_a_series(
 
 
 def test_the_password_is_not_in_the_repr() -> None:
-    assert "hunter2" not in repr(_endpoint(_state(1), "hunter2"))
+    assert "hunter2" not in repr(_state(1).endpoint("hunter2"))
 
 
 def test_asking_where_nobody_listens_is_silent(
@@ -634,5 +634,5 @@ def test_asking_where_nobody_listens_is_silent(
 
     state = State("5.26.29", free_port(0), 1, 1)
     with pytest.raises(ServiceUnavailable):
-        ask(_endpoint(state, "x" * 8), DATABASE)
+        ask(state.endpoint("x" * 8), DATABASE)
     assert [r for r in caplog.records if r.levelno >= 30] == []

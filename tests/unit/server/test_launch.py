@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.places import places
-from ingest.server.class_archive import archive_flags, is_archived
+from ingest.server.launch import archive_flags, is_archived
 
 JAVA = """#!/bin/sh
 for argument; do

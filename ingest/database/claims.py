@@ -1,15 +1,22 @@
-"""The dumps of a database: which there are, claiming one, dropping one."""
+"""Whose a Dump node is: claiming one, publishing it, dropping it.
+
+A node names the process that loads or drops its dump by its machine, its number and
+its start, so that a dead one is recognized.
+"""
 
 from __future__ import annotations
 
-import re
+import os
+import socket
+import sys
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from ingest.database.dump_nodes import dump_nodes
-from ingest.database.loaders import NOBODY, is_alive, this_process
-from ingest.errors import NO_DUMP, AlreadyLoaded, Conflict, StoreError, UnknownDump
-from ingest.heap.identity import Identity
+import psutil
+
+from ingest.database.dump_list import dump_nodes
+from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
@@ -17,8 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from ingest.database.connection import Database
-    from ingest.database.dump_nodes import DumpNode
+    from ingest.database.dump_list import DumpInfo, DumpNode
+    from ingest.heap.identity import Identity
     from ingest.progress import Progress
+    from ingest.tables.mapping import Counts, Tables
+
+NOBODY = "nobody"
+"""The owner of a dump that anybody may delete."""
 
 STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
@@ -30,119 +42,46 @@ _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
 
 
-_WARNING = re.compile(r"([\w ]+): (\d+)")
+def this_process() -> str:
+    """This process: its machine, number and start, so that a dead one is recognized."""
+    pid = os.getpid()
+    return f"{_machine()}:{pid}:{_start(pid)}"
 
 
-@dataclass(frozen=True, slots=True)
-class DumpInfo:
-    """One ready dump."""
-
-    number: int
-    name: str
-    format: str
-    source: str
-    sha256: str
-    trace: str | None
-    part: int | None
-    object_count: int
-    type_count: int
-    reference_count: int
-    root_count: int
-    shallow_bytes: int
-    reachable_bytes: int
-    warning_count: int
-    warnings: list[str]
-    folded_count: int
-    folded_bytes: int
-    redacted: bool
-    strength_policy: str
-    loaded_at: str
-
-    @property
-    def identity(self) -> Identity:
-        """Which dump of which file it is."""
-        return Identity(self.sha256, self.trace, self.part)
+def is_alive(loader: str) -> bool | None:
+    """Whether that process runs; ``None`` where this machine cannot know."""
+    if loader == NOBODY:
+        return False
+    machine, _, start = loader.rpartition(":")
+    machine, _, pid = machine.rpartition(":")
+    if machine != _machine():
+        return None
+    try:
+        return _start(int(pid)) == start
+    except (psutil.Error, OSError, ValueError):
+        return False
 
 
-def warning_counts(warnings: Iterable[str]) -> dict[str, int]:
-    """Irregularities by kind; each text is ``kind: count`` and a place."""
-    found = (_WARNING.match(text) for text in warnings)
-    return {match[1].replace(" ", "_"): int(match[2]) for match in found if match}
+def _machine() -> str:
+    """This machine, or this container of it: where a process id means something."""
+    try:
+        space = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()} {space.replace(':', '')}"
 
 
-def list_dumps(database: Database) -> list[DumpInfo]:
-    """All ready dumps, the newest first."""
-    return [
-        DumpInfo(**{name: _of_info(node, name) for name in DumpInfo.__slots__})
-        for node in dump_nodes(database)
-        if node.state == "ready"
-    ]
+def _start(pid: int) -> str:
+    """When a process started; the same after somebody has set the clock.
 
-
-_ABSENT = {
-    "warnings": [],
-    "folded_count": 0,
-    "folded_bytes": 0,
-    "redacted": False,
-    "strength_policy": "",
-}
-
-
-def _of_info(node: DumpNode, name: str) -> Any:  # noqa: ANN401
-    return node.properties.get(name, _ABSENT.get(name))
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenDump:
-    """The dump that an answer is about, among those that are loaded."""
-
-    dump: DumpInfo
-    loaded_count: int
-    is_newest: bool
-
-
-def find_dump(database: Database, name: str | None) -> DumpInfo:
-    """The ready dump of that name; the newest where none is given.
-
-    Raises:
-        UnknownDump: there is none.
+    Source: proc(5), ``/proc/pid/stat``: the third field follows the name in brackets,
+    the 22nd is the start in clock ticks since the machine was started.
     """
-    return select_dump(database, name).dump
-
-
-def select_dump(
-    database: Database, name: str | None, number: int | None = None
-) -> ChosenDump:
-    """The ready dump of that name, else of that number, else the newest.
-
-    Raises:
-        UnknownDump: there is none.
-    """
-    dumps = list_dumps(database)
-    dump = _selected(dumps, name, number)
-    return ChosenDump(dump, len(dumps), dump is dumps[0])
-
-
-def _selected(
-    dumps: Sequence[DumpInfo], name: str | None, number: int | None
-) -> DumpInfo:
-    if not dumps:
-        raise UnknownDump(NO_DUMP)
-    if name is None and number is None:
-        return dumps[0]
-    if name is None:
-        for dump in dumps:
-            if dump.number == number:
-                return dump
-        raise UnknownDump(
-            f"dump {number}, which the query was written for, is not loaded; "
-            "--dump NAME chooses another"
-        )
-    for dump in dumps:
-        if dump.name == name:
-            return dump
-    known = ", ".join(dump.name for dump in dumps[:10])
-    raise UnknownDump(f"no dump is named {name!r}; loaded: {known}")
+    if sys.platform == "linux":
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return "" if fields[0] in b"ZX" else f"{fields[19].decode()}@{boot.strip()}"
+    return str(int(psutil.Process(pid).create_time()))
 
 
 def take_over(database: Database) -> list[int]:
@@ -183,26 +122,91 @@ def hand_over(database: Database, numbers: Sequence[int]) -> None:
     )
 
 
-def objects_to_remove(database: Database) -> int:
-    """Objects of dropped dumps that have not been removed yet."""
-    _, rows = database.read(
-        """
-        MATCH (d:Dump {state: 'dropping'})
-        CALL (d) {
-          MATCH (o:Object)
-          WHERE d.number * $keys <= o.key < (d.number + 1) * $keys
-          RETURN count(o) AS objects
-        }
-        RETURN sum(objects)
-        """,
-        {"keys": 1 << KEY_BITS},
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a dump will be called, and what it replaces.
+
+    Attributes:
+        name: The name that was asked for, or one that is free.
+        is_exact: Whether that must be had, or may get a number behind it.
+        replaced: Dumps to remove when it is ready.
+    """
+
+    name: str
+    is_exact: bool = False
+    replaced: tuple[DumpInfo, ...] = ()
+
+
+def place_for(
+    present: Sequence[DumpInfo],
+    identity: Identity | None,
+    wished: str | None,
+    stem: str = "",
+    *,
+    replace: bool = False,
+) -> DumpInfo | Place:
+    """Decide whether a dump is to be loaded beside those that are there, and as what.
+
+    Args:
+        present: The dumps that are there.
+        identity: Which dump of which file it is; ``None`` for one that is not there.
+        wished: What it is to be called; ``None`` for a name made of ``stem``.
+        stem: Part of a name.
+        replace: Whether to load again what is there, and to replace what has the name.
+
+    Returns:
+        The dump that is there already, or the place of the new one.
+
+    Raises:
+        StoreError: another dump has the name.
+    """
+    same = next((dump for dump in present if dump.identity == identity), None)
+    named = next((dump for dump in present if dump.name == wished), None)
+    if not replace:
+        if named is not None and named is not same:
+            raise StoreError(
+                f"another dump is named {wished!r}; choose another --name, or "
+                "--replace it"
+            )
+        if same is not None:
+            return same
+    replaced = tuple(
+        dump for dump in present if dump.identity == identity or dump.name == wished
     )
-    return cast("int", rows[0][0])
+    if wished is not None:
+        return Place(wished, is_exact=True, replaced=replaced)
+    if same is not None:
+        return Place(same.name, replaced=replaced)
+    taken, name, count = {dump.name for dump in present}, stem, 1
+    while name in taken:
+        count += 1
+        name = f"{stem}-{count}"
+    return Place(name)
 
 
-def is_any_being_dropped(database: Database) -> bool:
-    """Whether a dump that is no longer visible has not been deleted yet."""
-    return any(node.state == "dropping" for node in dump_nodes(database))
+@dataclass(frozen=True, slots=True)
+class NewDump:
+    """A dump that is claimed, and on its way into a database.
+
+    Attributes:
+        number: Its number.
+        node: The server's id of its Dump node.
+        name: What to call it.
+        is_exact: Whether that must be had, or may get a number behind it.
+        replaces: Numbers of dumps to remove when it is ready.
+        properties: Of its Dump node.
+        tables: All of it.
+        counts: What there will be, its Dump node included.
+    """
+
+    number: int
+    node: int
+    name: str
+    is_exact: bool
+    replaces: Sequence[int]
+    properties: dict[str, object]
+    tables: Tables
+    counts: Counts
 
 
 def claim(
@@ -293,7 +297,7 @@ def beat(database: Database, number: int) -> None:
 
 
 def publish_as(
-    database: Database, number: int, name: str, replaces: list[int], *, exact: bool
+    database: Database, number: int, name: str, replaces: Sequence[int], *, exact: bool
 ) -> str:
     """`publish` under ``name``, or where it is not ``exact`` with a number behind it.
 
@@ -313,7 +317,9 @@ def publish_as(
     return name
 
 
-def publish(database: Database, number: int, name: str, replaces: list[int]) -> None:
+def publish(
+    database: Database, number: int, name: str, replaces: Sequence[int]
+) -> None:
     """Make the dump ready under its name, and unpublish what it replaces, at once."""
     database.write(
         """
@@ -325,7 +331,7 @@ def publish(database: Database, number: int, name: str, replaces: list[int]) -> 
         SET d.name = $name, d.state = 'ready', d.loaded_at = datetime()
         REMOVE d.loader, d.heartbeat
         """,
-        {"number": number, "name": name, "replaces": replaces},
+        {"number": number, "name": name, "replaces": [*replaces]},
     )
 
 

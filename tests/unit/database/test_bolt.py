@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.database.bolt import BATCH_ROWS, _interleaved
-from ingest.database.disjoint import Piece, do_disjoint
+from ingest.database.bolt import BATCH_ROWS, Piece, _interleaved, do_disjoint
 from ingest.tables.schema import RELATIONSHIPS
 
 if TYPE_CHECKING:

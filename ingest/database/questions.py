@@ -1,16 +1,21 @@
-"""Run queries of the library; answers are plain Python values."""
+"""What is asked of a loaded dump: queries of the library, names, tables to compare.
+
+Answers are plain Python values.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, cast
 
-from ingest.errors import UnknownDump
+from ingest.errors import NotFound, UnknownDump
 from ingest.progress import silent
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
-from ingest.text import Captions
+from ingest.text import Captions, caption_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.progress import Progress
     from ingest.queries.library import Query
+
+_HEX = re.compile(r"(?:0[xX])?0*([0-9a-fA-F]{1,16})")
 
 
 def ask(
@@ -123,3 +130,75 @@ def plain(value: object) -> object:
 
 def _mapping(values: dict[str, object]) -> dict[str, object]:
     return {key: plain(value) for key, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An object's address, or a type's full name, as the dump spells it."""
+
+    kind: str
+    name: str
+
+
+def find_subject(database: Database, text: str, dump: int, kind: str = "") -> Subject:
+    """Find what ``text`` names: a type's name, full or short, or an address.
+
+    Args:
+        database: Where to look.
+        text: What the user wrote.
+        dump: The dump's number.
+        kind: ``object`` or ``type`` where only that will do.
+
+    Raises:
+        NotFound: nothing in the dump is called that; the message names what comes
+            near.
+    """
+    if kind != "object":
+        _, rows = database.read(
+            "MATCH (t:Type) WHERE t.dump = $dump AND t.name = $name "
+            "RETURN t.name LIMIT 1",
+            {"dump": dump, "name": text},
+        )
+        if rows:
+            return Subject("type", text)
+    if kind != "type" and (address := _address(database, text, dump)):
+        return Subject("object", address)
+    if kind == "object":
+        raise NotFound(f"the dump has no object {text!r}")
+    return Subject("type", _by_short_name(database, text, dump))
+
+
+def _address(database: Database, text: str, dump: int) -> str | None:
+    match = _HEX.fullmatch(text.strip())
+    if match is None:
+        return None
+    address = "0x" + match[1].lower()
+    _, rows = database.read(
+        "MATCH (o:Object) WHERE o.dump = $dump AND o.address = $address "
+        "RETURN count(o)",
+        {"dump": dump, "address": address},
+    )
+    if cast("int", rows[0][0]):
+        return address
+    if text.lower().startswith("0x"):
+        raise NotFound(f"the dump has no object {address}")
+    return None
+
+
+def _by_short_name(database: Database, text: str, dump: int) -> str:
+    _, rows = database.read(
+        "MATCH (t:Type) WHERE t.dump = $dump AND t.instance_count > 0 "
+        "RETURN DISTINCT t.name AS name ORDER BY name",
+        {"dump": dump},
+    )
+    names = [cast("str", row[0]) for row in rows]
+    wanted = text.casefold()
+    caption = captions_of(database, dump).of
+    same = [n for n in names if wanted in (n.casefold(), caption(n).casefold())]
+    same = same or [n for n in names if wanted == caption_of(n).casefold()]
+    if len(same) == 1:
+        return same[0]
+    near = same or [name for name in names if wanted in name.casefold()]
+    near = near or get_close_matches(text, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near[:3])}" if near else ""
+    raise NotFound(f"the dump has no type or object {text!r}{hint}")

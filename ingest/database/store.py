@@ -1,0 +1,271 @@
+"""A Neo4j with dumps in it: opening it, finding dumps, writing and dropping them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest import __version__, interrupts
+from ingest.database import bulk, claims, cleaner, dump_list
+from ingest.database.connection import connect
+from ingest.database.indexes import ensure_schema
+from ingest.database.links import link_next
+from ingest.database.writing import Via, writer_for
+from ingest.errors import (
+    NO_DUMP,
+    NeedsRestart,
+    ServerFailed,
+    ServerUnavailable,
+    StoreError,
+    UnknownDump,
+)
+from ingest.progress import silent
+from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
+from ingest.server.process import full_disk, is_full
+from ingest.server.target import own_target
+from ingest.settings import settings
+from ingest.tables import mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ingest.database.connection import Database
+    from ingest.database.dump_list import ChosenDump, DumpInfo
+    from ingest.heap.identity import Identity
+    from ingest.progress import Progress
+    from ingest.server.target import Target
+    from ingest.settings import Settings
+    from ingest.tables.mapping import Counts, DumpTables, Tables
+
+_INTERRUPTED = "this dump is not loaded, and what was written is being removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        name: The dump's name; differs from the requested one if that was taken.
+        number: The dump's number.
+        counts: Its nodes and relationships.
+    """
+
+    name: str
+    number: int
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The dumps of a Neo4j, open.
+
+    Attributes:
+        database: The connection.
+    """
+
+    database: Database
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        uri: str | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        database: str | None = None,
+        progress: Progress = silent,
+        *,
+        for_dumps: bool = True,
+        on_notice: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[Store]:
+        """Open the server that is named here or in the settings.
+
+        Without any, it is the embedded one, which is started, and started again when
+        it is lost.
+
+        Args:
+            uri: The server's address.
+            username: The user there.
+            password: The password there.
+            database: The name of its database.
+            progress: Receives the start of the server.
+            for_dumps: Whether it is opened for the dumps that it has: no server is
+                started to find that it has none.
+            on_notice: Called with what happened to the server.
+
+        Raises:
+            StoreError: it cannot be opened.
+            EmbeddedError: the embedded one cannot be fetched or started.
+            UnknownDump: ``for_dumps`` is set, and the embedded one was never started.
+        """
+        known = settings()
+        target = own_target(known, uri, username, password, database)
+        if target is not None:
+            with connect(target) as opened:
+                yield cls(opened)
+            return
+        server, name = EmbeddedServer(known), database or DATABASE
+        if for_dumps and not server.has_database():
+            raise UnknownDump(NO_DUMP)
+
+        def find(error: StoreError, lost: Target) -> Target:
+            if not isinstance(error, NeedsRestart):
+                return target_of(server.start(progress), name)
+            endpoint = server.restart(lost.pid, progress)
+            on_notice("Neo4j had met a critical error and has been restarted")
+            return target_of(endpoint, name)
+
+        started = target_of(server.start(progress), name)
+        try:
+            with connect(started, find, server=server) as opened:
+                yield cls(opened)
+        except (ServerFailed, ServerUnavailable) as error:
+            if is_full(server.home):
+                raise full_disk(server.home) from error
+            raise
+
+    @property
+    def server(self) -> EmbeddedServer | None:
+        """Whose database it is, if it is the embedded one's."""
+        return self.database.server
+
+    def ensure_schema(self) -> None:
+        """Make what claiming, writing and removing dumps needs."""
+        ensure_schema(self.database)
+
+    def dumps(self) -> list[DumpInfo]:
+        """All ready dumps, the newest first."""
+        return dump_list.list_dumps(self.database)
+
+    def find(self, name: str | None) -> DumpInfo:
+        """The ready dump of that name; the newest where none is given.
+
+        Raises:
+            UnknownDump: there is none.
+        """
+        return self.select(name).dump
+
+    def select(self, name: str | None, number: int | None = None) -> ChosenDump:
+        """The ready dump of that name, else of that number, else the newest.
+
+        Raises:
+            UnknownDump: there is none.
+        """
+        return dump_list.select_dump(self.database, name, number)
+
+    def rename(self, number: int, name: str) -> None:
+        """Give a ready dump another name.
+
+        Raises:
+            Conflict: another dump has it.
+            StoreError: a bulk load is in progress, or the dump has just been dropped.
+        """
+        claims.rename(self.database, number, name)
+
+    def write(
+        self,
+        tables: DumpTables,
+        *,
+        via: Via = Via.AUTO,
+        name: str,
+        exact_name: bool = True,
+        source: str,
+        identity: Identity,
+        replaces: Sequence[int] = (),
+        progress: Progress = silent,
+    ) -> Written:
+        """Write one dump under a number of its own and make it ready.
+
+        Args:
+            tables: The dump; closed where its tables are stored beside a server.
+            via: How.
+            name: What to call it.
+            exact_name: Whether ``name`` must be had, or may get a number behind it.
+            source: The file's name.
+            identity: Which dump of which file it is.
+            replaces: Numbers of dumps to remove when this one is ready.
+            progress: Receives all stages.
+
+        Raises:
+            AlreadyLoaded: another process has loaded the same file since.
+            StoreError, EmbeddedError: see `ingest.pipeline.Loader.load`.
+        """
+        database, server = self.database, self.server
+        cleaner.clean_up(database, progress)
+        writer = writer_for(database, via, tables, replaces, progress)
+        about: dict[str, object] = {"source": source, "tool_version": __version__}
+        with (
+            interrupts.leaving(_INTERRUPTED),
+            cleaner.cleaned_if_interrupted(database),
+            writer.ready(),
+        ):
+            number, node = claims.claim(
+                database,
+                name,
+                identity,
+                about,
+                replaces=replaces,
+                exclusive=writer.is_exclusive,
+            )
+            properties = tables.dump() | about
+            chosen: Tables = tables
+            if server is None:
+                counts = mapping.counts(tables)
+            else:
+                chosen = stored = bulk.store(
+                    server, number, identity.sha256, tables, progress
+                )
+                counts = stored.counts()
+                tables.close()  # they are read from the files, and memory is needed
+            new = claims.NewDump(
+                number,
+                node,
+                name,
+                exact_name,
+                tuple(replaces),
+                properties,
+                chosen,
+                counts,
+            )
+            return Written(writer.write(new), number, counts)
+
+    def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
+        """Drop a loaded dump; returns what it was.
+
+        No reader sees it any more. A large one is removed by a process in the
+        background; if the embedded server has nothing else, it starts anew with an
+        empty store.
+
+        Raises:
+            UnknownDump: there is none of that name.
+            StoreError: the server refused or was lost.
+        """
+        database, server, found = self.database, self.server, self.find(name)
+        cleaner.clean_up(database, progress)
+        gone = f"{found.name} is dropped, and the rest of it is being removed"
+        large = claims.is_large(found.object_count)
+        if server is not None and large:
+            with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database):
+                if bulk.is_all(server, database, found.number):
+                    claims.unpublish(database, found.number, exclusive=True)
+                    with interrupts.leaving(gone):
+                        bulk.start_over(server, database, progress)
+                    return found
+        with cleaner.cleaned_if_interrupted(database):
+            claims.unpublish(database, found.number, to_anybody=large)
+            with interrupts.leaving(gone):
+                if large:
+                    cleaner.start(database)
+                else:
+                    cleaner.remove(database, [found.number], progress)
+                    link_next(database)
+        return found
+
+
+def running_target(settings: Settings) -> Target | None:
+    """The user's own server, or the embedded one if it runs already."""
+    if own := own_target(settings):
+        return own
+    endpoint = EmbeddedServer(settings).running()
+    return None if endpoint is None else target_of(endpoint)
