@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.runtime_types import type_classes
-from ingest.analysis.suspect_paths import Paths
 from ingest.gate.findings import MAX_PATHS, TREE, Rule
+from ingest.runtimes import named
+from ingest.suspects.holders import Paths
 from ingest.tables.heap_tables import HeapTables
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def with_examples(
         metrics: Its metrics.
         own: Globs of types that are the program's own.
     """
-    classes = type_classes(graph.format_name, graph.type_names, own)
+    classes = named(graph.runtime).type_classes(graph.type_names, own)
     paths = Paths(graph, metrics, classes)
     objects = _objects_on(
         {one.fingerprint for one in findings if one.rule is Rule.GROWTH}, graph, metrics
