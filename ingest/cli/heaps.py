@@ -39,7 +39,7 @@ def kept_heap(
     """The heap of exported tables or of a loaded dump; ``None`` of a file.
 
     Returns:
-        The heap; and which dump of which file it is, which an export does not tell.
+        The heap; and which dump of which file it is.
 
     Raises:
         UnknownDump: There is neither a file nor a loaded dump of that name.
@@ -47,13 +47,15 @@ def kept_heap(
         IngestError: It has its values, and ``options`` ask for none.
     """
     from ingest.tables.parquet import StoredTables
-    from ingest.tables.stored_heap import is_export, stored_heap
+    from ingest.tables.stored_heap import about_export, is_export, stored_heap
 
     redacted = options.redaction is not None
     if is_export(Path(dump)):
         if redacted:
             raise IngestError(f"{dump}: export the dump with --redact instead")
-        return stored_heap(StoredTables(Path(dump))), None
+        about = about_export(Path(dump))
+        graph = stored_heap(StoredTables(Path(dump)), about.format, about.runtime)
+        return graph, about.identity
     if _is_loaded(dump):
         return _loaded_heap(dump, progress, redacted=redacted)
     return None
@@ -140,4 +142,4 @@ def _loaded_heap(
             f"the tables of {name!r} are not stored: only the embedded server keeps "
             "them; name the dump's file instead"
         )
-    return stored_heap(tables, found.format), found.identity
+    return stored_heap(tables, found.format, found.runtime), found.identity

@@ -56,6 +56,7 @@ class DumpInfo:
     folded_bytes: int
     redacted: bool
     loaded_at: str
+    runtime: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -78,7 +79,13 @@ def list_dumps(database: Database) -> list[DumpInfo]:
     ]
 
 
-_ABSENT = {"warnings": [], "folded_count": 0, "folded_bytes": 0, "redacted": False}
+_ABSENT = {
+    "warnings": [],
+    "folded_count": 0,
+    "folded_bytes": 0,
+    "redacted": False,
+    "runtime": "",
+}
 
 
 def _of_info(node: DumpNode, name: str) -> Any:  # noqa: ANN401

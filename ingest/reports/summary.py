@@ -63,6 +63,7 @@ def facts(
         "source": source,
         "sha256": sha256,
         "format": graph.format_name,
+        "runtime": graph.runtime or None,
         "producer": graph.producer or None,
         "notes": list(graph.notes),
         "part": None if graph.part is None else graph.part.number,
