@@ -41,18 +41,3 @@ class Receipt:
     replaced: tuple[str, ...] = ()
     process: str = ""
     left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a dump will be called, and what it replaces.
-
-    Attributes:
-        wished: The name that was asked for.
-        free: The one that it gets otherwise.
-        replaced: Dumps to remove when it is ready.
-    """
-
-    wished: str | None
-    free: str
-    replaced: tuple[DumpInfo, ...]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ingest import errors
 from ingest.fleet.datasets import datasets_markdown
 from ingest.queries.library import DUMP, GROUPS, library
+from ingest.tables.dump_properties import EXPORTED
 from ingest.tables.fleet_graph import fleet_graph_markdown
 from ingest.tables.schema import TABLES, markdown
 
@@ -106,7 +107,7 @@ def shown(command: str, out: str, lines: int | None = None) -> str:
 
 def tables_table() -> str:
     lines = ["| table | rows | columns |", "| --- | --- | --- |"]
-    for entry in TABLES:
+    for entry in (EXPORTED, *TABLES):
         columns = ", ".join(f"`{column.name}`" for column in entry.columns)
         lines.append(f"| `{entry.name}` | {entry.meaning} | {columns} |")
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ of the steps of a path, each normalised by the rule below, after the version of 
 rule: ``2-`` and 32 hexadecimal digits. Fingerprints of different versions are never
 equal.
 
-The rule, version 2:
+The rule, version 2, whose parts that are of one runtime stand in `ingest.runtimes`:
 
 - A type is its full name without assemblies, versions and the arity of generics;
   ``Map`2[[A, x],[B, y]]``, ``Map`2[A,B]`` and ``Map<A,B>`` are one type.
@@ -45,6 +45,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from ingest.runtimes import RUNTIMES
 from ingest.text import without_assemblies
 
 if TYPE_CHECKING:
@@ -58,41 +59,18 @@ _LONGEST_NAME = 4096
 _NUMBERS = tuple(
     (re.compile(expression), kept)
     for expression, kept in (
-        # PerfView's remarks on arrays and on objects that native code refers to.
-        (r" \((?:No)?Ptrs,ElemSize=\d+\)", ""),
-        (r"RefCnt: \d+", "RefCnt"),
-        # Java: lambdas, hidden classes, proxies, generated classes.
-        (r"\$\$(Lambda|ExternalSyntheticLambda|InternalSyntheticLambda)[\w$/+]*",
-            r"$$\1"),
-        (r"[/+]0x[0-9a-fA-F]+", ""),
-        (r"\$Proxy\d+", "$Proxy"),
-        (r"\bjdk\.proxy\d+\.", "jdk.proxy."),
-        (r"(Generated\w+Accessor)\d+", r"\1"),
-        (r"(\$\$(?:EnhancerBy|FastClassBy)\w*?\$\$)[0-9a-f]+", r"\1"),
-        (r"(\$(?:ByteBuddy|HibernateProxy|MockitoMock|anonfun))\$\w+", r"\1"),
-        # C#: <>c__DisplayClass3_0, <Main>b__3_0, <Run>g__Local|3_0, <>9__3_0.
-        (r"(<[^<>]*>\w*?__[A-Za-z]*(?:\w*\|)?)\d+(?:_\d+)?", r"\1"),
-        (r"(_Closure\$__|VB\$Anonymous[A-Za-z]+_)\d+(?:-\d+)?", r"\1"),
-        (r"(Castle\.Proxies\.\w+?Proxy)_\d+", r"\1"),
-        # F# closures, and what the Dart VM appends to private names.
-        (r"@\d+(?:-\d+)?", "@"),
+        # A name does not tell its runtime, and those of one are not like another's.
+        *dict.fromkeys(rule for runtime in RUNTIMES for rule in runtime.numbers),
         (r"0x[0-9a-fA-F]+", "0x"),
     )
-)  # fmt: skip
+)
 
 _ARITY = re.compile(r"`\d+")
 _INDEX = re.compile(r"\[\d+\]")
 _DIGITS = re.compile(r"\d+")
 
 _INSIDE = re.compile(
-    r"System\.Collections\..*\+(?:Entry|Node|VolatileNode|Tables|[Bb]ucket|Slot|Segment)"
-    r"(?:<.*>)?(?:\[\])*"
-    # Nested types, of which a trace does not name the outer one.
-    r"|(?:Entry|Node|VolatileNode|Tables|Bucket|Slot|Segment|Container)<.*>(?:\[\])*"
-    r"|bucket(?:\[\])?"
-    r"|java\.util\.[\w.]*(?:Map|[Tt]able|Set)\$\w*(?:Node|Entry|Bin)(?:\[\])*"
-    r"|java\.lang\.ThreadLocal\$ThreadLocalMap\$Entry(?:\[\])*"
-    r"|dart:collection::_(?:Linked)?Hash(?:Map|Set)Entry"
+    "|".join(dict.fromkeys(rule for runtime in RUNTIMES for rule in runtime.inside))
 )
 
 

@@ -32,12 +32,11 @@ def objsize(
     bytes are freed if all of the objects are. For one object of a loaded dump there
     is also the query objsize. Exit 10: no such object or type.
     """
-    from ingest.analysis.cuts import CutParser
-    from ingest.analysis.set_size import SetSize, set_size
-    from ingest.analysis.what_if import Cut
     from ingest.dumps import Opener
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_answer
+    from ingest.what_if.cut_parser import CutParser
+    from ingest.what_if.freed import Cut, SetSize, set_size
 
     with Bars() as progress, keepers_of(connection, progress) as keepers:
         opener = Opener(options=reading.options(), keepers=keepers, progress=progress)

@@ -153,6 +153,26 @@ Layout = Annotated[
         "dumps, such as 12/4/16. Default: inferred (info shows it, and others).",
     ),
 ]
+
+
+def _runtime(text: str) -> str:
+    from ingest.runtimes import NAMES
+
+    known = [name for name in NAMES if name]
+    if text not in known:
+        raise typer.BadParameter(f"one of {', '.join(known)}")
+    return text
+
+
+Runtime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        parser=_runtime,
+        help="Whose heap it is: dotnet, jvm, dart or javascript. Default: what the "
+        "format and the types tell.",
+    ),
+]
 Own = Annotated[
     list[str] | None,
     typer.Option(
@@ -260,6 +280,7 @@ class Reading:
     own: Own = None
     strength: Strength = StrengthPolicy.STRONGEST
     layout: Layout = None
+    runtime: Runtime = None
     redact: Redact = False
     hash_types: HashTypes = None
     max_memory: MaxMemory = None
@@ -287,6 +308,7 @@ class Reading:
             ),
             strength=self.strength,
             layout=self.layout,
+            runtime=self.runtime,
             redaction=self._redaction(settings().salt),
             max_memory_bytes=memory_limit(self.max_memory),
             any_expansion=self.any_expansion,

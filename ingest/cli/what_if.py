@@ -61,11 +61,11 @@ def what_if(
     the references of the program's types that free most are chosen one by one.
     Exit 9: no such dump. Exit 10: no such object, type or reference.
     """
-    from ingest.analysis.best_cuts import best_cuts
-    from ingest.analysis.cuts import CutParser
-    from ingest.analysis.what_if import Cut, WhatIf
     from ingest.dumps import Opener
     from ingest.reports.what_if import as_text, facts
+    from ingest.what_if.best_cuts import best_cuts
+    from ingest.what_if.cut_parser import CutParser
+    from ingest.what_if.freed import Cut, WhatIf
 
     options = reading.options()
     most = best if best is not None else 0 if cut else 3

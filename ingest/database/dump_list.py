@@ -93,6 +93,7 @@ class DumpInfo:
     redacted: bool
     strength_policy: str
     loaded_at: str
+    runtime: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -121,6 +122,7 @@ _ABSENT = {
     "folded_bytes": 0,
     "redacted": False,
     "strength_policy": "",
+    "runtime": "",
 }
 
 

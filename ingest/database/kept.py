@@ -152,6 +152,7 @@ class LoadedDumps:
             found.source,
             stored or GraphTables(store.database, found.number),
             found.format,
+            found.runtime,
             identity=found.identity,
             strength=found.strength_policy,
             is_redacted=bool(found.redacted),

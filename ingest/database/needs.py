@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.runtimes import RUNTIMES
 from ingest.tables.schema import KEY_BITS
 
 if TYPE_CHECKING:
@@ -35,19 +36,21 @@ def _type(condition: str) -> str:
 
 
 NEEDS: dict[str, Need] = {
-    "dotnet": Need(
-        _type("t.namespace = 'System'"), "this dump is not of a .NET program"
-    ),
-    "jvm": Need(
-        _type("t.name = 'java.lang.Class'"), "this dump is not of a Java program"
-    ),
-    "android": Need(
-        _type("t.name STARTS WITH 'android.'"),
-        "this dump is not of an Android program",
-    ),
-    "dart": Need(
-        _type("t.namespace = 'dart:core'"), "this dump is not of a Dart program"
-    ),
+    **{
+        runtime.name: Need(
+            f"(d) WHERE d.runtime = '{runtime.name}'",
+            f"this dump is not of {runtime.program}",
+        )
+        for runtime in RUNTIMES
+    },
+    **{
+        platform.name: Need(
+            _type(f"t.name STARTS WITH '{platform.type_prefix}'"),
+            f"this dump is not of {platform.program}",
+        )
+        for runtime in RUNTIMES
+        for platform in runtime.platforms
+    },
     "captions": Need(
         _type("t.caption IS NOT NULL"),
         "this dump was loaded by an earlier version: ingest load FILE --replace",

@@ -77,6 +77,8 @@ class Opener:
             return self._of_file(what, self._read)
         kept = self._kept(what)
         self._check_kept(what, kept)
+        if self.options.runtime is not None:
+            kept = kept._replace(runtime=self.options.runtime)
         return Dump(
             what=what,
             name=kept.name,

@@ -51,7 +51,7 @@ class KeptDump(NamedTuple):
         """
         from ingest.tables.stored_heap import stored_heap
 
-        return stored_heap(self.tables, self.format_name), self.identity
+        return stored_heap(self.tables, self.format_name, self.runtime), self.identity
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

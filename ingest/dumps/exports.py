@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ingest.dumps.dump import KeptDump
 from ingest.errors import DumpError
 from ingest.tables.parquet import StoredTables
+from ingest.tables.stored_heap import about_export
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,4 +26,14 @@ def kept_export(folder: Path) -> KeptDump:
         raise DumpError(
             f"no export of a dump: it has no {missing[0]}.parquet", path=folder
         )
-    return KeptDump(folder.name, folder.name, StoredTables(folder))
+    about = about_export(folder)
+    return KeptDump(
+        folder.name,
+        about.source,
+        StoredTables(folder),
+        about.format,
+        about.runtime,
+        about.identity,
+        about.strength,
+        about.is_redacted,
+    )

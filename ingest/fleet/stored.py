@@ -143,6 +143,7 @@ class KeptByFleets:
             cast("str", about["source"]),
             tables,
             cast("str", about["format"]),
+            cast("str", about.get("runtime") or ""),
             identity=tables.identity,
             strength=cast("str", about["strength_policy"] or ""),
             is_redacted=bool(about["redacted"]),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.runtime_types import type_classes
-from ingest.analysis.suspect_paths import Paths
 from ingest.gate.findings import TREE, Rule
+from ingest.runtimes import named
+from ingest.suspects.holders import Paths
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -34,7 +34,7 @@ def with_examples(findings: Sequence[Finding], tables: HeapTables) -> list[Findi
     if not grown:
         return list(findings)
     graph, metrics = tables.graph, tables.metrics
-    classes = type_classes(graph.format_name, graph.type_names, tables.own)
+    classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
     paths = Paths(graph, metrics, classes)
     objects = _objects_on(grown, tables)
     found = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import InvalidGraph
+from ingest.runtimes import NAMES as RUNTIME_NAMES
 from ingest.text import Captions
 
 if TYPE_CHECKING:
@@ -246,6 +247,8 @@ class HeapGraph:
 
     Attributes:
         format_name: Name of the reader.
+        runtime: Name of the runtime whose heap it is, one of `ingest.runtimes.NAMES`;
+            empty if that is not known.
         producer: Program that wrote the dump; empty if not recorded.
         notes: What the reader inferred, in words.
         object_count: N.
@@ -330,6 +333,7 @@ class HeapGraph:
     type_names: tuple[str, ...]
     type_domain: NDArray[np.int32]
     domains: tuple[Domain, ...]
+    runtime: str = ""
     ref_kind: NDArray[np.uint8] | None = None
     domain_index: NDArray[np.int32] | None = None
     ref_field: NDArray[np.int32] | None = None
@@ -365,6 +369,8 @@ class HeapGraph:
     def __post_init__(self) -> None:
         n, e, r = len(self.object_id), len(self.ref_target), len(self.root_object)
         t, d = len(self.type_names), len(self.domains)
+        if self.runtime not in RUNTIME_NAMES:
+            raise InvalidGraph(f"runtime is {self.runtime!r}")
         self._require("object_id", np.uint64, n)
         self._require("type_index", np.int32, n, above=NO_TYPE, below=t)
         self._require("shallow_bytes", np.int64, n, above=0)

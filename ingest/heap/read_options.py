@@ -77,12 +77,14 @@ class ReadOptions:
         part: Number of the dump to read, of a file that has several; ``None`` for
             the format's default.
         own: Globs of types that are the program's own, or with ``!`` of a library;
-            see `ingest.analysis.runtime_types.type_classes`.
+            see `ingest.runtimes.Runtime.type_classes`.
         strength: Which weaker references hold their target.
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: What the process may occupy; ``None`` for no limit.
         any_expansion: Read compressed files however much their content expands.
+        runtime: Name of the runtime whose heap it is, one of `ingest.runtimes.NAMES`;
+            ``None`` for what the reader finds.
     """
 
     strict: bool = False
@@ -94,6 +96,7 @@ class ReadOptions:
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
     any_expansion: bool = False
+    runtime: str | None = None
 
     def redacted(self, graph: HeapGraph, sha256: str) -> HeapGraph:
         """The heap of a file with that digest, without what is to be removed."""

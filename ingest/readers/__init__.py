@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,14 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     graph = reader.read(source, options, progress)
     source.drain()
     trim()
-    return options.redacted(graph, source.sha256)
+    return _as_asked(graph, options, source.sha256)
+
+
+def _as_asked(graph: HeapGraph, options: ReadOptions, sha256: str) -> HeapGraph:
+    """A heap of the runtime that the user names, without what is to be removed."""
+    if options.runtime not in (None, graph.runtime):
+        graph = replace(graph, runtime=options.runtime)
+    return options.redacted(graph, sha256)
 
 
 def _prepared(source: Source, options: ReadOptions) -> Reader:
@@ -149,20 +157,20 @@ def read_all(
     if not isinstance(reader, PartsReader):
         only = reader.read(source, options, progress)
         source.drain()
-        graph = options.redacted(only, source.sha256)
+        graph = _as_asked(only, options, source.sha256)
         yield PendingDump(None, lambda: graph)
         return
     for pending in reader.read_all(source, options, progress):
         source.drain()
-        yield _redacted(pending, options, source.sha256)
+        yield _pending(pending, options, source.sha256)
 
 
-def _redacted(pending: PendingDump, options: ReadOptions, sha256: str) -> PendingDump:
-    """One of several dumps, without what is to be removed."""
-    if options.redaction is None or pending.part is None:
-        return pending
-    part = options.redacted_part(pending.part, sha256)
-    return PendingDump(part, lambda: options.redacted(pending.graph(), sha256))
+def _pending(pending: PendingDump, options: ReadOptions, sha256: str) -> PendingDump:
+    """One of several dumps, as it is asked for."""
+    part = pending.part
+    if part is not None:
+        part = options.redacted_part(part, sha256)
+    return PendingDump(part, lambda: _as_asked(pending.graph(), options, sha256))
 
 
 def parts(source: Source, progress: Progress) -> list[Part]:

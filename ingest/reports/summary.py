@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import Irregularity, RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import liveness
 from ingest.reports.suspects import notes, of_heap, suspects_text
+from ingest.suspects.find import find_suspects
 from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.analysis.suspects import Findings
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.find import Findings
     from ingest.text import Captions
 
 
@@ -63,6 +63,7 @@ def facts(
         "source": source,
         "sha256": sha256,
         "format": graph.format_name,
+        "runtime": graph.runtime or None,
         "producer": graph.producer or None,
         "notes": list(graph.notes),
         "part": None if graph.part is None else graph.part.number,

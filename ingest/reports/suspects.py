@@ -11,8 +11,8 @@ from ingest.text import human_bytes, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ingest.analysis.suspects import Suspect
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.find import Suspect
 
 NO_SUSPECTS = (
     "Nothing stands out: no objects of one type that one holder keeps alive retain "

@@ -12,9 +12,9 @@ from ingest.text import human_bytes, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.analysis.best_cuts import BestCut
-    from ingest.analysis.what_if import Cut, Freed, WhatIf
     from ingest.text import Captions
+    from ingest.what_if.best_cuts import BestCut
+    from ingest.what_if.freed import Cut, Freed, WhatIf
 
 
 def facts(

@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis import fingerprints
-from ingest.analysis.degrees import most_connected
 from ingest.analysis.distances import NOT_REACHED, ROOT, UNREACHABLE, holds
 from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
-from ingest.analysis.suspects import find_suspects
+from ingest.analysis.metrics import most_connected
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
+from ingest.suspects.find import find_suspects
 from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
@@ -38,12 +38,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.analysis.degrees import Counted
-    from ingest.analysis.merged import MergedTree
-    from ingest.analysis.metrics import HeapMetrics
-    from ingest.analysis.root_roles import Role
-    from ingest.analysis.suspects import Findings, Suspect
+    from ingest.analysis.merged import MergedTree, Role
+    from ingest.analysis.metrics import Counted, HeapMetrics
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.find import Findings, Suspect
 
     Flags = NDArray[np.bool_]
     Slices = Callable[[slice], pl.Series]

@@ -1,9 +1,19 @@
-"""Properties of the Dump node: one row each."""
+"""Properties of the Dump node: one row each.
+
+Those that an export tells too are its table `EXPORTED`, which has one row.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ingest.heap.graph import RefKind
-from ingest.tables.column import FLAG, INT64, TEXT, TEXTS, TIME, Column
+from ingest.tables.column import FLAG, INT64, TEXT, TEXTS, TIME, Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
 
 # fmt: off
 DUMP_PROPERTIES = (
@@ -11,6 +21,9 @@ DUMP_PROPERTIES = (
     Column("name", TEXT, "what `--dump` takes", free_text=True),
     Column("state", TEXT, "`loading`, `ready` or `dropping`"),
     Column("format", TEXT, "name of the format", lambda heap: heap.graph.format_name),
+    Column("runtime", TEXT,
+        "whose heap it is: `dotnet`, `jvm`, `dart` or `javascript`; absent where that "
+        "is not known", lambda heap: heap.graph.runtime or None, absent=None),
     Column("source", TEXT, "name of the file", free_text=True),
     Column("sha256", TEXT, "digest of the decompressed file"),
     Column("trace", TEXT,
@@ -98,3 +111,28 @@ DUMP_PROPERTIES = (
         lambda heap: heap.graph.is_redacted or None, absent=None),
     Column("tool_version", TEXT, "version of heaproots"),
 )
+
+_OF_STORE = {
+    "number", "state", "loaded_at", "loading_since", "loader", "heartbeat", "exclusive",
+}  # fmt: skip
+"""Properties that only a database has."""
+
+EXPORTED = Table(
+    "dump",
+    "the dump: one row",
+    lambda _: 1,
+    tuple(column for column in DUMP_PROPERTIES if column.name not in _OF_STORE),
+    of_nodes=False,
+)
+"""What an export tells of its dump as a whole. Its row is made of what the heap and
+whoever exports it know: see `dump_row`."""
+
+
+def dump_row(properties: Mapping[str, object]) -> pl.DataFrame:
+    """The row of `EXPORTED`; null is what is not among the properties."""
+    import polars as pl
+
+    schema = EXPORTED.schema
+    return pl.DataFrame(
+        {name: [properties.get(name)] for name in schema.names()}, schema=schema
+    )

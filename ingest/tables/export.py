@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.errors import IngestError
 from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
+from ingest.tables.dump_properties import EXPORTED, dump_row
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.schema import TABLES, tables_markdown
@@ -72,6 +73,8 @@ def export(
             for entry in TABLES:
                 path = part / f"{entry.name}.{kind.suffix}"
                 write(tables.lazy(entry.name, stage), path)
+            row = dump_row(tables.dump() | about).lazy()
+            write(row, part / f"{EXPORTED.name}.{kind.suffix}")
             (part / ABOUT).write_text(tables_markdown(kind.suffix), encoding="utf-8")
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 

@@ -16,7 +16,7 @@ from ingest.tables.analysis_tables import (
     TYPE_REFERENCES,
 )
 from ingest.tables.column import Label, Link, Relationship
-from ingest.tables.dump_properties import DUMP_PROPERTIES
+from ingest.tables.dump_properties import DUMP_PROPERTIES, EXPORTED
 from ingest.tables.object_tables import OBJECTS, REFERENCES, ROOTS, TYPES
 from ingest.tables.place_tables import (
     ALLOCATION_SITES,
@@ -178,7 +178,7 @@ is populated at once."""
 
 def table(name: str) -> Table:
     """The table of that name."""
-    return next(entry for entry in TABLES if entry.name == name)
+    return next(entry for entry in (EXPORTED, *TABLES) if entry.name == name)
 
 
 def label(name: str) -> Label:
@@ -218,7 +218,7 @@ def tables_markdown(suffix: str) -> str:
         "",
         "Rows refer to rows of other tables by number, from 0 in the dump's order.",
     ]
-    for entry in TABLES:
+    for entry in (EXPORTED, *TABLES):
         lines += [
             "",
             f"## {entry.name}.{suffix}",

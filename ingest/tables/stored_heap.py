@@ -6,12 +6,13 @@ The tables are those beside the embedded server, or those of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from ingest.errors import IngestError
+from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import (
     NO_FIELD,
     Domain,
@@ -20,6 +21,9 @@ from ingest.heap.graph import (
     RootFlag,
     RootKind,
 )
+from ingest.heap.identity import Identity
+from ingest.runtimes import NAMES
+from ingest.tables.dump_properties import EXPORTED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,12 +35,70 @@ if TYPE_CHECKING:
 _NEEDED = ("objects", "types", "roots", "references")
 
 
+@dataclass(frozen=True, slots=True)
+class StoredAbout:
+    """What the tables of a dump say of it.
+
+    Attributes:
+        format: Name of its format.
+        runtime: Name of the runtime whose heap it is; empty if that is not known.
+        identity: Which dump of which file.
+        name: What it was called.
+        source: Name of its file.
+        strength: The policy of strengths under which it was measured.
+        is_redacted: Whether its values were removed.
+    """
+
+    format: str
+    runtime: str
+    identity: Identity
+    name: str
+    source: str
+    strength: str
+    is_redacted: bool
+
+
 def is_export(folder: Path) -> bool:
     """Whether a folder has the tables of a heap as Parquet files."""
     return all((folder / f"{name}.parquet").is_file() for name in _NEEDED)
 
 
-def stored_heap(tables: Tables, format_name: str = "") -> HeapGraph:
+def about_export(folder: Path) -> StoredAbout:
+    """Of which dump the tables are that ``ingest export --for parquet`` wrote.
+
+    Raises:
+        DumpError: They do not tell, or cannot be read.
+    """
+    path = folder / f"{EXPORTED.name}.parquet"
+    if not path.is_file():
+        raise DumpError(
+            f"it has no {path.name}, so it does not tell what dump it is of; export "
+            "it again",
+            path=folder,
+        )
+    columns = (
+        "format", "runtime", "sha256", "trace", "part", "name", "source",
+        "strength_policy", "redacted",
+    )  # fmt: skip
+    try:
+        frame = pl.read_parquet(path, columns=list(columns), glob=False)
+        frame = frame.cast({name: EXPORTED.schema[name] for name in columns})
+        ((form, runtime, sha256, trace, part, name, source, *rest),) = frame.rows()
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise DumpError(f"{path.name} cannot be read: {why}", path=folder) from error
+    if form is None or sha256 is None:
+        raise DumpError(f"{path.name} tells no format or no digest", path=folder)
+    if (runtime or "") not in NAMES:
+        raise DumpError(f"{path.name} tells an unknown runtime: {runtime}", path=folder)
+    identity = Identity(sha256, trace, part)
+    return StoredAbout(
+        form, runtime or "", identity, name or "", source or "",
+        rest[0] or "", bool(rest[1]),
+    )  # fmt: skip
+
+
+def stored_heap(tables: Tables, format_name: str, runtime: str) -> HeapGraph:
     """The objects, types, references and roots of stored tables.
 
     Values, domains, segments and collections are not read. Memory: as the heap that
@@ -44,19 +106,20 @@ def stored_heap(tables: Tables, format_name: str = "") -> HeapGraph:
 
     Args:
         tables: The tables.
-        format_name: Of the dump. If it is empty, one with the same runtime's types.
+        format_name: Of the dump.
+        runtime: Name of the runtime whose heap it is; empty if that is not known.
 
     Raises:
         IngestError: The tables contradict one another.
     """
     try:
-        return _heap(tables, format_name)
+        return _heap(tables, format_name, runtime)
     except (pl.exceptions.PolarsError, OSError, IndexError, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise IngestError(f"the tables of the dump cannot be read: {why}") from error
 
 
-def _heap(tables: Tables, format_name: str) -> HeapGraph:
+def _heap(tables: Tables, format_name: str, runtime: str) -> HeapGraph:
     objects = (
         tables.lazy("objects")
         .select(
@@ -82,7 +145,8 @@ def _heap(tables: Tables, format_name: str) -> HeapGraph:
     np.cumsum(np.bincount(sources, minlength=count), out=start[1:])
     names, fields = _fields(references["field"], roots["field"])
     return HeapGraph(
-        format_name=format_name or _format_of(types),
+        format_name=format_name,
+        runtime=runtime,
         object_count=count - int(objects["missing"].sum()),
         object_id=objects["address"].to_numpy(writable=True),
         type_index=objects["type"].to_numpy(writable=True),
@@ -101,17 +165,6 @@ def _heap(tables: Tables, format_name: str) -> HeapGraph:
         root_field=fields[1],
         field_names=names,
     )
-
-
-def _format_of(types: pl.Series) -> str:
-    """A format of the runtime that has these types; empty if none is known."""
-    for name, of_runtime in (
-        ("System.String", "gcdump"),
-        ("java.lang.String", "hprof"),
-    ):
-        if name in types:
-            return of_runtime
-    return ""
 
 
 def _numbers(

@@ -12,7 +12,7 @@ from re import fullmatch
 from typing import TYPE_CHECKING
 
 from ingest.analysis.metrics import analyse
-from ingest.analysis.suspects import find_suspects
+from ingest.suspects.find import find_suspects
 from tests.cypher.trace_answers import origin
 from tests.cypher.twin import Ambiguous
 

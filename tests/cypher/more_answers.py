@@ -17,8 +17,8 @@ from ingest.analysis.fingerprints import (
     of_tree,
 )
 from ingest.analysis.metrics import analyse
-from ingest.analysis.suspects import find_suspects
 from ingest.heap.graph import RootKind
+from ingest.suspects.find import find_suspects
 from tests.cypher.answers import by_retained, facts, sizes
 from tests.cypher.twin import Ambiguous
 

@@ -23,6 +23,7 @@ from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.shared.lines import complete_bytes, complete_lines, to_utf8
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.runtimes import DOTNET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,6 +203,7 @@ def _assembled(
         roots,
         by_id=lambda address: segment_columns(ranges, address),
         format_name=NAME,
+        runtime=DOTNET.name,
         producer="CLR Profiler" if log.has_functions else "SOS",
         field_names=fields,
         owners=owners,

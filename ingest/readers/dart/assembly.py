@@ -31,6 +31,7 @@ from ingest.readers.dart.roots import SnapshotRoots
 from ingest.readers.shared.columns import Folding, ObjectColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.runtimes import DART
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,6 +117,7 @@ def assemble(
     return heap.graph(
         roots.columns(),
         format_name=NAME,
+        runtime=DART.name,
         producer="Dart VM",
         owners=roots.owners,
         field_names=(*classes.field_names, EPHEMERON),

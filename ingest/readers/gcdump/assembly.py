@@ -37,6 +37,7 @@ from ingest.readers.shared.address_ranges import within
 from ingest.readers.shared.columns import Folding, ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.runtimes import DOTNET, of_types
 
 if TYPE_CHECKING:
     from typing import Any
@@ -119,6 +120,7 @@ def assemble(
         roots,
         by_id=lambda address: _segment_columns(info, address),
         format_name=NAME,
+        runtime=of_types(merged.names, DOTNET),
         producer=info.tool,
         domains=(Domain(info.process),),
         field_names=field_names,

@@ -12,6 +12,7 @@ from ingest.readers.shared.columns import RootColumns, taken
 from ingest.readers.shared.lines import decode
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.runtimes import DOTNET, of_types
 
 if TYPE_CHECKING:
     from ingest.heap.graph import Domain, HeapGraph
@@ -75,6 +76,7 @@ def assemble(
     return heap.graph(
         roots,
         format_name=NAME,
+        runtime=of_types(types.names, DOTNET),
         producer=PRODUCER,
         domains=domains,
     )

@@ -27,6 +27,7 @@ from ingest.readers.hprof.values import ValueBuilder
 from ingest.readers.shared.columns import ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.runtimes import JVM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,6 +129,7 @@ def assemble(
     return resolver.graph(
         roots.columns,
         format_name=NAME,
+        runtime=JVM.name,
         producer=f"{vm}, HPROF {found.version}; {fit}",
         notes=fit.notes,
         part=part,

@@ -30,6 +30,7 @@ from ingest.readers.shared.columns import (
 )
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.runtimes import DOTNET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,6 +115,7 @@ def assemble(
         roots,
         by_id=lambda address: segment_columns(ranges, address),
         format_name=NAME,
+        runtime=DOTNET.name,
         producer=PRODUCER,
         domains=(Domain(f"process {collection.process}"),),
         field_names=tuple(fields),

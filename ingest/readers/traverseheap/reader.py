@@ -24,6 +24,7 @@ from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.readers.traverseheap import NAME
 from ingest.readers.traverseheap.scan import buffers_for, skim
+from ingest.runtimes import DOTNET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -386,6 +387,7 @@ class _Elements:
         return HeapResolver(self._pieces, types, self._counter).graph(
             roots,
             format_name=NAME,
+            runtime=DOTNET.name,
             producer=PRODUCER,
             field_names=names,
         )

@@ -20,15 +20,15 @@ from ingest.analysis.dominators import (
     DepthFirstSearch,
     DominatorTree,
     dominator_tree,
+    preorder_of,
     retained_sizes,
 )
 from ingest.analysis.metrics import analyse
-from ingest.analysis.preorder import preorder_of
-from ingest.analysis.suspect_paths import shortest_path
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
 from ingest.heap.graph import HeapGraph, RefKind
 from ingest.heap.read_options import StrengthPolicy
+from ingest.suspects.holders import shortest_path
 from tests.deep import THOROUGH
 from tests.unit.graphs import Held, alive, bytes_of, graph_of, small_graphs
 

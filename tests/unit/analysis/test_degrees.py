@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis import degrees
+from ingest.analysis import metrics
 from ingest.analysis.distances import holding_roots, holds, search_roots
 from tests.unit.graphs import small_graphs
 
@@ -37,11 +37,11 @@ def test_the_most_connected_are_those_with_the_highest_counts(
         order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         return dict(sorted(order[:most]))
 
-    before, degrees.MOST = degrees.MOST, most
+    before, metrics.MOST = metrics.MOST, most
     try:
-        found = degrees.most_connected(graph, reach.strength)
+        found = metrics.most_connected(graph, reach.strength)
     finally:
-        degrees.MOST = before
+        metrics.MOST = before
 
     assert [
         dict(zip(one.rows.tolist(), one.counts.tolist(), strict=True)) for one in found

@@ -270,7 +270,13 @@ def test_the_nodes_of_a_map_are_not_further_maps() -> None:
 def test_an_export_is_compared_as_its_file(tmp_path: Path) -> None:
     graph = held(5)
     tables = HeapTables(graph, analyse(graph))
-    export(tables, tmp_path / "out", ExportFormat.PARQUET, version="5", about={})
+    export(
+        tables,
+        tmp_path / "out",
+        ExportFormat.PARQUET,
+        version="5",
+        about={"sha256": "00"},
+    )
 
     found = compare([of_dump(Opener().open(str(tmp_path / "out"))), dump(held(9))])
 
@@ -290,7 +296,13 @@ def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
 def test_an_export_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
     graph = held(5)
     tables = HeapTables(graph, analyse(graph))
-    export(tables, tmp_path / "out", ExportFormat.PARQUET, version="5", about={})
+    export(
+        tables,
+        tmp_path / "out",
+        ExportFormat.PARQUET,
+        version="5",
+        about={"sha256": "00"},
+    )
     path = tmp_path / "out" / "type_paths.parquet"
     pl.read_parquet(path).drop("fingerprint").write_parquet(path)
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.analysis.runtime_types import TypeClass, type_classes
-from ingest.analysis.suspects import find_suspects
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import HeapGraph
 from ingest.heap.read_options import ReadOptions
@@ -19,6 +17,8 @@ from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.hprof import MAGICS, reader
 from ingest.readers.hprof.names import java_name, modified_utf8
+from ingest.runtimes import JVM, TypeClass
+from ingest.suspects.find import find_suspects
 from tests.dumps.hprof import (
     BYTE,
     CHAR,
@@ -512,7 +512,7 @@ def test_types_of_the_java_runtime() -> None:
         "java.lang.String": TypeClass.LIBRARY,
     }
 
-    assert type_classes("hprof", list(names)).tolist() == list(names.values())
+    assert JVM.type_classes(list(names)).tolist() == list(names.values())
 
 
 @pytest.mark.skipif(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
-from ingest.analysis.suspects import find_suspects
+from ingest.suspects.find import find_suspects
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.mapping import counts, relationships
 from ingest.tables.schema import LABELS, RELATIONSHIPS, TABLES, tables_markdown

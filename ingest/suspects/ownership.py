@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.runtime_types import TypeClass
 from ingest.compiled import kernel
 from ingest.heap.graph import RootFlag, RootKind
+from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,15 +103,16 @@ def _fill(
 
 
 def statics_tables(graph: HeapGraph) -> Bools:
-    """Bool (R,): roots that are pinned arrays in which .NET has its static fields."""
+    """Bool (R,): roots that are pinned arrays in which a runtime has static fields."""
+    prefix = named(graph.runtime).statics_table
+    if not prefix:
+        return np.zeros(len(graph.root_object), np.bool_)
     found = graph.root_kind == RootKind.HANDLE
     found &= RootFlag.PINNED.is_in(graph.root_flags)
     rows = np.flatnonzero(found)
     kinds = graph.type_index[graph.root_object[rows]]
     arrays = [
-        row
-        for row, name in enumerate(graph.type_names)
-        if name.startswith("System.Object[]")
+        row for row, name in enumerate(graph.type_names) if name.startswith(prefix)
     ]
     found[rows] = np.isin(kinds, arrays)
     return np.asarray(found)

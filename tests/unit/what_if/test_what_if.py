@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis.best_cuts import best_cuts
-from ingest.analysis.cuts import CutParser
-from ingest.analysis.what_if import Cut, WhatIf
 from ingest.errors import NotFound
 from ingest.heap.graph import HeapGraph
+from ingest.what_if.best_cuts import best_cuts
+from ingest.what_if.cut_parser import CutParser
+from ingest.what_if.freed import Cut, WhatIf
 from tests.deep import THOROUGH
 from tests.unit.graphs import Held, alive, bytes_of, graph_of, small_graphs
 

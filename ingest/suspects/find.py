@@ -1,6 +1,6 @@
 """Leak suspects: what accumulates, what holds it, and where to cut.
 
-A suspect is a pile (`ingest.analysis.piles`) that stands out from all others.
+A suspect is a pile (`ingest.suspects.piles`) that stands out from all others.
 
 Source: the idea of an accumulation point is that of the leak reports of heap analysers.
 The folding over runtime types and the measure of standing out are our own.
@@ -11,17 +11,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.analysis.contents import contents_of
+import numpy as np
+
 from ingest.analysis.fingerprints import of_suspect
-from ingest.analysis.piles import PILE_SHARE, Pile, PileSearch
-from ingest.analysis.suspect_words import Words
+from ingest.analysis.types import count_by, sum_by
+from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
+from ingest.suspects.words import Words
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.analysis.suspect_paths import Holder
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.holders import Holder
 
 SUSPECT_SHARE = 0.10
 """Of the reachable bytes without metadata, from which on a pile can be a suspect."""
@@ -33,6 +38,8 @@ STANDS_OUT = 1.5
 """Factor by which the score of the last suspect exceeds that of the next pile."""
 
 MAX_SUSPECTS = 3
+
+_MAX_CONTENTS = 5
 
 
 class Findings(NamedTuple):
@@ -61,7 +68,7 @@ class Suspect:
         container_index: The object they accumulate in: an entry of the holder, the
             holder, or the object itself.
         pattern: How they are held, such as ``list`` or ``event handlers``; see
-            `ingest.analysis.suspect_words`.
+            `ingest.suspects.words`.
         holder: Full name of the program's type that refers to them, directly or through
             containers; ``None`` where only the runtime does.
         reference: Field or static field of the holder; ``None`` where the format
@@ -108,7 +115,7 @@ def find_suspects(
         graph: The heap.
         metrics: Its metrics.
         own: Globs of types that are the program's own, or with ``!`` not; see
-            `ingest.analysis.runtime_types.type_classes`.
+            `ingest.runtimes.Runtime.type_classes`.
     """
     if not metrics.reachable_bytes:
         return Findings((), 0)
@@ -117,7 +124,7 @@ def find_suspects(
     held.sort(key=lambda found: (-found[0].score, found[0].members[0]))
     least = LEAST_SHARE * metrics.reachable_bytes
     chosen = held[: _standing_out([pile for pile, _ in held], search.base, least)]
-    contents = contents_of(graph, metrics, [pile.members for pile, _ in chosen])
+    contents = _contents_of(graph, metrics, [pile.members for pile, _ in chosen])
     suspects = tuple(
         _suspect(search, pile, holder, listed)
         for (pile, holder), listed in zip(chosen, contents, strict=True)
@@ -164,6 +171,7 @@ def _suspect(
         is_run=pile.is_run,
         contents=contents,
         captions=search.graph.captions,
+        runtime=search.graph.runtime,
     )
     return Suspect(
         type_index=pile.type_index,
@@ -192,3 +200,35 @@ def _suspect(
             type_name=name,
         ),
     )
+
+
+def _contents_of(
+    graph: HeapGraph, metrics: HeapMetrics, piles: Sequence[NDArray[np.int64]]
+) -> list[list[str]]:
+    """The types that have most bytes of each pile, as ``1,200 Tile, 3.1 MiB``.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        piles: Objects of each pile; a pile includes all that they dominate.
+    """
+    if not piles:
+        return []
+    mark = marked(metrics, piles)
+    types, listed = len(graph.type_names), []
+    for number in range(1, len(piles) + 1):
+        rows = np.flatnonzero(mark == number)
+        kinds = graph.type_index[rows]
+        size = sum_by(kinds, graph.shallow_bytes[rows], types)
+        count = count_by(kinds, types)
+        order = np.argsort(-size, kind="stable")[:_MAX_CONTENTS]
+        listed.append(
+            [
+                f"{count[kind]:,} "
+                f"{printable(graph.captions.of(graph.type_names[kind]))}, "
+                f"{human_bytes(int(size[kind]))}"
+                for kind in order.tolist()
+                if size[kind]
+            ]
+        )
+    return listed

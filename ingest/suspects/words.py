@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from ingest.runtimes import named
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from ingest.analysis.suspect_paths import Holder
+    from ingest.suspects.holders import Holder
     from ingest.text import Captions
 
 MAX_SENTENCE = 300
 _MAX_NAME = 60
 
-_PATTERNS = (
-    ("timer", r"Timer"),
-    ("event handlers", r"EventHandler|Delegate|^System\.Action|^System\.Func"
-        r"|Handler(`|$)|Callback(`|$)|_Closure$|StreamSubscription|ControllerSubscription"
-        r"|StreamController"),
-    ("cache", r"Cach|Memo"),
-    ("queue", r"Queue|Channel|BlockingCollection|ConcurrentBag"),
-    ("linked list", r"LinkedList"),
-    ("map", r"Dictionary|Hashtable|HashMap|HashSet|SortedList|ConditionalWeakTable"
-        r"|dart:.*(Map|Set)\b|Bucket|bucket|^Entry\[|^Container\["),
-    ("stack", r"Collections.*Stack"),
-    ("list", r"List|Collection|\[\]|Vector"),
-    ("closure", r"DisplayClass|^Context$"),
-)  # fmt: skip
-"""What a type on the way from a holder to what it holds says about the pattern; the
-first that any type matches."""
+_PATTERNS = {
+    "timer": r"Timer",
+    "event handlers": r"EventHandler|Delegate|Handler(`|$)|Callback(`|$)"
+        r"|StreamSubscription",
+    "cache": r"Cach|Memo",
+    "queue": r"Queue|Channel",
+    "linked list": r"LinkedList",
+    "map": r"Dictionary|Hashtable|HashMap|HashSet|Bucket|bucket",
+    "stack": r"Collections.*Stack",
+    "list": r"List|Collection|\[\]|Vector",
+    "closure": "",
+}  # fmt: skip
+"""What a type on the way from a holder to what it holds says of the pattern, whatever
+the runtime is. The first one counts that any type matches."""
 
 _PHRASES = {
     "timer": "through timers",
@@ -60,6 +59,19 @@ _ROOTS = {
 }
 
 
+@cache
+def _patterns(runtime: str) -> tuple[tuple[str, Callable[[str], object]], ...]:
+    """What finds each pattern in the name of a type, in the order in which to ask."""
+    further = named(runtime).patterns
+    return tuple(
+        (pattern, re.compile("|".join(filter(None, words)) or "(?!)").search)
+        for pattern, words in (
+            (pattern, (known, further.get(pattern)))
+            for pattern, known in _PATTERNS.items()
+        )
+    )
+
+
 @dataclass(frozen=True)
 class Words:
     """A suspect in words.
@@ -75,6 +87,7 @@ class Words:
         is_run: Whether objects of the type retain one another.
         contents: What most of the bytes are.
         captions: Short names of the types.
+        runtime: Name of the runtime.
     """
 
     type_name: str
@@ -86,14 +99,14 @@ class Words:
     is_run: bool
     contents: Sequence[str]
     captions: Captions
+    runtime: str = ""
 
     @cached_property
     def pattern(self) -> str:
         """How they are held; ``object`` where a field refers to them directly."""
         holder, between = self.holder, self.between
         names = [name for name in between if name != self.type_name]
-        for pattern, expression in _PATTERNS:
-            matches = re.compile(expression).search
+        for pattern, matches in _patterns(self.runtime):
             if any(map(matches, names)):
                 if pattern in ("map", "list") and self._is_cache():
                     return "cache"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT, holding_roots, holds
-from ingest.analysis.ownership import statics_tables
-from ingest.analysis.runtime_types import TypeClass
 from ingest.heap.graph import RootKind
+from ingest.runtimes import TypeClass
+from ingest.suspects.ownership import statics_tables
 from ingest.text import printable
 
 if TYPE_CHECKING:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.contents import marked
-from ingest.analysis.delegates import delegate_types
 from ingest.analysis.distances import ROOT
-from ingest.analysis.ownership import Ownership, ownership
-from ingest.analysis.runtime_types import TypeClass, type_classes
-from ingest.analysis.suspect_paths import Holder, Paths
 from ingest.analysis.types import sum_by
+from ingest.compiled import kernel
 from ingest.heap.graph import RootFlag, RootKind
+from ingest.runtimes import TypeClass, TypeColumns, named
+from ingest.suspects.holders import Holder, Paths
+from ingest.suspects.ownership import Ownership, ownership
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
+    from ingest.compiled import Bytes, Ints
     from ingest.heap.graph import HeapGraph
 
 PILE_SHARE = 0.04
@@ -114,6 +114,59 @@ def _owned(
     return rows, np.where(is_inner, -1 - entry, entry), is_inner
 
 
+@kernel
+def _mark(dominator: Ints, mark: Bytes, links: Ints) -> None:
+    """Give each object the mark of the nearest marked object that dominates it.
+
+    ``mark`` is 0 where it is not known; 255 is for none. ``links`` is scratch.
+    """
+    for first in range(len(dominator)):
+        row, below = first, -1
+        while row >= 0 and mark[row] == 0:
+            links[row] = below
+            below, row = row, dominator[row]
+        found = mark[row] if row >= 0 else 255
+        while below >= 0:
+            mark[below] = found
+            below = links[below]
+
+
+def marked(
+    metrics: HeapMetrics, piles: Sequence[NDArray[np.int64]]
+) -> NDArray[np.uint8]:
+    """uint8 (N + M,): 1 + the pile that an object is in, 255 for none.
+
+    Args:
+        metrics: The metrics of the heap.
+        piles: Objects of at most 254 piles; a pile includes all that they dominate.
+    """
+    mark = np.zeros(len(metrics.dominator), np.uint8)
+    for number, members in enumerate(piles, start=1):
+        mark[members] = number
+    _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
+    return mark
+
+
+def _classes(
+    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+) -> NDArray[np.uint8]:
+    """uint8 (T,): the `TypeClass` of each type, as its name and its objects tell it."""
+    runtime = named(graph.runtime)
+    classes = runtime.type_classes(graph.type_names, own)
+    if runtime.delegate_types is not None:
+        types = TypeColumns(
+            graph.type_names,
+            classes,
+            metrics.instance_count,
+            metrics.type_shallow_bytes,
+            metrics.pair_source,
+            metrics.pair_target,
+            metrics.pair_count,
+        )
+        classes[runtime.delegate_types(types)] = TypeClass.CONTAINER
+    return classes
+
+
 class PileSearch:
     """The search for piles in one heap.
 
@@ -131,8 +184,7 @@ class PileSearch:
         self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
     ) -> None:
         self.graph, self.metrics = graph, metrics
-        self.classes = type_classes(graph.format_name, graph.type_names, own)
-        self.classes[delegate_types(graph, metrics, self.classes)] = TypeClass.CONTAINER
+        self.classes = _classes(graph, metrics, own)
         self.program = ownership(graph, metrics, self.classes)
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)

@@ -12,13 +12,13 @@ from hypothesis import given
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.metrics import analyse
-from ingest.analysis.ownership import ownership
-from ingest.analysis.runtime_types import TypeClass, type_classes
-from ingest.analysis.suspects import find_suspects
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
-from ingest.readers import FORMATS, open_source
+from ingest.readers import open_source
 from ingest.readers.gclog.reader import read
+from ingest.runtimes import DART, DOTNET, TypeClass
+from ingest.suspects.find import find_suspects
+from ingest.suspects.ownership import ownership
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
 from tests.bench.answers.verdict import ask
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from ingest.analysis.suspects import Findings
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.find import Findings
 
 LOCAL, FINALIZER_QUEUE, HANDLE, STATIC = 1, 2, 3, 4
 PINNED = 1
@@ -229,7 +229,7 @@ def test_the_users_patterns_decide_what_is_the_programs_own(
 def test_the_runtimes_metadata_is_summed_apart() -> None:
     names = ("Class", "Script", "dart:core::_OneByteString", "package:app::Page")
 
-    assert type_classes("dartheap", names).tolist() == [
+    assert DART.type_classes(names).tolist() == [
         TypeClass.METADATA,
         TypeClass.METADATA,
         TypeClass.LIBRARY,
@@ -240,17 +240,12 @@ def test_the_runtimes_metadata_is_summed_apart() -> None:
 def test_generic_types_of_the_program_are_no_arrays() -> None:
     names = ("Farm.Barn`1[Farm.Cow]", "Farm.Cow[]", "Farm.Cow[,]", "System.Byte[]")
 
-    assert type_classes("nettrace", names).tolist() == [
+    assert DOTNET.type_classes(names).tolist() == [
         TypeClass.PROGRAM,
         TypeClass.CONTAINER,
         TypeClass.CONTAINER,
         TypeClass.LIBRARY,
     ]
-
-
-@pytest.mark.parametrize("name", [reader.name for reader in FORMATS])
-def test_every_format_has_a_table_of_its_runtime(name: str) -> None:
-    assert type_classes(name, ["System.String", "dart:core::_List"]).any()
 
 
 @given(small_graphs())

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis.set_size import SetSize, set_size
 from ingest.heap.graph import HeapGraph
+from ingest.what_if.freed import SetSize, set_size
 from tests.unit.graphs import Held, alive, bytes_of, small_graphs
 
 

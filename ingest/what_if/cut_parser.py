@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.what_if import Cut
 from ingest.errors import NotFound
 from ingest.heap.graph import RootKind
 from ingest.text import caption_of
+from ingest.what_if.freed import Cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

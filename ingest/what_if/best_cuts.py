@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.dominators import dominator_tree, retained_sizes
-from ingest.analysis.preorder import preorder_of
-from ingest.analysis.runtime_types import TypeClass, type_classes
-from ingest.analysis.what_if import Cut, Freed
+from ingest.analysis.dominators import dominator_tree, preorder_of, retained_sizes
 from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD, RootKind
+from ingest.runtimes import TypeClass, named
+from ingest.what_if.freed import Cut, Freed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.analysis.what_if import WhatIf
     from ingest.compiled import Ints, Longs
     from ingest.heap.graph import HeapGraph
+    from ingest.what_if.freed import WhatIf
 
 CANDIDATES = 8
 """Cuts whose effect is computed, for each one that is chosen."""
@@ -153,7 +152,7 @@ class _ReferenceGroups:
     def _of_program(self, own: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the owner is of the program's types, and not of the target's type."""
         graph = self._graph
-        classes = type_classes(graph.format_name, graph.type_names, own)
+        classes = named(graph.runtime).type_classes(graph.type_names, own)
         sources = np.searchsorted(graph.ref_start, self.first, "right") - 1
         kinds = graph.type_index[sources]
         targets = graph.type_index[graph.ref_target[self.first]]
@@ -219,7 +218,7 @@ def best_cuts(
         most: How many cuts to choose.
         enough: Share of the reachable bytes, 0 to 1, from which on no more is chosen.
         own: Globs of types that are the program's own; see
-            `ingest.analysis.runtime_types.type_classes`. Only references of the
+            `ingest.runtimes.Runtime.type_classes`. Only references of the
             program's types and of static fields are chosen.
     """
     graph = what_if.graph

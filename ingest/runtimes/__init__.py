@@ -1,0 +1,54 @@
+"""The runtimes whose heaps we know. To add one: write its module, name it here.
+
+A heap says by `ingest.heap.graph.HeapGraph.runtime` whose it is. Nothing else asks for
+the format to learn that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.runtimes.base import Platform, Runtime, TypeClass, TypeColumns
+from ingest.runtimes.dart import DART
+from ingest.runtimes.dotnet import DOTNET
+from ingest.runtimes.javascript import JAVASCRIPT
+from ingest.runtimes.jvm import JVM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUNTIMES", "UNKNOWN", "Platform",
+    "Runtime", "TypeClass", "TypeColumns", "named", "of_types",
+]  # fmt: skip
+
+RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT)
+"""All runtimes. A fingerprint applies the rules of all of them in this order."""
+
+UNKNOWN = Runtime(name="", program="a program")
+"""That of a heap that does not tell: all types are the program's own."""
+
+_BY_NAME = {runtime.name: runtime for runtime in (*RUNTIMES, UNKNOWN)}
+
+NAMES = frozenset(_BY_NAME)
+"""What the runtime of a heap may be; empty where it is not known."""
+
+
+def named(name: str) -> Runtime:
+    """The runtime of that name, which is one of `NAMES`."""
+    return _BY_NAME[name]
+
+
+def of_types(type_names: Sequence[str], default: Runtime) -> str:
+    """The name of the runtime that has these types.
+
+    For formats that are written for one runtime, and to which the heaps of others are
+    converted.
+
+    Args:
+        type_names: Full names of the types of a heap.
+        default: The runtime that the format is of.
+    """
+    others = (runtime for runtime in RUNTIMES if runtime is not default)
+    found = (runtime for runtime in others if runtime.has_signs(type_names))
+    return next(found, default).name

@@ -1,0 +1,169 @@
+"""What describes a runtime: its types, and how to speak of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+from fnmatch import translate
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+
+class TypeClass(IntEnum):
+    """To whom a type belongs."""
+
+    PROGRAM = 0
+    """The program's own."""
+
+    LIBRARY = 1
+    """Values of the runtime and its libraries: strings, textures, streams."""
+
+    CONTAINER = 2
+    """What only leads to other objects: arrays of references, collections, delegates,
+    boxes, tasks."""
+
+    METADATA = 3
+    """What the virtual machine keeps about the program: classes, code, scripts."""
+
+    ROOTS = 4
+    """A pseudo object that stands for roots."""
+
+
+class TypeColumns(NamedTuple):
+    """The T types of a heap, and the P pairs of types between which references are.
+
+    Attributes:
+        names: T full names.
+        classes: uint8 (T,). The `TypeClass` of each.
+        instance_count: int64 (T,).
+        shallow_bytes: int64 (T,), bytes. Of all instances together.
+        pair_source: int32 (P,). The type that refers.
+        pair_target: int32 (P,). The type that is referred to.
+        pair_count: int64 (P,). References of each pair.
+    """
+
+    names: Sequence[str]
+    classes: NDArray[np.uint8]
+    instance_count: NDArray[np.int64]
+    shallow_bytes: NDArray[np.int64]
+    pair_source: NDArray[np.int32]
+    pair_target: NDArray[np.int32]
+    pair_count: NDArray[np.int64]
+
+
+class Platform(NamedTuple):
+    """What some programs of a runtime run on.
+
+    Attributes:
+        name: The word in the ``needs:`` line of a query.
+        program: What to call a program: ``an Android program``.
+        type_prefix: Begins the full name of a type that no other program has.
+    """
+
+    name: str
+    program: str
+    type_prefix: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """One runtime, or a family of runtimes with the same types.
+
+    Types are told by globs over their full names, as the runtime spells them. The
+    classes are asked in the order of `type_classes`; a type that no glob matches is the
+    program's own.
+
+    Attributes:
+        name: As a heap, the database and the ``needs:`` lines of queries have it.
+        program: What to call a program that runs on it: ``a Java program``.
+        signs: Globs of types that only a heap of this runtime has, for formats that
+            are written for several; see `ingest.runtimes.of_types`.
+        roots: Globs of pseudo objects that stand for roots.
+        metadata: Globs of what the virtual machine keeps about the program.
+        values: Globs of values that would else be containers, such as large arrays of
+            numbers.
+        containers: Globs of what only leads to other objects.
+        library: Globs of all other types of the runtime and its libraries.
+        delegate_types: Finds rows of further types that only lead to other objects, by
+            what the heap has of them; ``None`` where names tell all.
+        statics_table: Begins the full name of the arrays in which the runtime has its
+            static fields; empty if it has no such arrays.
+        patterns: Regular expressions of types that say how objects are held, by the
+            pattern that they say; further ones are in `ingest.suspects.words`.
+        numbers: Regular expressions of what differs between builds and runs in the
+            name of a type, and what remains of each. All are applied, in their order.
+        inside: Regular expressions of normalised names: entries, nodes and tables
+            inside collections.
+        platforms: What some of its programs run on.
+    """
+
+    name: str
+    program: str
+    signs: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    library: tuple[str, ...] = ()
+    delegate_types: Callable[[TypeColumns], NDArray[np.int64]] | None = None
+    statics_table: str = ""
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[tuple[str, str], ...] = ()
+    inside: tuple[str, ...] = ()
+    platforms: tuple[Platform, ...] = ()
+
+    @cached_property
+    def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:
+        """What matches the names of a class, in the order in which to ask."""
+        return (
+            (TypeClass.ROOTS, _any(self.roots)),
+            (TypeClass.METADATA, _any(self.metadata)),
+            (TypeClass.LIBRARY, _any(self.values)),
+            (TypeClass.CONTAINER, _any(self.containers)),
+            (TypeClass.LIBRARY, _any(self.library)),
+        )
+
+    @cached_property
+    def _is_sign(self) -> Callable[[str], object]:
+        return _any(self.signs)
+
+    def has_signs(self, type_names: Iterable[str]) -> bool:
+        """Whether a heap with these types is one of this runtime."""
+        return bool(self.signs) and any(map(self._is_sign, type_names))
+
+    def type_classes(
+        self, type_names: Sequence[str], own: Sequence[str] = ()
+    ) -> NDArray[np.uint8]:
+        """uint8 (T,): the `TypeClass` of each type.
+
+        Args:
+            type_names: T full names.
+            own: Globs of types that are the program's own whatever the runtime says;
+                those that begin with ``!`` are of a library. The last that matches
+                decides.
+        """
+        classes = np.zeros(len(type_names), np.uint8)
+        for row, name in enumerate(type_names):
+            for kind, matches in self._rules:
+                if matches(name):
+                    classes[row] = kind
+                    break
+        for glob in own:
+            kind = TypeClass.LIBRARY if glob.startswith("!") else TypeClass.PROGRAM
+            matches = _any([glob.removeprefix("!")])
+            classes[[bool(matches(name)) for name in type_names]] = kind
+        return classes
+
+
+def _any(globs: Sequence[str]) -> Callable[[str], object]:
+    """A match of any of some globs against a whole name."""
+    # An empty alternative would match every name.
+    return re.compile("|".join(map(translate, globs)) or "(?!)").match

@@ -1,0 +1,125 @@
+"""What is known of .NET: CoreCLR, the .NET Framework, Mono, and XNA's runtime."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.runtimes.base import Runtime, TypeClass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.runtimes.base import TypeColumns
+
+_DELEGATE_NAME = re.compile(r"(EventHandler|Handler|Callback|Delegate)(`|$)")
+_DELEGATE_BYTES = 64
+
+_DOTNET_PRIMITIVES = (
+    "Boolean", "Byte", "SByte", "Char", "Decimal", "Double", "Single", "Int16",
+    "Int32", "Int64", "UInt16", "UInt32", "UInt64", "IntPtr", "UIntPtr",
+)  # fmt: skip
+
+
+def _delegate_types(types: TypeColumns) -> NDArray[np.int64]:
+    """Types of the program that are delegates, by their names or their shape.
+
+    No dump marks them as such. A delegate has few references and one size. One with
+    several targets refers to an array of delegates of its own type.
+    """
+    count, classes = types.instance_count, types.classes
+    source, target = types.pair_source, types.pair_target
+    references = np.zeros(len(count), np.int64)
+    np.add.at(references, source, types.pair_count)
+    small = (classes == TypeClass.PROGRAM) & (count > 0)
+    small &= types.shallow_bytes <= _DELEGATE_BYTES * count
+    small &= types.shallow_bytes % np.maximum(count, 1) == 0
+    small &= references <= 2 * count + 1
+    is_array = np.array([name.endswith("[]") for name in types.names], np.bool_)
+    is_array &= classes == TypeClass.CONTAINER
+    refers_to_itself = np.zeros(len(count), np.bool_)
+    refers_to_itself[source[source == target]] = True
+    to_array = np.flatnonzero(small[source] & is_array[target])
+    from_array = np.flatnonzero(is_array[source] & small[target])
+    back = set(
+        zip(source[from_array].tolist(), target[from_array].tolist(), strict=True)
+    )
+    multicast = {
+        kind
+        for kind, array, number in zip(
+            source[to_array].tolist(),
+            target[to_array].tolist(),
+            types.pair_count[to_array].tolist(),
+            strict=True,
+        )
+        if (array, kind) in back
+        and not refers_to_itself[kind]
+        and 10 * number <= count[kind] + 10
+    }
+    # A class of that name has collections and texts of its own; a delegate has none.
+    is_own = (classes[target] == TypeClass.CONTAINER) & ~is_array[target]
+    is_own |= classes[target] == TypeClass.LIBRARY
+    small[source[is_own]] = False
+    named = [
+        kind
+        for kind in np.flatnonzero(small).tolist()
+        if kind in multicast or _DELEGATE_NAME.search(types.names[kind])
+    ]
+    return np.array(named, np.int64)
+
+
+DOTNET = Runtime(
+    name="dotnet",
+    program="a .NET program",
+    roots=(".NET Roots", "[[].NET Roots]", "[[]* Roots]", "Root"),
+    # Arrays of numbers are values, so that a large buffer has a name.
+    values=tuple(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES
+                 for prefix in ("System.", "")),
+    containers=(
+        "*[[]]", "*[[],]", "*[[],,]", "*[[]] (*)", "System.Collections.*",
+        "System.Object",
+        "System.*Delegate", "System.Action*", "System.Func*", "System.Predicate*",
+        "System.Comparison*", "System.*EventHandler*", "System.*Callback*",
+        "System.Lazy*", "System.Tuple*", "System.ValueTuple*", "System.Nullable*",
+        "System.WeakReference*", "System.Threading.*", "System.Linq.*",
+        "System.Runtime.CompilerServices.*", "System.AppDomain",
+        "System.ComponentModel.EventHandlerList*", "Microsoft.Extensions.Caching.*",
+        # Nested types, of which a trace does not name the outer one.
+        "Entry[[]*", "Container[[]*", "Node[[]*", "Tables[[]*", "Bucket[[]*",
+        "Slot[[]*", "Segment[[]*", "VolatileNode[[]*", "SyncHashtable", "bucket",
+    ),
+    library=(
+        "System.*", "Microsoft.*", "Internal.*", "Interop*", "MS.*", "Mono.*",
+        "Windows.*", "Free", "String", *_DOTNET_PRIMITIVES, "SyncTextWriter",
+        "OverideEventProvider", "EtwEnableCallback", "<type 0x*>",
+    ),
+    delegate_types=_delegate_types,
+    statics_table="System.Object[]",
+    patterns={
+        "event handlers": r"^System\.Action|^System\.Func",
+        "queue": r"BlockingCollection|ConcurrentBag",
+        "map": r"SortedList|ConditionalWeakTable|^Entry\[|^Container\[",
+        "closure": r"DisplayClass",
+    },
+    numbers=(
+        # PerfView's remarks on arrays and on objects that native code refers to.
+        (r" \((?:No)?Ptrs,ElemSize=\d+\)", ""),
+        (r"RefCnt: \d+", "RefCnt"),
+        # C#: <>c__DisplayClass3_0, <Main>b__3_0, <Run>g__Local|3_0, <>9__3_0.
+        (r"(<[^<>]*>\w*?__[A-Za-z]*(?:\w*\|)?)\d+(?:_\d+)?", r"\1"),
+        (r"(_Closure\$__|VB\$Anonymous[A-Za-z]+_)\d+(?:-\d+)?", r"\1"),
+        (r"(Castle\.Proxies\.\w+?Proxy)_\d+", r"\1"),
+        # F# closures.
+        (r"@\d+(?:-\d+)?", "@"),
+    ),
+    inside=(
+        r"System\.Collections\..*"
+        r"\+(?:Entry|Node|VolatileNode|Tables|[Bb]ucket|Slot|Segment)"
+        r"(?:<.*>)?(?:\[\])*",
+        # Nested types, of which a trace does not name the outer one.
+        r"(?:Entry|Node|VolatileNode|Tables|Bucket|Slot|Segment|Container)<.*>(?:\[\])*",
+        r"bucket(?:\[\])?",
+    ),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""What is known of the JVM, and of Android's runtime."""
+
+from __future__ import annotations
+
+from ingest.runtimes.base import Platform, Runtime
+
+JVM = Runtime(
+    name="jvm",
+    program="a Java program",
+    metadata=(
+        "java.lang.Class", "java.lang.ClassLoader", "*ClassLoader",
+        "*ClassLoaders$*", "java.lang.Module", "java.lang.module.*",
+        "java.lang.Module$*", "java.lang.reflect.*", "java.lang.invoke.*",
+        "java.lang.ClassValue*", "java.security.ProtectionDomain*",
+        "jdk.internal.reflect.*", "sun.reflect.*", "dalvik.system.*",
+        "java.lang.DexCache", "java.lang.ref.Finalizer$*",
+    ),
+    # Arrays of numbers are values, so that a large buffer has a name.
+    values=tuple(
+        f"{name}[[]]"
+        for name in ("boolean", "char", "float", "double", "byte", "short", "int",
+                     "long")
+    ),
+    containers=(
+        "*[[]]", "java.util.*Map", "java.util.*Map$*", "java.util.*List",
+        "java.util.*List$*", "java.util.*Set", "java.util.*Set$*", "java.util.*Queue",
+        "java.util.*Queue$*", "java.util.*Deque", "java.util.*Deque$*",
+        "java.util.Hashtable*", "java.util.Vector*", "java.util.Stack",
+        "java.util.Properties", "java.util.Collections$*", "java.util.Arrays$*",
+        "java.util.ImmutableCollections$*", "java.util.Optional*",
+        "java.util.concurrent.*", "java.util.stream.*", "java.util.function.*",
+        "java.util.Timer*", "java.util.TaskQueue", "java.lang.Object",
+        "java.lang.ThreadLocal*", "java.lang.InheritableThreadLocal*",
+        "java.lang.ref.*", "java.beans.PropertyChange*", "*$$Lambda*",
+        "*$$ExternalSyntheticLambda*", "*$$InternalSyntheticLambda*",
+        "jdk.internal.ref.*", "jdk.internal.util.*",
+        "kotlin.collections.*", "kotlin.Pair", "kotlin.Triple", "kotlin.Lazy*",
+        "kotlin.*Lazy*", "kotlin.jvm.internal.Ref$*", "kotlinx.coroutines.*",
+        "scala.collection.*", "scala.Some", "scala.Tuple*",
+        "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
+        "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
+    ),
+    library=(
+        "java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "kotlin.*", "kotlinx.*",
+        "scala.*", "groovy.*", "android.*", "androidx.*", "com.android.*",
+        "libcore.*", "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
+    ),
+    platforms=(Platform("android", "an Android program", "android."),),
+    numbers=(
+        # Lambdas, hidden classes, proxies, generated classes.
+        (r"\$\$(Lambda|ExternalSyntheticLambda|InternalSyntheticLambda)[\w$/+]*",
+            r"$$\1"),
+        (r"[/+]0x[0-9a-fA-F]+", ""),
+        (r"\$Proxy\d+", "$Proxy"),
+        (r"\bjdk\.proxy\d+\.", "jdk.proxy."),
+        (r"(Generated\w+Accessor)\d+", r"\1"),
+        (r"(\$\$(?:EnhancerBy|FastClassBy)\w*?\$\$)[0-9a-f]+", r"\1"),
+        (r"(\$(?:ByteBuddy|HibernateProxy|MockitoMock|anonfun))\$\w+", r"\1"),
+    ),
+    inside=(
+        r"java\.util\.[\w.]*(?:Map|[Tt]able|Set)\$\w*(?:Node|Entry|Bin)(?:\[\])*",
+        r"java\.lang\.ThreadLocal\$ThreadLocalMap\$Entry(?:\[\])*",
+    ),
+)  # fmt: skip

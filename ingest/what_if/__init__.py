@@ -1,0 +1,1 @@
+"""What would be freed if something went, and what to remove to free most."""
