@@ -90,8 +90,8 @@ Strict = Annotated[
     bool, typer.Option("--strict", help="Reject a dump at its first irregularity.")
 ]
 _ANY_DUMP = (
-    "a file, a folder of 'ingest export', the name of a loaded dump, or FLEET::DUMP, "
-    "a dump of a fleet's folder"
+    "a file, a folder of 'ingest export', the name of a loaded dump, or DIR::DUMP, "
+    "a dump of the fleet in DIR"
 )
 AnyDump = Annotated[
     str, typer.Argument(metavar="DUMP", help=f"{_ANY_DUMP}.".capitalize())
@@ -101,7 +101,7 @@ AnyDumps = Annotated[
     typer.Argument(
         metavar="DUMP...",
         help=f"Dumps of one program, in the order in which they were taken. Each is "
-        f"{_ANY_DUMP}. A file that is named alone may have several dumps: these.",
+        f"{_ANY_DUMP}. A file that is named alone stands for all dumps in it.",
     ),
 ]
 FoldObjects = Annotated[

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -15,6 +16,7 @@ import typer.main
 
 from ingest.cli import app
 from ingest.cli.examples import EXAMPLES
+from ingest.cli.options import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,3 +187,37 @@ def test_an_error_has_a_colour_where_it_is_wanted(
     )
     monkeypatch.setenv("NO_COLOR", "1")
     assert ingest("info", "/no/such")[2].startswith("error: /no/such: ")
+
+
+OPENS_DUMPS = (
+    "info", "load", "export", "compare", "check", "what-if", "objsize", "timeline",
+    "fleet add",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", OPENS_DUMPS)
+def test_every_command_that_opens_dumps_has_all_options_of_reading(
+    command: str, ingest: Callable[..., Ran]
+) -> None:
+    options = {
+        option
+        for parameter in commands_options("info")
+        if parameter.name in {field.name for field in fields(Reading)}
+        for option in parameter.opts
+    }
+    assert {"--layout", "--strength", "--part", "--allow-any-expansion"} <= options
+
+    told = ingest(*command.split(), "--help")[1]
+
+    assert [option for option in sorted(options) if option not in told] == []
+
+
+def commands_options(command: str) -> list[Any]:
+    return [one for one in ALL[command].params if one.param_type_name == "option"]
+
+
+def test_force_means_overwrite_in_every_command() -> None:
+    for command in ALL:
+        for option in commands_options(command):
+            if "--force" in option.opts:
+                assert re.match(r"Overwrite|Write into a folder", option.help), command

@@ -36,6 +36,7 @@ ABOUT = {
 WHOLE: dict[str, list[object]] = {
     "format": ["gclog"], "runtime": ["dotnet"], "sha256": ["ab12"], "trace": [None],
     "part": [None], "name": ["a"], "source": ["a.log"],
+    "strength_policy": ["strongest"], "redacted": [None],
 }  # fmt: skip
 
 
@@ -45,8 +46,9 @@ def stored(graph: HeapGraph, folder: Path) -> HeapGraph:
     assert is_export(folder)
     about = about_export(folder)
     assert about == StoredAbout(
-        graph.format_name, graph.runtime, Identity("ab12", "ab12/1", 2), "a", "a.log"
-    )
+        graph.format_name, graph.runtime, Identity("ab12", "ab12/1", 2), "a", "a.log",
+        "strongest", is_redacted=False,
+    )  # fmt: skip
     return stored_heap(StoredTables(folder), about.format, about.runtime)
 
 
