@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 .PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-queries bench-answers \
         bench-fleet bench-gate bench-peers fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
-        readme clean
+        readme dist clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -103,6 +103,9 @@ fuzz: $(VENV)/.tools ## read changed dumps; ARGS="--format gcdump --inputs 20000
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)
+
+dist: $(VENV)/.tools ## build wheel and sdist into dist/
+	@$(BIN)/python -m build --no-isolation --outdir dist
 
 up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
 	@docker compose -f docker/compose.yaml up --detach --wait

@@ -117,13 +117,15 @@ def main() -> None:
     parser.add_argument("other", type=Path, help="the checkout before the work")
     parser.add_argument("--ignore", action="append", default=[], metavar="COLUMN")
     parser.add_argument("--server", action="store_true", help="every query, too")
+    parser.add_argument("--only", default="", metavar="WORD", help="dumps so named")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="same-") as temporary, ExitStack() as ends:
         folder = Path(temporary)
         (folder / "dumps").mkdir()
         dumps = samples(folder / "dumps")
         made, leaking = generated(folder / "dumps")
-        dumps += made
+        leaking = [steps for steps in leaking if chosen.only in Path(steps[-1]).name]
+        dumps = [dump for dump in [*dumps, *made] if chosen.only in Path(dump).name]
         checkouts = [
             Checkout(root, folder / name)
             for root, name in ((chosen.other.resolve(), "old"), (CHECKOUT, "new"))
@@ -135,7 +137,8 @@ def main() -> None:
             ask_server(asked, [*dumps, *(dump for steps in leaking for dump in steps)])
         else:
             ask_without_server(asked, dumps, leaking)
-            ask_of_bad_input(asked, folder / "dumps", leaking)
+            if leaking:
+                ask_of_bad_input(asked, folder / "dumps", leaking)
     for what, times in sorted(asked.left_out.items()):
         print(f"not compared: {what}, in {times} answers")
     print(f"{asked.answers} answers compared, {asked.differing} differ")

@@ -1,0 +1,126 @@
+"""Wheel and sdist: what is in them, and that the wheel works where it is alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.conftest import CHECKOUT, share_jars
+
+_BEYOND_PYTHON = {".cypher", ".sql", ".toml", ".html", ".css", ".js", ".properties"}
+
+
+class Built(NamedTuple):
+    sdist: Path
+    wheel: Path
+
+
+def _run(*command: str | Path, home: Path | None = None) -> str:
+    environment = dict(os.environ)
+    if home is not None:
+        environment |= {"INGEST_HOME": str(home)}
+    ran = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False,
+        cwd=home or CHECKOUT,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """An sdist of this checkout, and the wheel that is built from that sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return Built(sdist, wheel)
+
+
+def _files(folder: Path) -> set[str]:
+    return {
+        str(file.relative_to(CHECKOUT))
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
+def test_the_wheel_has_the_package_its_queries_and_no_more(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = set(archive.namelist())
+    package = _files(CHECKOUT / "ingest")
+    queries = {f"ingest/{name}" for name in _files(CHECKOUT / "cypher")}
+    about = {name for name in names if ".dist-info/" in name}
+
+    assert names - about == package | queries
+    assert {Path(name).suffix for name in package | queries} >= _BEYOND_PYTHON
+    assert "ingest/py.typed" in names
+    assert any(name.endswith("/licenses/LICENSE") for name in about)
+
+
+def test_the_sdist_has_what_wheel_and_tests_need(built: Built) -> None:
+    with tarfile.open(built.sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    for folder in ("ingest", "cypher", "tests", "docker"):
+        assert _files(CHECKOUT / folder) <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+    } <= names
+    assert not [name for name in names if ".venv" in name or ".test-cache" in name]
+
+
+def _smoke(ingest: Path, home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    dump = home / "x.gclog"
+    _run(ingest, "example", dump, home=home)
+    assert "24 LevelScreen" in _run(ingest, "info", dump, home=home)
+    assert "event-handlers" in _run(ingest, "queries", home=home)
+
+
+def test_the_wheel_works_without_the_checkout(built: Built, tmp_path: Path) -> None:
+    """With the dependencies of this environment, so that nothing is downloaded."""
+    folder = tmp_path / "venv"
+    _run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin/python"
+    _run(
+        sys.executable, "-m", "pip", "--python", python, "install", "--quiet",
+        "--no-deps", "--no-index", "--disable-pip-version-check", built.wheel,
+    )  # fmt: skip
+    (own,) = folder.glob("lib/python*/site-packages")
+    (own / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    found = _run(
+        python, "-c", "import ingest; print(ingest.__file__)", home=tmp_path
+    ).strip()
+    assert Path(found).is_relative_to(folder)
+    _smoke(folder / "bin/ingest", tmp_path / "home")
+
+
+@pytest.mark.deep
+@pytest.mark.server
+def test_the_wheel_brings_all_that_it_needs(built: Built, tmp_path: Path) -> None:
+    folder, home = tmp_path / "venv", tmp_path / "home"
+    _run(sys.executable, "-m", "venv", folder)
+    _run(
+        folder / "bin/python", "-m", "pip", "install", "-q", f"{built.wheel}[embedded]"
+    )
+    ingest = folder / "bin/ingest"
+    _smoke(ingest, home)
+    share_jars(home)
+    try:
+        _run(ingest, "load", home / "x.gclog", home=home)
+        assert "LevelScreen" in _run(ingest, "report", home=home)
+    finally:
+        _run(ingest, "server", "stop", home=home)
