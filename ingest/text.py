@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _HAS_ASSEMBLY = re.compile(r"[\[,]\s*\[")
 _MARK = re.compile(r"[\[\],]")
-_QUALIFIER = re.compile(r"(?:[^\s.:,+<>()\[\]`*&]+(?:\.|::?))+(?=[^\s.:,\[\]])")
+_WORD = r"[^\s.:,+<>()\[\]`*&]"
+_QUALIFIER = re.compile(rf"(?<!{_WORD})(?:{_WORD}+(?:\.|::?))+(?=[^\s.:,\[\]])")
+"""From the start of a word: from each of its letters, it takes a long one 0.1 s."""
 _URL_OR_QUALIFIER = re.compile(
     rf"((?:[\w-]+:)*[\w+.-]+://[^\s,<>()\[\]]*)|{_QUALIFIER.pattern}"
 )

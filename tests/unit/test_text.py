@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,13 @@ def test_names_are_taken_apart(name: str, namespace: str, caption: str) -> None:
 def test_a_caption_is_short_and_never_empty_without_need(name: str) -> None:
     assert len(caption_of(name)) <= CAPTION_LENGTH
     assert bool(caption_of(name)) == bool(name)
+
+
+def test_many_long_names_have_their_captions_at_once() -> None:
+    begun = time.process_time()
+    for number in range(200):
+        assert caption_of(f"N.{number:04}" + 5000 * "x").startswith(f"{number:04}x")
+    assert time.process_time() - begun < 2  # 20 s if each letter may begin a match
 
 
 def test_the_location_of_a_function_is_not_cut() -> None:
