@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.database.claims import Place, place_for
-from ingest.database.dump_list import warning_counts
 from ingest.database.writing import Via
 from ingest.errors import AlreadyLoaded, DumpError, NotEnoughMemory
 from ingest.heap.identity import Identity
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ingest.analysis.metrics import HeapMetrics
+    from ingest.database.claims import Place
     from ingest.database.dump_list import DumpInfo
     from ingest.database.store import Store
     from ingest.heap.graph import HeapGraph, Part
@@ -79,28 +78,6 @@ def check_memory(graph: HeapGraph, dump: str, options: ReadOptions) -> None:
             f"{human_bytes(options.max_memory_bytes)} that may be used: free some, or "
             "allow more with --max-memory"
         )
-
-
-def load(
-    dump: str,
-    store: Store,
-    *,
-    via: Via = Via.AUTO,
-    name: str | None = None,
-    replace: bool = False,
-    options: ReadOptions = DEFAULTS,
-    progress: Progress = silent,
-) -> Receipt:
-    """Load one dump; see `Loader`."""
-    loader = Loader(
-        store,
-        via=via,
-        name=name,
-        replace=replace,
-        options=options,
-        progress=progress,
-    )
-    return loader.load(dump)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +208,9 @@ class Loader:
         Raises:
             StoreError: another dump has the name.
         """
+        from ingest.database.claims import Place, place_for
+        from ingest.database.dump_list import warning_counts
+
         found = place_for(present, identity, wished, stem, replace=again)
         if isinstance(found, Place):
             return found
@@ -362,6 +342,8 @@ class Loader:
         begun: float,
     ) -> Receipt:
         """Write the tables of a dump, which frees them."""
+        from ingest.database.dump_list import warning_counts
+
         about = tables.dump()
         try:
             written = self.store.write(

@@ -1,4 +1,7 @@
-"""A Neo4j with dumps in it: opening it, finding dumps, writing and dropping them."""
+"""A Neo4j with dumps in it: opening it, finding dumps, writing and dropping them.
+
+Most commands only read. So what writes is imported where it is needed, polars with it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest import __version__, interrupts
-from ingest.database import bulk, claims, cleaner, dump_list
+from ingest.database import claims, dump_list
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_schema
 from ingest.database.links import link_next
@@ -25,7 +28,6 @@ from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
 from ingest.server.process import full_disk, is_full
 from ingest.server.target import own_target
 from ingest.settings import settings
-from ingest.tables import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -161,6 +163,8 @@ class Store:
         Raises:
             StoreError: they are not.
         """
+        from ingest.database import bulk
+
         tables = None
         if self.server is not None:
             tables = bulk.stored_dumps(self.server).find(dump.number, dump.sha256)
@@ -208,6 +212,9 @@ class Store:
             AlreadyLoaded: another process has loaded the same file since.
             StoreError, EmbeddedError: see `ingest.pipeline.Loader.load`.
         """
+        from ingest.database import bulk, cleaner
+        from ingest.tables import mapping
+
         database, server = self.database, self.server
         cleaner.clean_up(database, progress)
         writer = writer_for(database, via, tables, replaces, progress)
@@ -258,6 +265,8 @@ class Store:
             UnknownDump: there is none of that name.
             StoreError: the server refused or was lost.
         """
+        from ingest.database import bulk, cleaner
+
         database, server, found = self.database, self.server, self.find(name)
         cleaner.clean_up(database, progress)
         gone = f"{found.name} is dropped, and the rest of it is being removed"
