@@ -348,12 +348,10 @@ class Loader:
         try:
             written = self.store.write(
                 tables,
+                place,
                 via=self.via,
-                name=place.name,
-                exact_name=place.is_exact,
                 source=source,
                 identity=identity,
-                replaces=sorted(dump.number for dump in place.replaced),
                 progress=self.progress,
             )
         except AlreadyLoaded:

@@ -30,8 +30,9 @@ from ingest.server.target import own_target
 from ingest.settings import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
+    from ingest.database.claims import Place
     from ingest.database.connection import Database
     from ingest.database.dump_list import ChosenDump, DumpInfo
     from ingest.heap.identity import Identity
@@ -187,25 +188,21 @@ class Store:
     def write(
         self,
         tables: DumpTables,
+        place: Place,
         *,
         via: Via = Via.AUTO,
-        name: str,
-        exact_name: bool = True,
         source: str,
         identity: Identity,
-        replaces: Sequence[int] = (),
         progress: Progress = silent,
     ) -> Written:
         """Write one dump under a number of its own and make it ready.
 
         Args:
             tables: The dump; closed where its tables are stored beside a server.
+            place: What to call it, and what it replaces.
             via: How.
-            name: What to call it.
-            exact_name: Whether ``name`` must be had, or may get a number behind it.
             source: The file's name.
             identity: Which dump of which file it is.
-            replaces: Numbers of dumps to remove when this one is ready.
             progress: Receives all stages.
 
         Raises:
@@ -217,7 +214,7 @@ class Store:
 
         database, server = self.database, self.server
         cleaner.clean_up(database, progress)
-        writer = writer_for(database, via, tables, replaces, progress)
+        writer = writer_for(database, via, tables, place.numbers, progress)
         about: dict[str, object] = {"source": source, "tool_version": __version__}
         with (
             interrupts.leaving(_INTERRUPTED),
@@ -225,12 +222,7 @@ class Store:
             writer.ready(),
         ):
             number, node = claims.claim(
-                database,
-                name,
-                identity,
-                about,
-                replaces=replaces,
-                exclusive=writer.is_exclusive,
+                database, place, identity, about, exclusive=writer.is_exclusive
             )
             properties = tables.dump() | about
             chosen: Tables = tables
@@ -242,16 +234,7 @@ class Store:
                 )
                 counts = stored.counts()
                 tables.close()  # they are read from the files, and memory is needed
-            new = claims.NewDump(
-                number,
-                node,
-                name,
-                exact_name,
-                tuple(replaces),
-                properties,
-                chosen,
-                counts,
-            )
+            new = claims.NewDump(number, node, place, properties, chosen, counts)
             return Written(writer.write(new), number, counts)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
@@ -273,10 +256,10 @@ class Store:
         large = claims.is_large(found.object_count)
         if server is not None and large:
             with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database):
-                if bulk.is_all(server, database, found.number):
+                if bulk.is_all(database, found.number):
                     claims.unpublish(database, found.number, exclusive=True)
                     with interrupts.leaving(gone):
-                        bulk.start_over(server, database, progress)
+                        bulk.start_over(database, progress)
                     return found
         with cleaner.cleaned_if_interrupted(database):
             claims.unpublish(database, found.number, to_anybody=large)

@@ -12,6 +12,7 @@ import pytest
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
 from ingest.database import bulk, claims
+from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
@@ -176,18 +177,16 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     heap = main_heap()
 
     def put(name: str, via: Via, *replaces: int) -> int:
-        return (
-            Store(database)
-            .write(
-                HeapTables(heap, analyse(heap)),
-                via=via,
-                name=name,
-                source='main, "quoted".gclog',
-                identity=Identity("ab" * 32),
-                replaces=replaces,
-            )
-            .number
+        store = Store(database)
+        replaced = tuple(dump for dump in store.dumps() if dump.number in replaces)
+        written = store.write(
+            HeapTables(heap, analyse(heap)),
+            Place(name, is_exact=True, replaced=replaced),
+            via=via,
+            source='main, "quoted".gclog',
+            identity=Identity("ab" * 32),
         )
+        return written.number
 
     number = put("over Bolt", Via.BOLT)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
@@ -265,13 +264,13 @@ def test_dropping_the_only_dump_makes_a_new_store(
     number = Loader(Store(database), via=Via.BOLT).load(str(path)).number
     before = content(database, "hostile")
     Loader(Store(database), via=Via.BOLT).load(str(small))
-    assert not bulk.is_all(server, database, number)
+    assert not bulk.is_all(database, number)
     Store(database).drop("small")
     database.run("CREATE (:Note)")
-    assert not bulk.is_all(server, database, number)
+    assert not bulk.is_all(database, number)
     database.run("MATCH (n:Note) DELETE n")
     database.run("CREATE (:Host {name: 'of a fleet'})")
-    assert not bulk.is_all(server, database, number)
+    assert not bulk.is_all(database, number)
     drop_fleet_graph(database)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
     data = server.files.data

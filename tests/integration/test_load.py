@@ -17,7 +17,7 @@ import pytest
 from ingest.analysis.distances import ROOT, holding_roots
 from ingest.analysis.metrics import analyse
 from ingest.database import bolt
-from ingest.database.claims import delete, this_process, unpublish
+from ingest.database.claims import Place, delete, this_process, unpublish
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import (
     find_dump,
@@ -181,7 +181,7 @@ def test_what_is_written_is_what_the_schema_says(
     for number, heap in enumerate([main_heap(), *graphs(live(3, [0, 3, 0]))]):
         told = HeapTables(heap, analyse(heap))
         digest, title = Identity.of("0" * 64, heap.part), f"heap {number}"
-        Store(empty_database).write(told, name=title, source=title, identity=digest)
+        Store(empty_database).write(told, Place(title), source=title, identity=digest)
 
     for label in LABELS:
         declared = {column.name: column for column in label.properties}
