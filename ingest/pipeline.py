@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.database.claims import Place, place_for
-from ingest.database.dump_list import warning_counts
 from ingest.database.writing import Via
 from ingest.dumps import Opener
 from ingest.dumps.names import source_name, stem_name
@@ -22,6 +20,7 @@ from ingest.receipt import Receipt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ingest.database.claims import Place
     from ingest.database.dump_list import DumpInfo
     from ingest.database.store import Store
     from ingest.dumps.dump import Dump
@@ -30,28 +29,6 @@ if TYPE_CHECKING:
     from ingest.readers.digests import Digests
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import DumpTables
-
-
-def load(
-    dump: str,
-    store: Store,
-    *,
-    via: Via = Via.AUTO,
-    name: str | None = None,
-    replace: bool = False,
-    options: ReadOptions = DEFAULTS,
-    progress: Progress = silent,
-) -> Receipt:
-    """Load one dump; see `Loader`."""
-    loader = Loader(
-        store,
-        via=via,
-        name=name,
-        replace=replace,
-        options=options,
-        progress=progress,
-    )
-    return loader.load(dump)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +156,9 @@ class Loader:
         Raises:
             StoreError: another dump has the name.
         """
+        from ingest.database.claims import Place, place_for
+        from ingest.database.dump_list import warning_counts
+
         found = place_for(present, identity, wished, stem, replace=again)
         if isinstance(found, Place):
             return found
@@ -298,16 +278,16 @@ class Loader:
         begun: float,
     ) -> Receipt:
         """Write the tables of a dump, which frees them."""
+        from ingest.database.dump_list import warning_counts
+
         about = tables.dump()
         try:
             written = self.store.write(
                 tables,
+                place,
                 via=self.via,
-                name=place.name,
-                exact_name=place.is_exact,
                 source=source,
                 identity=identity,
-                replaces=sorted(dump.number for dump in place.replaced),
                 progress=self.progress,
             )
         except AlreadyLoaded:

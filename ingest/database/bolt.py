@@ -115,14 +115,12 @@ class BoltWriter:
         self._write_graph(dump)
         linked = links.siblings(database, number)
         links.link_traces(database, number, linked, progress)
-        name = claims.publish_as(
-            database, number, dump.name, dump.replaces, exact=dump.is_exact
-        )
+        name = claims.publish(database, number, dump.place)
         with interrupts.leaving(f"{name} is loaded"):
             # A load of another dump of the trace that ended meanwhile did not see ours.
             late = links.siblings(database, number) - linked
             links.link_traces(database, number, late, progress)
-            cleaner.remove(database, dump.replaces, progress)
+            cleaner.remove(database, dump.place.numbers, progress)
             links.link_next(database)
         return name
 

@@ -81,6 +81,11 @@ def stored_dumps(server: EmbeddedServer) -> StoredDumps:
     return StoredDumps(server.home / "dumps")
 
 
+def _server_of(database: Database) -> EmbeddedServer:
+    assert database.server is not None
+    return database.server
+
+
 def count(database: Database) -> Counts:
     """All that is in a database, from its own counters.
 
@@ -142,24 +147,18 @@ class Plan:
     is_faster: bool = False
 
 
-def plan(
-    server: EmbeddedServer,
-    database: Database,
-    entities: int,
-    replaced: Container[int] = (),
-) -> Plan:
+def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Plan:
     """Estimate a bulk load into the present store.
 
     Args:
-        server: The running server.
-        database: Its database.
+        database: The embedded server's.
         entities: Nodes and relationships of the new dump, about.
         replaced: Numbers of dumps that will be removed.
     """
-    present = dump_nodes(database)
+    server, present = _server_of(database), dump_nodes(database)
     if any(dump.state != "ready" for dump in present):
         return Plan("another load or drop is in progress")
-    if obstacle := _would_be_lost(server, database, present):
+    if obstacle := _would_be_lost(database, present):
         return Plan(obstacle)
     stored, carried = stored_dumps(server), entities + _of_fleets(database).total
     for dump in present:
@@ -174,11 +173,9 @@ def plan(
     return Plan(None, _START_US + carried * _BULK_US < entities * _BOLT_US)
 
 
-def _would_be_lost(
-    server: EmbeddedServer, database: Database, present: Sequence[DumpNode]
-) -> str | None:
+def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | None:
     """What a new store could not take over; ``None`` where it can take all."""
-    stored, expected = stored_dumps(server), _of_fleets(database)
+    stored, expected = stored_dumps(_server_of(database)), _of_fleets(database)
     for dump in present:
         tables = stored.find(dump.number, dump.identity.sha256)
         if tables is None:
@@ -196,17 +193,17 @@ def _would_be_lost(
     return None
 
 
-def is_all(server: EmbeddedServer, database: Database, number: int) -> bool:
-    """Whether a ready dump is all that there is in a server's store."""
+def is_all(database: Database, number: int) -> bool:
+    """Whether a ready dump is all that there is in the embedded server's store."""
     present = dump_nodes(database)
     return (
         [(dump.number, dump.state) for dump in present] == [(number, "ready")]
         and not _of_fleets(database).total
-        and _would_be_lost(server, database, present) is None
+        and _would_be_lost(database, present) is None
     )
 
 
-def start_over(server: EmbeddedServer, database: Database, progress: Progress) -> None:
+def start_over(database: Database, progress: Progress) -> None:
     """Swap in an empty store, which takes less time than to delete a large dump.
 
     Call it while `exclusive`, with the only dump unpublished for nobody else.
@@ -214,6 +211,7 @@ def start_over(server: EmbeddedServer, database: Database, progress: Progress) -
     Raises:
         EmbeddedError: it does not start; the old store is unchanged.
     """
+    server = _server_of(database)
     indexes = _own_statements(database, "INDEXES")
     constraints = _own_statements(database, "CONSTRAINTS")
     data, old = server.files.new_data(), server.files.data
@@ -274,9 +272,11 @@ def store(
         raise disk_error(error, server.home) from error
 
 
-def prune(server: EmbeddedServer, database: Database) -> None:
+def prune(database: Database) -> None:
     """Remove the stored tables of dumps that no longer exist."""
-    stored = stored_dumps(server)
+    if database.server is None:
+        return
+    stored = stored_dumps(database.server)
     listed = stored.listed()
     stored.prune(listed, _stored(dump_nodes(database)))
 
@@ -305,11 +305,9 @@ class BulkWriter:
 
     is_exclusive = True
 
-    def __init__(
-        self, database: Database, server: EmbeddedServer, progress: Progress
-    ) -> None:
+    def __init__(self, database: Database, progress: Progress) -> None:
         self._database = database
-        self._server = server
+        self._server = _server_of(database)
         self._progress = progress
         self._new: NewStore | None = None
 
@@ -350,13 +348,13 @@ class BulkWriter:
             EmbeddedError: the import or a start failed, or the disk is full; likewise.
         """
         database, server, progress = self._database, self._server, self._progress
-        new, number, name = self._new, dump.number, dump.name
+        new, number, name = self._new, dump.number, dump.place.name
         assert new is not None
         before = count(database)
         nodes = sorted(dump_nodes(database), key=lambda node: node.number)
-        present = [node for node in nodes if node.number not in dump.replaces]
+        present = [node for node in nodes if node.number not in dump.place.numbers]
         if name in {node.properties["name"] for node in present}:
-            if dump.is_exact:
+            if dump.place.is_exact:
                 raise Conflict(f"another dump has been named {name!r}")
             name = f"{name}-{number}"
         now = datetime.now(UTC).isoformat(timespec="microseconds")

@@ -21,7 +21,7 @@ from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo, DumpNode
@@ -136,6 +136,11 @@ class Place:
     is_exact: bool = False
     replaced: tuple[DumpInfo, ...] = ()
 
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the dumps that it replaces."""
+        return [dump.number for dump in self.replaced]
+
 
 def place_for(
     present: Sequence[DumpInfo],
@@ -191,9 +196,7 @@ class NewDump:
     Attributes:
         number: Its number.
         node: The server's id of its Dump node.
-        name: What to call it.
-        is_exact: Whether that must be had, or may get a number behind it.
-        replaces: Numbers of dumps to remove when it is ready.
+        place: What it will be called, and what it replaces.
         properties: Of its Dump node.
         tables: All of it.
         counts: What there will be, its Dump node included.
@@ -201,9 +204,7 @@ class NewDump:
 
     number: int
     node: int
-    name: str
-    is_exact: bool
-    replaces: Sequence[int]
+    place: Place
     properties: dict[str, object]
     tables: Tables
     counts: Counts
@@ -211,12 +212,11 @@ class NewDump:
 
 def claim(
     database: Database,
-    name: str,
+    place: Place,
     identity: Identity,
     properties: dict[str, object],
     *,
-    replaces: Container[int] = (),
-    exclusive: bool = False,
+    exclusive: bool,
 ) -> tuple[int, int]:
     """Make a Dump node in state ``loading``, under a number of its own.
 
@@ -234,9 +234,9 @@ def claim(
     given = asdict(identity) | {"loader": this_process()} | properties
     for attempt in range(_CLAIMS):
         nodes = dump_nodes(database)
-        _check_free(nodes, name, identity, replaces, exclusive=exclusive)
+        _check_free(nodes, place, identity, exclusive=exclusive)
         number = max((node.number for node in nodes), default=0) + 1
-        given["name"] = f"{name} loading as {number}"
+        given["name"] = f"{place.name} loading as {number}"
         values = {
             "number": number,
             "properties": given,
@@ -253,12 +253,7 @@ def claim(
 
 
 def _check_free(
-    nodes: Iterable[DumpNode],
-    name: str,
-    identity: Identity,
-    replaces: Container[int],
-    *,
-    exclusive: bool,
+    nodes: Iterable[DumpNode], place: Place, identity: Identity, *, exclusive: bool
 ) -> None:
     """Check that a load may begin; see `claim`."""
     same = set()
@@ -268,13 +263,14 @@ def _check_free(
                 "another load or drop is in progress, and one of them is in bulk; "
                 "wait for it"
             )
-        if node.identity == identity and node.number not in replaces:
+        if node.identity == identity and node.number not in place.numbers:
             same.add(node.state)
     if "ready" in same:
-        raise AlreadyLoaded(f"{name} has just been loaded by another process")
+        raise AlreadyLoaded(f"{place.name} has just been loaded by another process")
     if "loading" in same:
         raise StoreError(
-            f"{name} is being loaded by another process; wait for it, see: ingest list"
+            f"{place.name} is being loaded by another process; wait for it, see: "
+            "ingest list"
         )
 
 
@@ -296,43 +292,35 @@ def beat(database: Database, number: int) -> None:
     )
 
 
-def publish_as(
-    database: Database, number: int, name: str, replaces: Sequence[int], *, exact: bool
-) -> str:
-    """`publish` under ``name``, or where it is not ``exact`` with a number behind it.
+def publish(database: Database, number: int, place: Place) -> str:
+    """Make a dump ready under its name, and unpublish what it replaces, at once.
 
     Returns:
-        The name that it got.
+        The name that it got; a number follows where another one had to be taken.
 
     Raises:
-        Conflict: the name was taken meanwhile.
+        Conflict: the name must be had, and was taken meanwhile.
     """
+    values = {"number": number, "name": place.name, "replaces": place.numbers}
     try:
-        publish(database, number, name, replaces)
+        database.write(_PUBLISH, values)
     except Conflict:
-        if exact:
+        if place.is_exact:
             raise
-        name = f"{name}-{number}"
-        publish(database, number, name, replaces)
-    return name
+        values["name"] = f"{place.name}-{number}"
+        database.write(_PUBLISH, values)
+    return str(values["name"])
 
 
-def publish(
-    database: Database, number: int, name: str, replaces: Sequence[int]
-) -> None:
-    """Make the dump ready under its name, and unpublish what it replaces, at once."""
-    database.write(
-        """
-        MATCH (d:Dump {number: $number})
-        OPTIONAL MATCH (old:Dump) WHERE old.number IN $replaces
-        SET old.state = 'dropping', old.loader = d.loader, old.heartbeat = datetime(),
-          old.name = old.name + ' dropping as ' + old.number
-        WITH DISTINCT d
-        SET d.name = $name, d.state = 'ready', d.loaded_at = datetime()
-        REMOVE d.loader, d.heartbeat
-        """,
-        {"number": number, "name": name, "replaces": [*replaces]},
-    )
+_PUBLISH = """
+MATCH (d:Dump {number: $number})
+OPTIONAL MATCH (old:Dump) WHERE old.number IN $replaces
+SET old.state = 'dropping', old.loader = d.loader, old.heartbeat = datetime(),
+  old.name = old.name + ' dropping as ' + old.number
+WITH DISTINCT d
+SET d.name = $name, d.state = 'ready', d.loaded_at = datetime()
+REMOVE d.loader, d.heartbeat
+"""
 
 
 def rename(database: Database, number: int, name: str) -> None:

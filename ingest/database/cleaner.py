@@ -64,8 +64,7 @@ def remove(
             large.append(number)
         else:
             claims.delete(database, number, progress)
-            if database.server is not None:
-                bulk.prune(database.server, database)
+            bulk.prune(database)
     if large:
         claims.hand_over(database, large)
         start(database)
@@ -124,9 +123,8 @@ def main() -> None:
         with suppress(StoreError), bulk.exclusive(server):
             pass  # it removes what a bulk load has left
         if endpoint := server.running():
-            with connect(target_of(endpoint)) as database:
+            with connect(target_of(endpoint), server=server) as database:
                 _delete_all(database)
-                bulk.prune(server, database)
 
 
 def _delete_all(database: Database) -> None:
@@ -135,6 +133,7 @@ def _delete_all(database: Database) -> None:
         link_next(database)
     for number in numbers:
         claims.delete(database, number)
+    bulk.prune(database)
 
 
 if __name__ == "__main__":

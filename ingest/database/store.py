@@ -1,4 +1,7 @@
-"""A Neo4j with dumps in it: opening it, finding dumps, writing and dropping them."""
+"""A Neo4j with dumps in it: opening it, finding dumps, writing and dropping them.
+
+Most commands only read. So what writes is imported where it is needed, polars with it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest import __version__, interrupts
-from ingest.database import bulk, claims, cleaner, dump_list
+from ingest.database import claims, dump_list
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_schema
 from ingest.database.links import link_next
@@ -25,11 +28,11 @@ from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
 from ingest.server.process import full_disk, is_full
 from ingest.server.target import own_target
 from ingest.settings import settings
-from ingest.tables import mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
+    from ingest.database.claims import Place
     from ingest.database.connection import Database
     from ingest.database.dump_list import ChosenDump, DumpInfo
     from ingest.heap.identity import Identity
@@ -166,34 +169,33 @@ class Store:
     def write(
         self,
         tables: DumpTables,
+        place: Place,
         *,
         via: Via = Via.AUTO,
-        name: str,
-        exact_name: bool = True,
         source: str,
         identity: Identity,
-        replaces: Sequence[int] = (),
         progress: Progress = silent,
     ) -> Written:
         """Write one dump under a number of its own and make it ready.
 
         Args:
             tables: The dump; closed where its tables are stored beside a server.
+            place: What to call it, and what it replaces.
             via: How.
-            name: What to call it.
-            exact_name: Whether ``name`` must be had, or may get a number behind it.
             source: The file's name.
             identity: Which dump of which file it is.
-            replaces: Numbers of dumps to remove when this one is ready.
             progress: Receives all stages.
 
         Raises:
             AlreadyLoaded: another process has loaded the same file since.
             StoreError, EmbeddedError: see `ingest.pipeline.Loader.load`.
         """
+        from ingest.database import bulk, cleaner
+        from ingest.tables import mapping
+
         database, server = self.database, self.server
         cleaner.clean_up(database, progress)
-        writer = writer_for(database, via, tables, replaces, progress)
+        writer = writer_for(database, via, tables, place.numbers, progress)
         about: dict[str, object] = {"source": source, "tool_version": __version__}
         with (
             interrupts.leaving(_INTERRUPTED),
@@ -201,12 +203,7 @@ class Store:
             writer.ready(),
         ):
             number, node = claims.claim(
-                database,
-                name,
-                identity,
-                about,
-                replaces=replaces,
-                exclusive=writer.is_exclusive,
+                database, place, identity, about, exclusive=writer.is_exclusive
             )
             properties = tables.dump() | about
             chosen: Tables = tables
@@ -218,16 +215,7 @@ class Store:
                 )
                 counts = stored.counts()
                 tables.close()  # they are read from the files, and memory is needed
-            new = claims.NewDump(
-                number,
-                node,
-                name,
-                exact_name,
-                tuple(replaces),
-                properties,
-                chosen,
-                counts,
-            )
+            new = claims.NewDump(number, node, place, properties, chosen, counts)
             return Written(writer.write(new), number, counts)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
@@ -241,16 +229,18 @@ class Store:
             UnknownDump: there is none of that name.
             StoreError: the server refused or was lost.
         """
+        from ingest.database import bulk, cleaner
+
         database, server, found = self.database, self.server, self.find(name)
         cleaner.clean_up(database, progress)
         gone = f"{found.name} is dropped, and the rest of it is being removed"
         large = claims.is_large(found.object_count)
         if server is not None and large:
             with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database):
-                if bulk.is_all(server, database, found.number):
+                if bulk.is_all(database, found.number):
                     claims.unpublish(database, found.number, exclusive=True)
                     with interrupts.leaving(gone):
-                        bulk.start_over(server, database, progress)
+                        bulk.start_over(database, progress)
                     return found
         with cleaner.cleaned_if_interrupted(database):
             claims.unpublish(database, found.number, to_anybody=large)

@@ -70,8 +70,8 @@ def writer_for(
     from ingest.database.bolt import BoltWriter
     from ingest.database.bulk import LEAST_ENTITIES, BulkWriter, plan
 
-    over_bolt, server = BoltWriter(database, progress), database.server
-    if server is None:
+    over_bolt = BoltWriter(database, progress)
+    if database.server is None:
         if via is Via.BULK:
             raise StoreError(
                 "a bulk load makes a new store, which only the tool's own Neo4j can "
@@ -82,12 +82,12 @@ def writer_for(
     if via is Via.BOLT or (via is Via.AUTO and entities < LEAST_ENTITIES):
         return over_bolt
     _wait_for_drops(database, progress)  # a new store is made of what is there
-    found = plan(server, database, entities, replaced)
+    found = plan(database, entities, replaced)
     if via is Via.AUTO and (found.obstacle is not None or not found.is_faster):
         return over_bolt
     if found.obstacle is not None:
         raise StoreError(f"no bulk load is possible: {found.obstacle}; use --via bolt")
-    return BulkWriter(database, server, progress)
+    return BulkWriter(database, progress)
 
 
 def _wait_for_drops(database: Database, progress: Progress) -> None:

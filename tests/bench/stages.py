@@ -208,7 +208,7 @@ def bolt_load(dump: str, name: str) -> Found:
     from ingest.database.connection import connect
     from ingest.database.store import Store, running_target
     from ingest.database.writing import Via
-    from ingest.pipeline import load
+    from ingest.pipeline import Loader
     from ingest.server.embedded import EmbeddedServer
     from ingest.settings import settings
 
@@ -223,13 +223,9 @@ def bolt_load(dump: str, name: str) -> Found:
     assert target is not None
     with connect(target, server=EmbeddedServer(known)) as database:
         begin = time.perf_counter()
-        receipt = load(
-            dump,
-            Store(database),
-            via=Via.BOLT,
-            name=name,
-            progress=progress,
-        )
+        receipt = Loader(
+            Store(database), via=Via.BOLT, name=name, progress=progress
+        ).load(dump)
         seconds = time.perf_counter() - begin
     return {
         "seconds": seconds,

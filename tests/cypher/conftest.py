@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database.claims import delete, unpublish
+from ingest.database.claims import Place, delete, unpublish
 from ingest.database.store import Store
 from ingest.heap.identity import Identity
 from ingest.tables.heap_tables import HeapTables
@@ -48,7 +48,7 @@ def load_heap(
     name = f"{prefix}-{uuid4().hex}"
     written = Store(database).write(
         HeapTables(graph, analyse(graph)),
-        name=name,
+        Place(name),
         source=f"{name}.gclog",
         identity=Identity.of(sha256 or uuid4().hex * 2, graph.part),
     )

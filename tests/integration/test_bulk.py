@@ -12,6 +12,7 @@ import pytest
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
 from ingest.database import bulk, claims
+from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
@@ -20,7 +21,7 @@ from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.errors import StoreError
 from ingest.heap.identity import Identity
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from ingest.tables.column import DType
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS, fleet_label
@@ -165,32 +166,27 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     server: EmbeddedServer, database: Database, tmp_path: Path
 ) -> None:
     # Arrange: two dumps over Bolt, and an index of the user's own
-    first = load(
-        str(hostile(tmp_path / "hostile.gclog")),
-        Store(database),
-        via=Via.BOLT,
-        name="hostile",
+    first = Loader(Store(database), via=Via.BOLT, name="hostile").load(
+        str(hostile(tmp_path / "hostile.gclog"))
     )
     clean = tmp_path / "clean.gclog"
     clean.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    assert load(str(clean), Store(database), via=Via.BOLT).warnings == {}
+    assert Loader(Store(database), via=Via.BOLT).load(str(clean)).warnings == {}
     dart = str(hostile_dart(tmp_path / "dart.dartheap"))
-    load(dart, Store(database), via=Via.BOLT)
+    Loader(Store(database), via=Via.BOLT).load(dart)
     heap = main_heap()
 
     def put(name: str, via: Via, *replaces: int) -> int:
-        return (
-            Store(database)
-            .write(
-                HeapTables(heap, analyse(heap)),
-                via=via,
-                name=name,
-                source='main, "quoted".gclog',
-                identity=Identity("ab" * 32),
-                replaces=replaces,
-            )
-            .number
+        store = Store(database)
+        replaced = tuple(dump for dump in store.dumps() if dump.number in replaces)
+        written = store.write(
+            HeapTables(heap, analyse(heap)),
+            Place(name, is_exact=True, replaced=replaced),
+            via=via,
+            source='main, "quoted".gclog',
+            identity=Identity("ab" * 32),
         )
+        return written.number
 
     number = put("over Bolt", Via.BOLT)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
@@ -237,21 +233,21 @@ def test_what_is_not_a_dump_is_never_lost(
     path = hostile(tmp_path / "hostile.gclog")
     small = tmp_path / "small.gclog"
     small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    load(str(small), Store(database), via=Via.BOLT)
+    Loader(Store(database), via=Via.BOLT).load(str(small))
     data = server.files.data
     database.run("CREATE (:Note {name: 'mine'})")
     with pytest.raises(StoreError, match="holds more than dumps"):
-        load(str(path), Store(database), via=Via.BULK)
+        Loader(Store(database), via=Via.BULK).load(str(path))
     database.run("MATCH (n:Note) DELETE n")
     database.run("CREATE (:Host {name: 'a'})-[:ON_HOST]->(:Host {name: 'b'})")
     with pytest.raises(StoreError, match="holds more than dumps"):
-        load(str(path), Store(database), via=Via.BULK)
+        Loader(Store(database), via=Via.BULK).load(str(path))
     database.run("MATCH (n:Host) DETACH DELETE n")
     database.run("MATCH (t:Type) WITH t LIMIT 1 SET t.checked_by_me = true")
     with pytest.raises(StoreError, match="checked_by_me"):
-        load(str(path), Store(database), via=Via.BULK)
+        Loader(Store(database), via=Via.BULK).load(str(path))
     assert server.files.data == data
-    assert load(str(path), Store(database), via=Via.AUTO).loaded
+    assert Loader(Store(database), via=Via.AUTO).load(str(path)).loaded
     assert server.files.data == data, "so few objects go over Bolt"
 
 
@@ -265,16 +261,16 @@ def test_dropping_the_only_dump_makes_a_new_store(
     monkeypatch.setattr(claims, "WINDOW_KEYS", 2)
     path, small = hostile(tmp_path / "hostile.gclog"), tmp_path / "small.gclog"
     small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    number = load(str(path), Store(database), via=Via.BOLT).number
+    number = Loader(Store(database), via=Via.BOLT).load(str(path)).number
     before = content(database, "hostile")
-    load(str(small), Store(database), via=Via.BOLT)
-    assert not bulk.is_all(server, database, number)
+    Loader(Store(database), via=Via.BOLT).load(str(small))
+    assert not bulk.is_all(database, number)
     Store(database).drop("small")
     database.run("CREATE (:Note)")
-    assert not bulk.is_all(server, database, number)
+    assert not bulk.is_all(database, number)
     database.run("MATCH (n:Note) DELETE n")
     database.run("CREATE (:Host {name: 'of a fleet'})")
-    assert not bulk.is_all(server, database, number)
+    assert not bulk.is_all(database, number)
     drop_fleet_graph(database)
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
     data = server.files.data
@@ -292,5 +288,5 @@ def test_dropping_the_only_dump_makes_a_new_store(
         names = {str(row[0]) for row in rows(after, "SHOW INDEXES YIELD name")}
         assert "mine" in names
         after.run("DROP INDEX mine")
-        load(str(path), Store(after), via=Via.BOLT)
+        Loader(Store(after), via=Via.BOLT).load(str(path))
         assert content(after, "hostile") == before

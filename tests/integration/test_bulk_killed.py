@@ -15,7 +15,7 @@ from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.store import Store
 from ingest.database.writing import Via
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from tests.conftest import CHECKOUT, embedded_only
 from tests.dumps.gclog import large_gclog
@@ -97,7 +97,7 @@ def stored(server: EmbeddedServer) -> Counts:
 
 def put(server: EmbeddedServer, path: Path, via: Via) -> None:
     with connect(target_of(server.start()), server=server) as database:
-        load(str(path), Store(database), via=via)
+        Loader(Store(database), via=via).load(str(path))
 
 
 def stop_in_bulk(point: str, how: signal.Signals, *arguments: str) -> None:

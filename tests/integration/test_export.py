@@ -16,7 +16,7 @@ from ingest.database.indexes import ensure_schema
 from ingest.database.questions import ask
 from ingest.database.store import Store
 from ingest.database.writing import Via
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import EmbeddedServer, target_of
@@ -69,7 +69,7 @@ def test_duckdb_counts_what_the_query_counts(
 ) -> None:
     folder = tmp_path / "tables"
     files = export(example, folder, kind)
-    number = load(str(example), Store(empty_database)).number
+    number = Loader(Store(empty_database)).load(str(example)).number
 
     answer = ask(
         empty_database, library()["type-histogram"], {"limit": "100000"}, number
@@ -126,7 +126,9 @@ def test_neo4j_admin_imports_what_bolt_writes(
 
             # Assert
             ensure_schema(database)
-            load(str(example), Store(database), via=Via.BOLT, name="bolt", replace=True)
+            Loader(Store(database), via=Via.BOLT, name="bolt", replace=True).load(
+                str(example)
+            )
             assert content(database, "bolt") == imported
     finally:
         server.stop()

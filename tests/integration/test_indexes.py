@@ -10,7 +10,7 @@ from ingest.database import bolt
 from ingest.database.indexes import drop_late_indexes, wait_for
 from ingest.database.store import Store
 from ingest.errors import StoreError
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.readers.gclog.example import example_gclog
 from ingest.tables.statements import (
     constraint_statements,
@@ -45,7 +45,7 @@ def online(database: Database) -> set[str]:
 def test_the_first_large_dump_is_indexed_after_it_is_written(
     empty_database: Database, example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load(str(example), Store(empty_database), name="early")
+    Loader(Store(empty_database), name="early").load(str(example))
     assert online(empty_database) >= ALL
     before = content(empty_database, "early")
     empty_database.run("MATCH (n) DETACH DELETE n")
@@ -57,7 +57,7 @@ def test_the_first_large_dump_is_indexed_after_it_is_written(
         if stage == "write" and done == total:
             seen.append(online(empty_database))
 
-    load(str(example), Store(empty_database), name="late", progress=watch)
+    Loader(Store(empty_database), name="late", progress=watch).load(str(example))
 
     assert seen
     assert not seen[0] & late_statements().keys()
@@ -77,7 +77,7 @@ def test_a_dump_beside_others_is_indexed_while_it_is_written(
     monkeypatch.setattr(bolt, "_LATE_INDEXES", 0)
     small = tmp_path / "small.gclog"
     small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    load(str(small), Store(empty_database))
+    Loader(Store(empty_database)).load(str(small))
     drop_late_indexes(empty_database)
     seen: list[set[str]] = []
 
@@ -85,7 +85,7 @@ def test_a_dump_beside_others_is_indexed_while_it_is_written(
         if stage == "write" and not seen:
             seen.append(online(empty_database))
 
-    load(str(example), Store(empty_database), progress=watch)
+    Loader(Store(empty_database), progress=watch).load(str(example))
 
     assert seen[0] >= ALL
 

@@ -17,7 +17,7 @@ import pytest
 from ingest.analysis.distances import ROOT, holding_roots
 from ingest.analysis.metrics import analyse
 from ingest.database import bolt
-from ingest.database.claims import delete, this_process, unpublish
+from ingest.database.claims import Place, delete, this_process, unpublish
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import (
     find_dump,
@@ -30,7 +30,7 @@ from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownD
 from ingest.heap.graph import RootKind
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import ReadOptions
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.target import Target
 from ingest.tables.heap_tables import HeapTables
@@ -88,7 +88,7 @@ def test_every_node_and_relationship_is_what_was_measured(
     database = empty_database
     graph, metrics, sha256 = measure(str(example))
 
-    receipt = load(str(example), Store(database))
+    receipt = Loader(Store(database)).load(str(example))
 
     number = receipt.number
     assert receipt.loaded
@@ -186,12 +186,12 @@ def test_every_node_and_relationship_is_what_was_measured(
 def test_what_is_written_is_what_the_schema_says(
     empty_database: Database, example: Path
 ) -> None:
-    load(str(example), Store(empty_database))
+    Loader(Store(empty_database)).load(str(example))
     # They have what the example has not: segments, collections, a trace.
     for number, heap in enumerate([main_heap(), *graphs(live(3, [0, 3, 0]))]):
         told = HeapTables(heap, analyse(heap))
         digest, title = Identity.of("0" * 64, heap.part), f"heap {number}"
-        Store(empty_database).write(told, name=title, source=title, identity=digest)
+        Store(empty_database).write(told, Place(title), source=title, identity=digest)
 
     for label in LABELS:
         declared = {column.name: column for column in label.properties}
@@ -236,9 +236,9 @@ def test_each_dump_of_a_trace_is_one(empty_database: Database, tmp_path: Path) -
     path = tmp_path / "two.nettrace"
     path.write_bytes(trace.file())
 
-    first = load(str(path), Store(empty_database))
-    second = load(str(path), Store(empty_database), options=ReadOptions(part=4))
-    again = load(str(path), Store(empty_database), options=ReadOptions(part=3))
+    first = Loader(Store(empty_database)).load(str(path))
+    second = Loader(Store(empty_database), options=ReadOptions(part=4)).load(str(path))
+    again = Loader(Store(empty_database), options=ReadOptions(part=3)).load(str(path))
 
     assert (first.loaded, second.loaded, again.loaded) == (True, True, False)
     assert (first.object_count, second.object_count) == (2, 3)
@@ -250,12 +250,12 @@ def test_the_same_file_twice_is_one_dump(
 ) -> None:
     import lzma
 
-    first = load(str(small), Store(empty_database))
+    first = Loader(Store(empty_database)).load(str(small))
     before = counts(empty_database)
     packed = tmp_path / "other-name.gclog.xz"
     packed.write_bytes(lzma.compress(small.read_bytes()))
 
-    again = load(str(packed), Store(empty_database))
+    again = Loader(Store(empty_database)).load(str(packed))
 
     assert not again.loaded
     assert (again.name, again.number) == (first.name, first.number)
@@ -265,10 +265,10 @@ def test_the_same_file_twice_is_one_dump(
 def test_replace_loads_again_and_leaves_nothing_of_the_old(
     empty_database: Database, small: Path
 ) -> None:
-    first = load(str(small), Store(empty_database))
+    first = Loader(Store(empty_database)).load(str(small))
     before = counts(empty_database)
 
-    again = load(str(small), Store(empty_database), replace=True)
+    again = Loader(Store(empty_database), replace=True).load(str(small))
 
     assert again.loaded
     assert again.name == first.name
@@ -281,14 +281,14 @@ def test_names(empty_database: Database, small: Path, tmp_path: Path) -> None:
     other.parent.mkdir()
     other.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
 
-    load(str(small), Store(empty_database))
-    second = load(str(other), Store(empty_database))
+    Loader(Store(empty_database)).load(str(small))
+    second = Loader(Store(empty_database)).load(str(other))
     assert second.name == "example-2"
     third = tmp_path / "third.gclog"
     third.write_text("a 2 x\nt 1 T\no 1 1 20\nr 1 1 0\nc x\n", encoding="utf-8")
     with pytest.raises(StoreError, match="another dump is named 'example'"):
-        load(str(third), Store(empty_database), name="example")
-    load(str(third), Store(empty_database), name="example", replace=True)
+        Loader(Store(empty_database), name="example").load(str(third))
+    Loader(Store(empty_database), name="example", replace=True).load(str(third))
 
     found = {dump.name: dump.object_count for dump in list_dumps(empty_database)}
     assert found == {"example": 1, "example-2": 1}
@@ -302,9 +302,9 @@ def test_drop_leaves_nothing_and_touches_no_other_dump(
 ) -> None:
     other = tmp_path / "other.gclog"
     other.write_text("a 2 x\nt 1 T\no 1 1 10 1\nr 1 1 0\nc x\n", encoding="utf-8")
-    load(str(other), Store(empty_database))
+    Loader(Store(empty_database)).load(str(other))
     before = counts(empty_database)
-    number = load(str(small), Store(empty_database)).number
+    number = Loader(Store(empty_database)).load(str(small)).number
 
     unpublish(empty_database, number)
     assert [dump.name for dump in list_dumps(empty_database)] == ["other"]
@@ -317,13 +317,13 @@ def test_drop_leaves_nothing_and_touches_no_other_dump(
 def test_a_large_dump_is_gone_at_once_and_removed_in_the_background(
     empty_database: Database, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load(str(small), Store(empty_database), name="a")
+    Loader(Store(empty_database), name="a").load(str(small))
     monkeypatch.setattr("ingest.database.claims.WINDOW_KEYS", 2)
 
     Store(empty_database).drop("a")
 
     assert list_dumps(empty_database) == []
-    again = load(str(small), Store(empty_database), name="a")
+    again = Loader(Store(empty_database), name="a").load(str(small))
     assert (again.loaded, again.name) == (True, "a")
     deadline = time.monotonic() + 120
     while is_any_being_dropped(empty_database) and time.monotonic() < deadline:
@@ -340,7 +340,7 @@ def test_a_large_dump_that_is_dropped_leaves_its_neighbours_linked(
     text = example.read_text(encoding="utf-8")
     for name in "abc":  # the same program, but not the same file
         example.write_text(text.replace("c ", f"c {name} ", 1), encoding="utf-8")
-        load(str(example), Store(empty_database), name=name)
+        Loader(Store(empty_database), name=name).load(str(example))
     monkeypatch.setattr("ingest.database.claims.WINDOW_KEYS", 2)
 
     def pairs() -> list[tuple[object, ...]]:
@@ -366,7 +366,7 @@ def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
             raise RuntimeError("lost")
 
     with pytest.raises(RuntimeError, match="lost"):
-        load(str(example), Store(empty_database), progress=failing)
+        Loader(Store(empty_database), progress=failing).load(str(example))
     assert counts(empty_database)[0] > 1000
     assert list_dumps(empty_database) == []
     # The loader (this process) is still alive: it must be told that it is dead.
@@ -375,7 +375,7 @@ def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
         {"host": this_process().rsplit(":", 2)[0]},
     )
 
-    receipt = load(str(example), Store(empty_database))
+    receipt = Loader(Store(empty_database)).load(str(example))
 
     assert counts(empty_database) == (receipt.node_count, receipt.relationship_count)
 
@@ -389,12 +389,12 @@ def test_a_load_of_another_machine_is_left_alone_while_it_lives(
         {},
     )
 
-    assert load(str(small), Store(empty_database)).number == 8
+    assert Loader(Store(empty_database)).load(str(small)).number == 8
     assert rows(empty_database, "MATCH (d:Dump {number: 7}) RETURN count(d)") == [(1,)]
     empty_database.write(
         "MATCH (d:Dump {number: 7}) SET d.heartbeat = datetime() - duration('PT1H')", {}
     )
-    load(str(small), Store(empty_database), replace=True)
+    Loader(Store(empty_database), replace=True).load(str(small))
     assert rows(empty_database, "MATCH (d:Dump {number: 7}) RETURN count(d)") == [(0,)]
 
 
@@ -434,9 +434,11 @@ def test_a_file_that_another_process_has_just_loaded_is_loaded_already(
         nonlocal other
         if stage == "analyse" and done == total and other is None:
             other = "taken"
-            other = load(str(small), Store(empty_database)).name
+            other = Loader(Store(empty_database)).load(str(small)).name
 
-    receipt = load(str(small), Store(empty_database), name="mine", progress=overtaken)
+    receipt = Loader(Store(empty_database), name="mine", progress=overtaken).load(
+        str(small)
+    )
 
     assert other == "example"
     assert (receipt.loaded, receipt.name) == (False, "mine")
@@ -449,7 +451,7 @@ def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> 
     path = tmp_path / "hostile'}).gclog"
     path.write_text(f"a 2 {name}\nt 1 {name}\no 1 1 10\nr 1 4 0 1\nc {name}\n")
 
-    load(str(path), Store(empty_database), name="'}) RETURN 1 //")
+    Loader(Store(empty_database), name="'}).load(str(path)) RETURN 1 //")
 
     assert rows(empty_database, "MATCH (t:Type) RETURN t.name") == [(name,)]
     assert find_dump(empty_database, "'}) RETURN 1 //").object_count == 1
@@ -473,7 +475,7 @@ def test_long_names_go_in_messages_of_bounded_size(
 
     monkeypatch.setattr(Database, "write", spied)
 
-    load(str(path), Store(empty_database))
+    Loader(Store(empty_database)).load(str(path))
 
     assert sum(sent) == sum(map(len, names))
     assert max(sent) <= 10_000 + max(map(len, names))
@@ -519,7 +521,7 @@ def test_a_loader_killed_in_mid_load(
     assert counts(empty_database)[0] > 2_500
     assert list_dumps(empty_database) == []
 
-    receipt = load(str(path), Store(empty_database))
+    receipt = Loader(Store(empty_database)).load(str(path))
 
     (dump,) = list_dumps(empty_database)
     assert (dump.object_count, dump.reference_count) == (5_000, 12_500)

@@ -10,7 +10,7 @@ from ingest.database.claims import delete, unpublish
 from ingest.database.dump_list import find_dump, list_dumps
 from ingest.database.questions import ask
 from ingest.database.store import Store
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.queries.library import Query, library
 from ingest.reports.report_panels import report_queries
 from tests.bench.queries import arguments, subjects
@@ -55,7 +55,7 @@ def heaps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def load_all(database: Database, paths: list[Path]) -> None:
     for path in paths:
-        load(str(path), Store(database))
+        Loader(Store(database)).load(str(path))
 
 
 def state(database: Database, name: str, queries: list[Query]) -> State:
@@ -109,7 +109,7 @@ def test_no_query_pays_for_other_dumps_and_none_changes_with_them(
 ) -> None:
     """Load one, then the others; drop one and replace another."""
     database, names = empty_database, [path.stem for path in heaps]
-    load(str(heaps[-1]), Store(database))
+    Loader(Store(database)).load(str(heaps[-1]))
     number = find_dump(database, names[-1]).number
     alone = all_hits(database, number)
     load_all(database, heaps[:-1])
@@ -135,7 +135,7 @@ def test_no_query_pays_for_other_dumps_and_none_changes_with_them(
 
     other = tmp_path / "other.gclog"
     other.write_bytes(large_gclog(700, 1500, seed=99))
-    load(str(other), Store(database), name=names[REPLACED], replace=True)
+    Loader(Store(database), name=names[REPLACED], replace=True).load(str(other))
     assert find_dump(database, names[REPLACED]).reference_count == 1500
     assert {dump.name for dump in list_dumps(database)} == set(left)
     for name in set(left) - {names[REPLACED]}:

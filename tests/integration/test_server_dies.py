@@ -9,7 +9,7 @@ import pytest
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.store import Store
-from ingest.pipeline import load
+from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
 from tests.dumps.gclog import large_gclog
@@ -36,7 +36,7 @@ def test_a_server_killed_in_mid_load(
     small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
     endpoint = own_server.start()
     with connect(target_of(endpoint)) as database:
-        load(str(small), Store(database))
+        Loader(Store(database)).load(str(small))
 
     done = load_and_kill(path, endpoint.pid)
 
@@ -51,7 +51,7 @@ def test_a_server_killed_in_mid_load(
         ((left,),) = database.read("MATCH (o:Object) RETURN count(o)", {})[1]
         assert int(str(left)) > OBJECTS / 2, "the load had not begun to write"
         assert [dump.name for dump in list_dumps(database)] == ["small"]
-        number = load(str(path), Store(database)).number
+        number = Loader(Store(database)).load(str(path)).number
         ((objects, references),) = database.read(
             "MATCH (o:Object {dump: $dump}) RETURN count(o), "
             "sum(COUNT { (o)-[:REFERENCES]->(:Object) })",

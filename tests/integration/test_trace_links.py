@@ -12,6 +12,7 @@ import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.database import claims
+from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_schema
 from ingest.database.questions import ask
@@ -28,7 +29,7 @@ from tests.dumps.trace import SITES, Heap, graphs, live
 from tests.integration.content import content, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from ingest.database.connection import Database
@@ -56,18 +57,16 @@ def put(
 ) -> int:
     """Load one dump of a trace; returns its number."""
     graph = graphs(heap)[which]
-    return (
-        Store(database)
-        .write(
-            HeapTables(graph, analyse(graph)),
-            via=via,
-            name=f"dump {which}",
-            source="trace",
-            identity=Identity.of(SHA256, graph.part),
-            replaces=replaces,
-        )
-        .number
+    store = Store(database)
+    replaced = tuple(dump for dump in store.dumps() if dump.number in replaces)
+    written = store.write(
+        HeapTables(graph, analyse(graph)),
+        Place(f"dump {which}", is_exact=True, replaced=replaced),
+        via=via,
+        source="trace",
+        identity=Identity.of(SHA256, graph.part),
     )
+    return written.number
 
 
 def true_links(heap: Heap, loaded: set[int]) -> Links:
@@ -200,21 +199,14 @@ def test_two_loads_at_the_same_time_find_one_another(
 ) -> None:
     """The second one is published while the first one is still writing."""
     database, heap = empty_database, live(7, STEPS)
-    publish = claims.publish_as
+    publish = claims.publish
 
-    def interrupted(
-        opened: Database,
-        number: int,
-        name: str,
-        replaces: Sequence[int],
-        *,
-        exact: bool,
-    ) -> str:
-        monkeypatch.setattr(claims, "publish_as", publish)
+    def interrupted(opened: Database, number: int, place: Place) -> str:
+        monkeypatch.setattr(claims, "publish", publish)
         put(database, heap, 2)
-        return publish(opened, number, name, replaces, exact=exact)
+        return publish(opened, number, place)
 
-    monkeypatch.setattr(claims, "publish_as", interrupted)
+    monkeypatch.setattr(claims, "publish", interrupted)
     put(database, heap, 0)
 
     assert links(database) == true_links(heap, {0, 2}) != set()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ingest.database.claims import Place
     from ingest.database.store import Store
     from ingest.heap.identity import Identity
     from tests.conftest import Ran
@@ -52,9 +53,9 @@ class Loaded:
         return list(self.loaded)
 
     def write(
-        self, _tables: object, *, name: str, identity: Identity, **_: object
+        self, _tables: object, place: Place, *, identity: Identity, **_: object
     ) -> Written:
-        number = len(self.loaded) + 1
+        number, name = len(self.loaded) + 1, place.name
         self.loaded.insert(
             0,
             DumpInfo(

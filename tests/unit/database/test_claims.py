@@ -1,4 +1,4 @@
-"""A loader is known by its process and that one's start, whatever the clock says."""
+"""Whose a dump is, and where it may be: loaders are known by process and start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import time
 import psutil
 import pytest
 
-from ingest.database.claims import NOBODY, is_alive, this_process
+from ingest.database.claims import NOBODY, Place, is_alive, place_for, this_process
+from ingest.database.dump_list import DumpInfo
+from ingest.errors import StoreError
+from ingest.heap.identity import Identity
 
 
 def test_this_process_is_alive() -> None:
@@ -52,3 +55,43 @@ def test_another_process_with_its_number_is_not_it() -> None:
 def test_of_another_machine_nothing_is_known() -> None:
     assert is_alive("elsewhere:1:1") is None
     assert is_alive(NOBODY) is False
+
+
+A, B, C = (Identity(letter * 64) for letter in "abc")
+
+
+def loaded(number: int, name: str, identity: Identity) -> DumpInfo:
+    return DumpInfo(
+        number, name, "f", "s", identity.sha256, None, None,
+        1, 1, 0, 0, 0, 0, 0, [], 0, 0, False, "2026-01-02T03:04:05Z",
+    )  # fmt: skip
+
+
+PRESENT = [loaded(2, "x-2", B), loaded(1, "x", A)]
+
+
+@pytest.mark.parametrize(
+    ("identity", "wished", "replace", "expected"),
+    [
+        (A, None, False, PRESENT[1]),
+        (A, "x", False, PRESENT[1]),
+        (A, "new", False, PRESENT[1]),
+        (C, None, False, Place("x-3")),
+        (C, "new", False, Place("new", is_exact=True)),
+        (None, "new", False, Place("new", is_exact=True)),
+        (B, None, True, Place("x-2", replaced=(PRESENT[0],))),
+        (C, "x", True, Place("x", is_exact=True, replaced=(PRESENT[1],))),
+        (B, "x", True, Place("x", is_exact=True, replaced=(*PRESENT,))),
+        (C, None, True, Place("x-3")),
+    ],
+)
+def test_the_place_of_a_dump(
+    identity: Identity | None, wished: str | None, replace: bool, expected: object
+) -> None:
+    assert place_for(PRESENT, identity, wished, "x", replace=replace) == expected
+
+
+@pytest.mark.parametrize("identity", [None, A, C])
+def test_a_name_of_another_dump_is_taken(identity: Identity | None) -> None:
+    with pytest.raises(StoreError, match="another dump is named 'x-2'"):
+        place_for(PRESENT, identity, "x-2")
