@@ -63,7 +63,7 @@ A, B, C = (Identity(letter * 64) for letter in "abc")
 def loaded(number: int, name: str, identity: Identity) -> DumpInfo:
     return DumpInfo(
         number, name, "f", "s", identity.sha256, None, None,
-        1, 1, 0, 0, 0, 0, 0, [], 0, 0, False, "2026-01-02T03:04:05Z",
+        1, 1, 0, 0, 0, 0, 0, [], 0, 0, False, "strongest", "2026-01-02T03:04:05Z",
     )  # fmt: skip
 
 
