@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.database.writing import Via
 from ingest.dumps import Opener
-from ingest.dumps.names import source_name, stem_name
+from ingest.dumps.dump import source_name, stem_name
 from ingest.errors import AlreadyLoaded, DumpError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts
 from ingest.readers.digests import digest_of, is_rereadable
-from ingest.receipt import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -332,3 +331,41 @@ def _processes(
         return "", ()
     others = {other.process for other in parts if other is not None}
     return part.process, tuple(sorted(others - {part.process}))
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one dump.
+
+    Attributes:
+        name: For ``--dump``.
+        number: What queries find in ``$dump``.
+        loaded: False where the same file was there already.
+        object_count, reference_count: Of the dump.
+        shallow_bytes: Of its objects.
+        node_count, relationship_count: Written; 0 where nothing was.
+        warnings: Irregularities by kind.
+        folded_count, folded_bytes: Objects of the runtime that were left out.
+        seconds: How long the load took.
+        renamed_from: Its name before, where only that was changed.
+        replaced: Names of the dumps that it replaces.
+        process: Of the dump, where its file records several; else empty.
+        left_out: The other processes, whose dumps ``--all-dumps`` does not load.
+    """
+
+    name: str
+    number: int
+    loaded: bool
+    object_count: int
+    reference_count: int
+    node_count: int
+    relationship_count: int
+    warnings: dict[str, int]
+    shallow_bytes: int = 0
+    folded_count: int = 0
+    folded_bytes: int = 0
+    seconds: float = 0.0
+    renamed_from: str | None = None
+    replaced: tuple[str, ...] = ()
+    process: str = ""
+    left_out: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from ingest.analysis.types import sum_by_type, type_references
 from ingest.compiled import kernel
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import StrengthPolicy
-from ingest.processors import beside
+from ingest.memory import beside
 from ingest.progress import silent
 
 if TYPE_CHECKING:

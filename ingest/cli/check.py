@@ -108,8 +108,7 @@ def check(
         updated,
         write_baseline,
     )
-    from ingest.gate.examples import with_examples
-    from ingest.gate.findings import judge
+    from ingest.gate.findings import judge, with_examples
     from ingest.gate.rules import find_rules
     from ingest.reports.findings import Verdict
 
@@ -163,8 +162,7 @@ def _format_of(path: Path) -> CheckFormat:
 def _written(verdict: Verdict, form: CheckFormat) -> str:
     """The findings in a form."""
     from ingest.reports import findings
-    from ingest.reports.junit import as_junit
-    from ingest.reports.sarif import as_sarif
+    from ingest.reports.findings import as_junit, as_sarif
 
     return {
         CheckFormat.TEXT: findings.as_text,

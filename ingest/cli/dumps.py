@@ -29,8 +29,7 @@ from ingest.text import human_bytes, human_seconds, local_time, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ingest.pipeline import Loader
-    from ingest.receipt import Receipt
+    from ingest.pipeline import Loader, Receipt
     from ingest.tables.heap_tables import HeapTables
 
 

@@ -107,8 +107,7 @@ def add(
     from ingest.fleet.add import Workers
     from ingest.fleet.add import add as run
     from ingest.fleet.datasets import HEAVY
-    from ingest.fleet.labels import LabelPattern
-    from ingest.fleet.sources import find_sources
+    from ingest.fleet.sources import LabelPattern, find_sources
 
     heavy = sorted(dataset.name for dataset in HEAVY)
     if tables and _ALL in tables:

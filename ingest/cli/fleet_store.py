@@ -26,8 +26,7 @@ from ingest.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.pipeline import Loader
-    from ingest.receipt import Receipt
+    from ingest.pipeline import Loader, Receipt
 
 FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
 
@@ -158,8 +157,7 @@ def graph(
     group Fleet ask it: ingest queries fleet.
     """
     from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
-    from ingest.fleet.graph import FleetGraphRows
-    from ingest.fleet.questions import Fleet
+    from ingest.fleet.questions import Fleet, FleetGraphRows
     from ingest.text import human_seconds
 
     if (folder is None) is not drop:

@@ -36,8 +36,7 @@ def queries(
     Queries that the dump cannot answer, such as those about a trace, are left out if
     a server is running; none is started. Exit 5: no query has such a name or word.
     """
-    from ingest.queries.library import find, library
-    from ingest.queries.search import search
+    from ingest.queries.library import find, library, search
     from ingest.reports.catalogue import by_group, by_rank, describe
 
     known = library()

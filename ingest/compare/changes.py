@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compare.dimensions import PATHS, Change, Dimension
+from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
 from ingest.compare.lives import Lives, lives
-from ingest.compare.notes import notes_on
 from ingest.compare.paths import PathTree, moved, path_tree
 from ingest.errors import IngestError
 from ingest.text import namespace_of

@@ -20,12 +20,13 @@ from ingest.tables.schema import table
 from ingest.text import Captions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ingest.dumps.dump import Dump, KeptDump
     from ingest.heap.identity import Identity
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Tables
+
 
 MOST_PATHS = 20_000
 """Paths of each tree of a heap; what is kept of a dump has fewer."""
@@ -303,3 +304,35 @@ def with_objects_at_the_ends(dumps: Iterable[Dump]) -> list[ComparedDump]:
             found[-1] = replace(found[-1], objects=None)
         found.append(of_dump(dump, objects=True))
     return found
+
+
+_FEW_IN_COMMON = 0.2
+"""Share of the types of the dump that has fewer."""
+
+
+def notes_on(dumps: Sequence[ComparedDump]) -> Iterator[str]:
+    """Dumps of other programs or formats, empty ones, and one that is given twice."""
+    formats = list(dict.fromkeys(d.format_name for d in dumps if d.format_name))
+    if len(formats) > 1:
+        yield (
+            f"These are dumps of different formats ({', '.join(formats)}): objects of "
+            "the runtime, sizes and roots differ for that reason too."
+        )
+    for at, dump in enumerate(dumps):
+        for other in dumps[:at]:
+            if dump.identity is not None and dump.identity == other.identity:
+                yield f"{other.name} and {dump.name} are the same dump."
+    for dump in dumps:
+        if not dump.reachable_count:
+            yield f"{dump.name} has no reachable objects."
+    first, last = (dump.totals.keys() for dump in (dumps[0], dumps[-1]))
+    if (
+        first
+        and last
+        and len(first & last) < _FEW_IN_COMMON * min(map(len, (first, last)))
+    ):
+        yield (
+            f"{dumps[0].name} and {dumps[-1].name} have {len(first & last):,} of "
+            f"{min(len(first), len(last)):,} types in common: they seem to be of "
+            "different programs, of which only what they share is compared."
+        )

@@ -48,9 +48,9 @@ from ingest.tables.mapping import (
     START,
     node_columns,
     relationships,
+    rows_by_size,
 )
 from ingest.tables.schema import LABELS, RELATIONSHIPS, label
-from ingest.tables.sizes import rows_by_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -40,8 +40,13 @@ from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts
 from ingest.tables.parquet import StoredDumps
-from ingest.tables.schema import LABELS, LINKS, MOST, NEXT, RELATIONSHIPS, SIZES
-from ingest.tables.statements import (
+from ingest.tables.schema import (
+    LABELS,
+    LINKS,
+    MOST,
+    NEXT,
+    RELATIONSHIPS,
+    SIZES,
     constraint_statements,
     first_statements,
     index_statements,

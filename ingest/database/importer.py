@@ -18,7 +18,7 @@ import psutil
 from ingest import interrupts
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
-from ingest.server import memory
+from ingest.server import launch
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import DATABASE
 from ingest.server.launch import (
@@ -177,7 +177,7 @@ def started_import(
     (conf / "neo4j.conf").write_text(
         f"server.directories.data={data.name}\n", encoding="utf-8"
     )
-    sizes = memory.for_import(total_mib=memory.total_mib())
+    sizes = launch.for_import(total_mib=launch.total_mib())
     command = [
         str(java),
         f"-Xmx{sizes.heap_mib}m",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.database.connection import RETRY_SECONDS
 from ingest.errors import InTheWay, QueryError, StoreError
-from ingest.tables.statements import (
+from ingest.tables.schema import (
     constraint_statements,
     first_statements,
     index_statements,

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ingest.dumps.dump import Dump, KeptDump
+from ingest.dumps.dump import Dump, KeptDump, source_name, stem_name
 from ingest.dumps.memory import check_file
-from ingest.dumps.names import source_name, stem_name
 from ingest.errors import IngestError, UnknownDump
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, Fold, ReadOptions
@@ -163,7 +162,7 @@ class Opener:
             UnknownDump: nobody keeps such a dump.
         """
         if Path(what).is_dir():
-            from ingest.dumps.exports import kept_export
+            from ingest.dumps.dump import kept_export
 
             return kept_export(Path(what))
         missing = None

@@ -1,15 +1,21 @@
-"""One dump that has been opened; its parts are made when they are asked for."""
+"""A dump that has been opened, or is kept: its heap, metrics, tables and names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.analysis.merged import MAX_GROUPS, TREES
 from ingest.dumps.memory import check_heap
+from ingest.errors import DumpError
+from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
+from ingest.readers import stem as stem_of
+from ingest.readers.source import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph, Part
@@ -156,3 +162,47 @@ class Dump:
 
 def _closed() -> tuple[HeapGraph, Identity | None]:
     raise AssertionError("the dump has been closed")
+
+
+_NEEDED = ("types", "type_paths", "suspects")
+
+
+def kept_export(folder: Path) -> KeptDump:
+    """The dump of a folder.
+
+    Raises:
+        DumpError: the folder has no tables of a dump.
+    """
+    from ingest.tables.parquet import StoredTables
+    from ingest.tables.stored_heap import about_export
+
+    missing = [one for one in _NEEDED if not (folder / f"{one}.parquet").is_file()]
+    if missing:
+        raise DumpError(
+            f"no export of a dump: it has no {missing[0]}.parquet", path=folder
+        )
+    about = about_export(folder)
+    return KeptDump(
+        folder.name,
+        about.source,
+        StoredTables(folder),
+        about.format,
+        about.runtime,
+        about.identity,
+        about.strength,
+        about.is_redacted,
+    )
+
+
+def source_name(what: str, options: ReadOptions = DEFAULTS) -> str:
+    """The name of a dump's file, without its folder."""
+    if options.redaction is not None:
+        return REDACTED
+    return PurePath(what).name if what != STDIN else "<stdin>"
+
+
+def stem_name(what: str, options: ReadOptions = DEFAULTS) -> str:
+    """A name for a dump, from that of its file."""
+    if options.redaction is not None:
+        return REDACTED
+    return "stdin" if what == STDIN else stem_of(what) or "dump"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from ingest.fleet.datasets import FAILED
 from ingest.fleet.engines import Engine
-from ingest.fleet.rules import check_new_dumps
 from ingest.fleet.task import ADDED, SKIPPED, Job
-from ingest.fleet.workplace import FleetFolder
+from ingest.fleet.workplace import FleetFolder, check_new_dumps
 from ingest.progress import silent
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import polars as pl
 from ingest.dumps import Opener
 from ingest.errors import DumpError, IngestError
 from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, LIGHT, READY
-from ingest.fleet.labels import seconds_of, time_of
-from ingest.fleet.sources import local_copy
+from ingest.fleet.sources import local_copy, seconds_of, time_of
 from ingest.fleet.workplace import FleetFolder, sink, write_rows
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.readers import stem

@@ -10,7 +10,7 @@ their number changes. A new suspect of three dumps or more must have grown in ea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.fingerprints import fingerprint, normalised_type
+from ingest.compare.dumps import notes_on
 from ingest.compare.growth import Step, growing
-from ingest.compare.notes import notes_on
 from ingest.compare.paths import path_tree
 from ingest.heap.graph import RootKind
+from ingest.runtimes import named
+from ingest.suspects.holders import Paths
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from ingest.gate.rules import Budget, Rules
 
     Flags = NDArray[np.bool_]
+    from collections.abc import Container
+
+    from ingest.tables.heap_tables import HeapTables
+
 
 ARROW = " -> "
 TREE = "root_paths"
@@ -324,3 +330,54 @@ def _named(dump: ComparedDump, pattern: str) -> list[TypeTotals]:
         if fnmatchcase(total.name, pattern)
         or fnmatchcase(dump.captions.of(total.name), pattern)
     ]
+
+
+_SAMPLE = 2000
+"""Objects of a path that are looked at."""
+
+
+def with_examples(findings: Sequence[Finding], tables: HeapTables) -> list[Finding]:
+    """The findings, those of growth with a path to one of the objects.
+
+    Args:
+        findings: About the last dump.
+        tables: Of that dump, by which it was judged; with the path of each object.
+    """
+    grown = {one.fingerprint for one in findings if one.rule is Rule.GROWTH}
+    if not grown:
+        return list(findings)
+    graph, metrics = tables.graph, tables.metrics
+    classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
+    paths = Paths(graph, metrics, classes)
+    objects = _objects_on(grown, tables)
+    found = []
+    for finding in findings:
+        example: tuple[str, ...] = ()
+        rows = objects.get(finding.fingerprint)
+        if rows is not None and len(rows):
+            kind = int(graph.type_index[rows[0]])
+            if (held := paths.holder(kind, rows, -1)) is not None:
+                example, _ = paths.steps(held[0])
+        found.append(replace(finding, example=example))
+    return found
+
+
+def _objects_on(
+    wanted: Container[str], tables: HeapTables
+) -> dict[str, NDArray[np.int64]]:
+    """Some of the objects at the end of each path, by its fingerprint."""
+    graph, metrics = tables.graph, tables.metrics
+    tree = tables.merged[TREE]
+    assert tree.row is not None
+    keys = tables.type_paths["fingerprint"].to_list()
+    found: dict[str, NDArray[np.int64]] = {}
+    for path, (key, above) in enumerate(zip(keys, tree.parent.tolist(), strict=True)):
+        # The nodes and tables of a collection are on the same path, below it.
+        if key in wanted and key not in found and keys[above] != key:
+            on_path = (tree.row == path) & (metrics.root_distance > 0)
+            # Rows of paths that are left out are those of the nearest path above.
+            on_path &= graph.type_index == tree.type_index[path]
+            rows = np.flatnonzero(on_path)
+            at = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)
+            found[key] = rows[at]
+    return found

@@ -14,12 +14,14 @@ from ingest.runtimes import NAMES as RUNTIME_NAMES
 from ingest.text import Captions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
     from numpy.typing import NDArray
 
     from ingest.heap.history import History
-    from ingest.heap.sampling import Sampling
-    from ingest.heap.threads import ThreadStacks
     from ingest.heap.values import ExternalMemory, ObjectValues
+
 
 NO_TYPE = -1
 NO_FIELD = -(2**31)
@@ -503,3 +505,48 @@ class HeapGraph:
 
 
 MISSING_TYPE_NAME = "<missing>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """Factors to estimate a heap from a dump that is a sample of it.
+
+    The graph has the recorded objects with their own sizes. Their count and bytes,
+    times these factors, estimate those of the heap.
+
+    Attributes:
+        count: float64 (T,), >= 0. Factor for the number of objects of each type.
+        size: float64 (T,), >= 0. Factor for the bytes of each type.
+        average_count: Factor for the number of all objects.
+        average_size: Factor for the bytes of all objects.
+    """
+
+    count: NDArray[np.float64]
+    size: NDArray[np.float64]
+    average_count: float
+    average_size: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadStacks:
+    """The stack of each owner of roots, one after the other.
+
+    Attributes:
+        frames: F frames as the runtime prints them, innermost first in each stack.
+        start: O + 1 rows: the stack of owner i is ``frames[start[i]:start[i + 1]]``.
+    """
+
+    frames: tuple[str, ...]
+    start: tuple[int, ...]
+
+    @classmethod
+    def of(cls, stacks: Sequence[Sequence[str]]) -> ThreadStacks:
+        """The stacks, one for each owner."""
+        start = [0]
+        for stack in stacks:
+            start.append(start[-1] + len(stack))
+        return cls(tuple(frame for stack in stacks for frame in stack), tuple(start))
+
+    def stack(self, owner: int) -> tuple[str, ...]:
+        """The frames of an owner; empty if none are recorded."""
+        return self.frames[self.start[owner] : self.start[owner + 1]]

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.heap.graph import HeapGraph, Part
+    from ingest.heap.graph import HeapGraph, Part, ThreadStacks
     from ingest.heap.history import History
-    from ingest.heap.threads import ThreadStacks
 
 # One name in a full type name, with the angle brackets of names that compilers make:
 # `System.Action`1[[Game.Level+<Load>d__3, Game]]` has four.

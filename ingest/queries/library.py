@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import BadParameter, QueryError, UnknownQuery
-from ingest.queries.load_csv import QUOTED, has_load_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
 
 Value = str | int | float | bool | None
 DUMP = "dump"
@@ -66,6 +66,11 @@ _PARAM = re.compile(
 )
 _COLUMN = re.compile(r"(?P<name>\w+)\s+(?P<type>[A-Z<>]+)\s+(?P<text>.+)")
 _USED = re.compile(r"\$(\w+)")
+QUOTED = re.compile(
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\r\n]*|/\*.*?\*/""",
+    re.DOTALL,
+)
+"""A string, an escaped name or a comment: text without keywords and parameters."""
 _TOKEN = re.compile(f"{QUOTED.pattern}|{_USED.pattern}", re.DOTALL)
 """Quoted text or a comment, or else a parameter, whose name is group 1."""
 _PRESET = re.compile(r":param\s+(?P<name>\w+)\s*=>\s*(?P<value>.+?);?")
@@ -379,3 +384,58 @@ def find(name: str) -> Query:
     near = get_close_matches(name, queries, n=3, cutoff=0.5)
     hint = f"; did you mean {', '.join(near)}" if near else ""
     raise UnknownQuery(f"no query is named {name!r}{hint} (all: ingest queries)")
+
+
+_ESCAPE = re.compile(r"\\u+([0-9a-fA-F]{4})")
+# Cypher has more kinds of white space than Python, and allows comments between words.
+_LOAD_CSV = re.compile(r"LOAD[^!-~]+CSV", re.IGNORECASE)
+
+
+def has_load_csv(text: str) -> bool:
+    r"""Whether a query has the clause; also true where that is in doubt.
+
+    A server may read ``\uXXXX`` as a character everywhere, or in strings only: a query
+    has the clause if either reading has it.
+    """
+
+    def character(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16))
+
+    readings = (text, _ESCAPE.sub(character, text))
+    return any(_LOAD_CSV.search(QUOTED.sub(" ", reading)) for reading in readings)
+
+
+_SHORTEST_PLURAL = 4
+_IN_NAME, _IN_TITLE, _IN_REST = 4, 3, 1
+
+
+def search(queries: Iterable[Query], words: Sequence[str]) -> list[Query]:
+    """Return the queries that ``words`` occur in, the best first.
+
+    A query is found if its name, title or group has one of the words, or its header
+    all of them: upper or lower case, singular or plural. In the name a word counts
+    more than in the title or group, there more than in the rest. Of equal queries the
+    order is kept, those of fleets last.
+    """
+    ranked = []
+    for query in queries:
+        scores = [_score(query, _stem(word.lower())) for word in words]
+        if min(scores) > 0 or max(scores) >= _IN_TITLE:
+            ranked.append((-sum(scores), query.is_of_fleet, query))
+    return [query for *_, query in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > _SHORTEST_PLURAL and word.endswith("s") else word
+
+
+def _score(query: Query, word: str) -> int:
+    """How much a query has to do with a word: 0 if the word is not in its header."""
+    if word in query.name:
+        return _IN_NAME
+    if word in f"{query.title} {query.group}".lower():
+        return _IN_TITLE
+    rest = [query.notes]
+    rest += [f"{column.name} {column.meaning}" for column in query.columns]
+    rest += [f"{entry.name} {entry.meaning}" for entry in query.parameters]
+    return _IN_REST if word in "\n".join(rest).lower() else 0

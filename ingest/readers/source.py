@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import zstandard
 
 from ingest.errors import DumpError, MalformedDump, NotEnoughMemory
-from ingest.memory import used_bytes
-from ingest.processors import thread_count
+from ingest.memory import thread_count, used_bytes
 from ingest.progress import silent
 from ingest.text import human_bytes
 

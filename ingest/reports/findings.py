@@ -1,12 +1,32 @@
-"""What the gate found, as text, Markdown, JSON, and annotations of GitHub."""
+"""What the gate found, in all forms that it is written in.
+
+What the gate found as JUnit XML: a test for each rule and each finding.
+
+Source: the form that Jenkins, GitLab and others read; it has no standard. The schema of
+the Jenkins xUnit plugin is the strictest in use.
+
+What the gate found as SARIF 2.1.0, for code scanning.
+
+A leak has no line of source. Its place is the baseline, where it can be accepted: the
+same file in every run. Its path through the heap is a logical location. Services match
+results of two runs by ``partialFingerprints``.
+
+Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+from xml.etree import ElementTree
 
 from ingest import __version__
+from ingest.gate.baseline import DEFAULT_NAME
+from ingest.gate.findings import Rule
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded, markdown_text
 from ingest.text import human_bytes, printable
@@ -14,6 +34,7 @@ from ingest.text import human_bytes, printable
 if TYPE_CHECKING:
     from ingest.gate.baseline import Compared
     from ingest.gate.findings import Finding, Judged
+
 
 JSON_VERSION = 1
 """Of `as_json`: changes if a member or its meaning changes."""
@@ -181,3 +202,119 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_junit(verdict: Verdict) -> str:
+    """One suite; a rule without findings is a test that passed."""
+    new, known = verdict.compared.new, verdict.compared.known
+    unused = verdict.compared.unused if verdict.strict else {}
+    suite = ElementTree.Element("testsuite", name="heaproots check")
+    tests = 0
+    for rule in Rule:
+        of_rule = [finding for finding in new if finding.rule is rule]
+        accepted = [finding for finding in known if finding.rule is rule]
+        for finding in (*of_rule, *accepted):
+            case = _case(suite, rule.value, finding.place)
+            if finding in of_rule:
+                failure = ElementTree.SubElement(
+                    case, "failure", message=_text(finding.message), type=rule.value
+                )
+                failure.text = _text(
+                    "\n".join((*finding.path, finding.fingerprint, finding.note))
+                )
+            else:
+                why = _text(finding.note or "in the baseline")
+                ElementTree.SubElement(case, "skipped", message=why)
+        if not of_rule and not accepted:
+            _case(suite, rule.value, rule.meaning)
+        tests += max(len(of_rule) + len(accepted), 1)
+    for key, entry in unused.items():
+        case = _case(suite, "baseline", entry.path or key)
+        message = _text(f"{key} is not found any more; --prune removes it")
+        ElementTree.SubElement(case, "failure", message=message, type="baseline")
+    suite.set("tests", str(tests + len(unused)))
+    suite.set("failures", str(len(new) + len(unused)))
+    suite.set("errors", "0")
+    suite.set("skipped", str(len(known)))
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + (
+        ElementTree.tostring(suites, encoding="unicode") + "\n"
+    )
+
+
+def _case(suite: ElementTree.Element, rule: str, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(
+        suite, "testcase", classname=f"heaproots.{rule}", name=_text(name), time="0"
+    )
+
+
+def _text(text: str) -> str:
+    """Text without characters that XML cannot have."""
+    return _NO_XML.sub("�", "\n".join(map(printable, text.split("\n"))))
+
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_KEY = "heapPath/v1"
+
+
+def as_sarif(verdict: Verdict) -> str:
+    """The log file of one run; known findings are suppressed ones."""
+    rules = [
+        {
+            "id": rule.value,
+            "shortDescription": {"text": f"{rule.meaning}."},
+            "fullDescription": {"text": f"{rule.meaning}."},
+            "help": {"text": "`ingest why` and `ingest what-if` show what to change."},
+            "defaultConfiguration": {"level": "error"},
+        }
+        for rule in Rule
+    ]
+    place = quote(PurePath(verdict.baseline or DEFAULT_NAME).name)
+    results = [_result(finding, place) for finding in verdict.compared.new]
+    for finding in verdict.compared.known:
+        why = finding.note or "in the baseline"
+        suppression = {"kind": "external", "justification": why}
+        results.append(_result(finding, place) | {"suppressions": [suppression]})
+    run = {
+        "tool": {
+            "driver": {
+                "name": "heaproots",
+                "version": __version__,
+                "rules": rules,
+            }
+        },
+        "automationDetails": {"id": "heaproots/check/"},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _result(finding: Finding, place: str) -> dict[str, object]:
+    text = f"{finding.message} {finding.place}"
+    if finding.note:
+        text += f" ({finding.note})"
+    return {
+        "ruleId": finding.rule.value,
+        "ruleIndex": list(Rule).index(finding.rule),
+        "level": "error",
+        "message": {"text": text},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": place},
+                    "region": {"startLine": 1},
+                },
+                "logicalLocations": [
+                    {"fullyQualifiedName": finding.place, "kind": "member"}
+                ],
+            }
+        ],
+        "partialFingerprints": {_KEY: finding.fingerprint},
+    }

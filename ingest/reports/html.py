@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from ingest.text import human_bytes, local_time, printable_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
 
 _TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("page.js", "charts.js")
@@ -93,3 +95,11 @@ def render(template: str, **values: object) -> str:
             version=__version__,
         )
     )
+
+
+def script_json(value: object) -> str:
+    """Return JSON that cannot be parsed as a tag, an entity or an end tag in HTML."""
+    text = json.dumps(value, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
-from ingest.reports.hierarchy import dominator_tiles, whole_heap
+from ingest.reports.hierarchy import dominator_tiles, tree_text, whole_heap
 from ingest.reports.paths import path_text
 from ingest.reports.render import (
     cell,
@@ -20,7 +20,6 @@ from ingest.reports.render import (
 )
 from ingest.reports.report_panels import PANELS, retention
 from ingest.reports.suspects import NO_SUSPECTS, notes, of_rows, suspects_text
-from ingest.reports.tree import tree_text
 from ingest.reports.why import source
 from ingest.text import printable
 

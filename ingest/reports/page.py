@@ -3,11 +3,17 @@
 Text from a dump never becomes markup: Jinja escapes it, JSON for the script contains
 no ``<``, `printable` escapes control and right-to-left characters, and the content
 security policy of the page allows only the scripts whose digests it lists.
+
+Links of a page from the names of objects and types to their rows.
+
+A link carries the name itself, so that the script of the page can also offer the tile
+of the object or type and the command that shows what keeps it alive.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.drawing import Picture, paths_of_object, picture
@@ -20,22 +26,22 @@ from ingest.reports.hierarchy import (
     runs,
     whole_heap,
 )
-from ingest.reports.html import QuerySource, render
+from ingest.reports.html import QuerySource, render, script_json
 from ingest.reports.leaks import notes_of, origin
-from ingest.reports.links import OBJECTS, TYPES, Links
 from ingest.reports.panels import Cell, Panel, filled, short_of
 from ingest.reports.paths import PathLine, path_lines, paths_text
 from ingest.reports.report_panels import PANELS, retention
-from ingest.reports.script import script_json
 from ingest.reports.suspects import NO_SUSPECTS, of_rows
-from ingest.reports.timeline import timeline
 from ingest.text import Captions, namespace_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from markupsafe import Markup
 
     from ingest.queries.answer import Answer
     from ingest.reports.about import About
+
 
 PATHS = "k-shortest-root-paths"
 TILES_SHOWN_FIRST = 12
@@ -341,3 +347,87 @@ def _charts(
         ),
     ]
     return [chart for chart in charts if len(chart.tiles) > 1]
+
+
+LEAST = 2
+"""Fewest collections for a chart."""
+
+
+def timeline(collections: Answer) -> str:
+    """Return the rows of ``gc-timeline`` as JSON for the script, by column.
+
+    Empty if there is nothing to draw: too few collections, or none with a heap size.
+    """
+    rows = collections.dicts()
+    if len(rows) < LEAST or all(row["heap_bytes"] is None for row in rows):
+        return ""
+    columns = (
+        "number",
+        "generation",
+        "started_us",
+        "duration_us",
+        "heap_bytes",
+        "promoted_bytes",
+        "is_dump",
+    )
+    found: dict[str, list[object]] = {
+        column: [row[column] for row in rows] for column in columns
+    }
+    for column in ("reason", "mode"):
+        found[column] = [printable(str(row[column] or "")) for row in rows]
+    return script_json(found)
+
+
+OBJECTS, TYPES = "retained-objects", "type-histogram"
+"""Queries of the tables whose rows links lead to."""
+
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where the names of a page lead to.
+
+    Attributes:
+        sections: Ids of sections for names without a row, by kind of name.
+        rows: Ids of rows, by kind and name.
+    """
+
+    sections: dict[str, str] = field(default_factory=dict)
+    rows: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add_rows(self, kind: str, section: str, names: Iterable[str]) -> None:
+        """Give ids to the rows of a table.
+
+        Args:
+            kind: ``object`` or ``type``.
+            section: Id of the section of the table.
+            names: Addresses or full names of types, a row each.
+        """
+        self.sections[kind] = section
+        for number, name in enumerate(names, start=1):
+            self.rows.setdefault((kind, short_of(name)), f"{kind}-{number}")
+
+    def link(self, kind: str, name: str, text: str) -> str | Markup:
+        """Return ``text`` as a link; unchanged if the page has no such section."""
+        from markupsafe import Markup, escape
+
+        name = short_of(name)
+        place = self.rows.get((kind, name)) or self.sections.get(kind)
+        if not place or not name:
+            return text
+        shown = escape(short_of(text))
+        return Markup(
+            f'<a class="ref" href="#{place}" data-{kind}="{escape(name)}">{shown}</a>'
+        )
+
+    def linked(self, text: str) -> Markup:
+        """Return ``text`` with a link at each address."""
+        from markupsafe import Markup, escape
+
+        made, at = Markup(""), 0
+        for found in _ADDRESS.finditer(text):
+            made += escape(text[at : found.start()])
+            made += escape(self.link("object", found[0], found[0]))
+            at = found.end()
+        return made + escape(text[at:])

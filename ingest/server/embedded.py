@@ -28,7 +28,7 @@ from ingest import interrupts
 from ingest.errors import EmbeddedError
 from ingest.places import places
 from ingest.progress import silent
-from ingest.server import artifacts, memory
+from ingest.server import artifacts, launch
 from ingest.server.home import Home, State
 from ingest.server.launch import (
     archive_flags,
@@ -280,10 +280,10 @@ class EmbeddedServer:
         data = data or self.files.data
         progress(stage, 0, None)
         self.files.clear_temporary()
-        sizes = memory.fit(
+        sizes = launch.fit(
             self._settings.heap_mib,
             self._settings.page_cache_mib,
-            total_mib=memory.total_mib(),
+            total_mib=launch.total_mib(),
         )
         self.files.password()
         bolt = free_port(bolt)

@@ -13,11 +13,12 @@ from ingest.progress import OneStage, silent
 from ingest.tables.dump_properties import EXPORTED, dump_row
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import DumpToImport, write_import_files
-from ingest.tables.schema import TABLES, tables_markdown
-from ingest.tables.sinks import write_csv, write_parquet, write_spreadsheet_csv
-from ingest.tables.statements import (
+from ingest.tables.parquet import write_csv, write_parquet, write_spreadsheet_csv
+from ingest.tables.schema import (
+    TABLES,
     constraint_statements,
     index_statements,
+    tables_markdown,
 )
 
 if TYPE_CHECKING:

@@ -16,10 +16,16 @@ import polars as pl
 
 from ingest.progress import silent
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
-from ingest.tables.mapping import END, START, node_columns, relationships, row_column
+from ingest.tables.mapping import (
+    END,
+    START,
+    node_columns,
+    relationships,
+    row_column,
+    rows_by_size,
+)
+from ingest.tables.parquet import LIST_SEPARATOR, write_csv
 from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
-from ingest.tables.sinks import LIST_SEPARATOR, write_csv
-from ingest.tables.sizes import rows_by_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

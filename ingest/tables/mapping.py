@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import polars as pl
 
 from ingest.progress import silent
-from ingest.tables.schema import KEY_BITS, LABELS, RELATIONSHIPS
+from ingest.tables.schema import (
+    KEY_BITS,
+    LABELS,
+    MAX_OF_A_SIZE,
+    MAX_OF_MOST,
+    MOST,
+    RELATIONSHIPS,
+    SIZES,
+    label,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from ingest.progress import Progress
     from ingest.tables.column import Label, Relationship
+
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -125,11 +135,39 @@ def _sum(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
 def counts(tables: Tables) -> Counts:
     """What a dump will be in the graph, its Dump node included."""
     found = Counts({"Dump": 1})
-    for label in LABELS:
-        if label.table is not None:
-            found += Counts({label.name: tables.rows(label.table.name)})
+    for entry in LABELS:
+        if entry.table is not None:
+            found += Counts({entry.name: tables.rows(entry.table.name)})
     for relation in RELATIONSHIPS:
         frame = relationships(relation, tables.lazy(relation.table.name))
         count = frame.select(pl.len()).collect(engine="streaming").item()
         found += Counts({}, {relation.name: count})
     return found
+
+
+def rows_by_size(tables: Tables, reachable_bytes: int) -> dict[str, list[int]]:
+    """Rows of `objects` by further label, those that retain most first.
+
+    Each label of `SIZES` has at most `MAX_OF_A_SIZE` rows. `MOST` has all that retain
+    more than some size, which is such that they are at most `MAX_OF_MOST`.
+
+    Args:
+        tables: The dump.
+        reachable_bytes: Of the whole dump.
+    """
+    row, retained = row_column(label("Object")), "retained_bytes"
+    large = (
+        tables.lazy("objects")
+        .select(row, retained)
+        .filter(pl.col(retained) > 0)
+        .top_k(MAX_OF_MOST + 1, by=retained)
+        .collect(engine="streaming")
+        .sort(retained, row, descending=[True, False])
+    )
+    least = large[retained][-1] if large.height > MAX_OF_MOST else 0
+    return {
+        name: large.filter(100 * pl.col(retained) >= percent * reachable_bytes)[row]
+        .head(MAX_OF_A_SIZE)
+        .to_list()
+        for name, percent in SIZES
+    } | {MOST: large.filter(pl.col(retained) > least)[row].to_list()}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.heap.graph import Sampling
 from ingest.heap.read_options import ReadOptions
-from ingest.heap.sampling import Sampling
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from tests.dumps.nettrace import NetTrace

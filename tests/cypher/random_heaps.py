@@ -21,10 +21,10 @@ from ingest.heap.graph import (
     HeapGraph,
     Irregularity,
     RootFlag,
+    Sampling,
     Segment,
     SegmentKind,
 )
-from ingest.heap.sampling import Sampling
 from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.needs import why_empty
 from ingest.database.questions import ask
 from ingest.errors import StoreError
-from ingest.fleet.graph import LARGEST_TYPES, FleetGraphRows
-from ingest.fleet.questions import Fleet
+from ingest.fleet.questions import LARGEST_TYPES, Fleet, FleetGraphRows
 from ingest.queries.library import library
 from tests.cypher.test_reports import FITS
 from tests.dumps.fleet import VERSIONS, write_fleet

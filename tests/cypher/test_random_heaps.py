@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.queries.library import library
-from ingest.tables import sizes
+from ingest.tables import mapping
 from tests.cypher.conftest import drop_heap, load_heap, load_life
 from tests.cypher.random_heaps import questions, random_heap
 from tests.cypher.test_reports import rows_of, twin_rows
@@ -33,7 +33,7 @@ def random_heaps(database: Database) -> Iterator[list[Loaded]]:
     heaps = []
     for seed in range(HEAPS):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(sizes, "MAX_OF_MOST", 2 * (seed % 4))
+            patched.setattr(mapping, "MAX_OF_MOST", 2 * (seed % 4))
             heaps.append(load_heap(database, random_heap(seed), "random"))
     earlier = []
     for seed in range(TRACES):

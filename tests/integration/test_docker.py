@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.server.launch import configuration
-from ingest.server.memory import Memory
+from ingest.server.launch import Memory, configuration
 from ingest.settings import Settings
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import pytest
 
 from ingest.errors import IngestError
 from ingest.fleet.add import Workers, add
-from ingest.fleet.labels import LabelPattern
-from ingest.fleet.sources import find_sources, local_copy
+from ingest.fleet.sources import LabelPattern, find_sources, local_copy
 from ingest.heap.read_options import DEFAULTS
 from tests.dumps.fleet import LABELS, write_fleet
 from tests.unit.fleet.test_fleet import tables

@@ -17,8 +17,7 @@ import pytest
 from ingest.errors import IngestError
 from ingest.fleet.add import Workers, add
 from ingest.fleet.engines import Engine
-from ingest.fleet.labels import LabelPattern
-from ingest.fleet.sources import find_sources
+from ingest.fleet.sources import LabelPattern, find_sources
 from ingest.fleet.workplace import FleetFolder
 from ingest.heap.read_options import DEFAULTS
 from tests.dumps.fleet import LABELS, write_fleet

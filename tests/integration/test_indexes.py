@@ -12,7 +12,7 @@ from ingest.database.store import Store
 from ingest.errors import StoreError
 from ingest.pipeline import Loader
 from ingest.readers.gclog.example import example_gclog
-from ingest.tables.statements import (
+from ingest.tables.schema import (
     constraint_statements,
     first_statements,
     index_statements,

@@ -172,7 +172,7 @@ def reading(package: str) -> Cost:
     """
     with (
         mock.patch("ingest.readers.gclog.pieces.thread_count", return_value=1),
-        mock.patch("ingest.readers.shared.threads.thread_count", return_value=1),
+        mock.patch("ingest.readers.shared.resolver.thread_count", return_value=1),
         mock.patch("ingest.readers.shared.resolver._BLOCK_REFERENCES", 1 << 12),
     ):
         return cost_of(lambda *size: read(package, *size)[1])

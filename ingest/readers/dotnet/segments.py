@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.heap.graph import GENERATIONS, Segment, SegmentKind
-from ingest.readers.shared.address_ranges import within
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from ingest.compiled import Ids
+
 
 FREE_SPACE = {0: "Free Space"}
 """The name of type 0 where the dump declares none: gaps between objects."""
@@ -65,3 +67,30 @@ def segment_columns(
         "segment_index": index,
         "generation": generations[index + np.int32(1)],
     }
+
+
+_BLOCK_ROWS = 1 << 16
+
+
+def within(
+    address: NDArray[np.uint64], starts: Sequence[int], ends: Sequence[int]
+) -> NDArray[np.int32]:
+    """int32 (N,): the range that contains each address, -1 where none does.
+
+    Args:
+        address: uint64 (N,).
+        starts: First address of each of R ranges, ascending.
+        ends: One past the last address of each. Where two ranges contain an address,
+            the later one counts.
+    """
+    found = np.full(len(address), -1, np.int32)
+    if not len(starts):
+        return found
+    low, high = np.array(starts, np.uint64), np.array(ends, np.uint64)
+    # Block by block: positions have eight bytes each.
+    for begin in range(0, len(address), _BLOCK_ROWS):
+        block = address[begin : begin + _BLOCK_ROWS]
+        row = np.searchsorted(low, block, "right") - 1
+        inside = (row >= 0) & (block < high[row])
+        found[begin : begin + _BLOCK_ROWS] = np.where(inside, row, -1)
+    return found

@@ -25,15 +25,15 @@ from ingest.heap.graph import (
     NO_TYPE,
     Domain,
     RootKind,
+    Sampling,
     Segment,
     SegmentKind,
 )
 from ingest.heap.read_options import Fold
-from ingest.heap.sampling import Sampling
+from ingest.readers.dotnet.segments import within
 from ingest.readers.gcdump import NAME
 from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
-from ingest.readers.shared.address_ranges import within
 from ingest.readers.shared.columns import Folding, ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable

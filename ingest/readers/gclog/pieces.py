@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import MalformedDump
-from ingest.processors import thread_count
+from ingest.memory import thread_count
 from ingest.readers.gclog.scan import (
     INSIDE,
     KINDS,

@@ -8,13 +8,12 @@ from __future__ import annotations
 import secrets
 from array import array
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ingest.compiled import kernel
 from ingest.heap.graph import RefKind
-from ingest.readers.hprof.class_lists import DistinctNames, NamedLists
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
     BITMAP,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from ingest.compiled import Ids, Ints, Longs, Number
     from ingest.readers.hprof.names import NameTable
     from ingest.readers.shared.irregularities import IrregularityCounter
+
 
 CLASS_ROW = len(PRIMITIVES)
 """Row of ``java.lang.Class``, after the arrays of primitive types."""
@@ -492,3 +492,76 @@ class ClassTable:
             self.columns.special_offset[row, : len(wanted)] = list(places.values())
             if "offset" in places and -1 in (places["offset"], places["count"]):
                 self.columns.special_offset[row, 2:] = -1
+
+
+class DistinctNames:
+    """Names, numbered in the order in which they are first used.
+
+    Attributes:
+        all: The name of each number.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._number: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        """The number of a name."""
+        found = self._number.setdefault(name, len(self.all))
+        if found == len(self.all):
+            self.all.append(name)
+        return found
+
+
+class NamedValues(NamedTuple):
+    """Some of the lists, one after the other.
+
+    Attributes:
+        sizes: int64. How many values each list has.
+        name: int32. Number of the name of each value.
+        value: The values.
+    """
+
+    sizes: Longs
+    name: Ints
+    value: NDArray[Any]
+
+
+class NamedLists:
+    """A list of named values for each record.
+
+    Args:
+        code: Type code of the values, as of `array`.
+        names: Of the values.
+    """
+
+    def __init__(self, code: str, names: DistinctNames) -> None:
+        self._names = names
+        self._end = array("I", [0])
+        self._name = array("i")
+        self._value: array[int] = array(code)
+
+    def add(self, name: str, value: int) -> None:
+        """Add a value to the list of the next record."""
+        self._name.append(self._names.number(name))
+        self._value.append(value)
+
+    def close(self) -> None:
+        """End the list of the next record."""
+        self._end.append(len(self._name))
+
+    def of(self, record: int) -> Iterator[tuple[str, int]]:
+        """Names and values of a record."""
+        begin, end = self._end[record], self._end[record + 1]
+        for at in range(begin, end):
+            yield self._names.all[self._name[at]], self._value[at]
+
+    def of_all(self, records: Ints) -> NamedValues:
+        """The lists of some records."""
+        end = np.array(self._end, np.int64)
+        begin, count = end[records], end[records + 1] - end[records]
+        ahead = np.cumsum(count) - count
+        at = np.repeat(begin - ahead, count)
+        at += np.arange(len(at))
+        name, value = np.array(self._name, np.int32), np.array(self._value)
+        return NamedValues(count, name[at], value[at])

@@ -17,7 +17,7 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import Part
 from ingest.readers.base import PendingDump
 from ingest.readers.hprof import MAGICS
-from ingest.readers.hprof.assembly import RecordedFile, assemble
+from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
 from ingest.readers.hprof.classes import ClassTable
 from ingest.readers.hprof.columns import RecordedHeap
 from ingest.readers.hprof.names import NameTable
@@ -36,7 +36,6 @@ from ingest.readers.hprof.records import (
     close_array,
 )
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
-from ingest.readers.hprof.stacks import StackTable
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
 

@@ -9,6 +9,15 @@ key to value, in the field `EPHEMERON`.
 
 Each address range of a generation becomes a segment: recent collectors use regions, and
 older ones record no other ranges.
+
+The ranges that survived the collections of a ``.nettrace``.
+
+A collection records the ranges of generations, then those that survived, then the
+ranges of generations again. During a background collection other collections run, so
+that the ranges recorded at its start are out of date when it records what survived. It
+does not collect generations 0 and 1.
+
+Source: dotnet/runtime, src/coreclr/gc/gc.cpp; checked against recorded traces.
 """
 
 from __future__ import annotations
@@ -19,9 +28,11 @@ import numpy as np
 
 from ingest.errors import MalformedDump
 from ingest.heap.graph import EPHEMERON, NO_FIELD, Domain, RootFlag, RootKind
-from ingest.readers.dotnet.gc_events import Gc
+from ingest.heap.history import OLDEST, History, Survival
+from ingest.readers.dotnet.gc_events import Gc, Mode
 from ingest.readers.dotnet.segments import segment_columns
 from ingest.readers.nettrace import NAME
+from ingest.readers.nettrace.survival_events import NO_EVENTS, bounds
 from ingest.readers.shared.columns import (
     MAX_SIZE_BYTES,
     InteriorRoots,
@@ -33,15 +44,17 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import DOTNET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.history import History
+    from ingest.readers.dotnet.event_stream import Gaps
     from ingest.readers.dotnet.gc_events import Bulk, Chunk, Type
     from ingest.readers.nettrace.snapshot import Collection, HeapEvents
     from ingest.readers.shared.irregularities import IrregularityCounter
+
 
 PRODUCER = "EventPipe"
 
@@ -265,3 +278,75 @@ def _truncate(
         left -= int(piece.ref_count.sum(dtype=np.int64))
     joined = np.concatenate(targets) if targets else np.empty(0, np.uint64)
     return [joined[: len(joined) - left]]
+
+
+_NO_IDS = np.empty(0, np.uint64)
+
+
+def history(
+    collections: Iterable[Collection],
+    chosen: Collection,
+    gaps: Gaps,
+    *,
+    frees: bool = False,
+) -> History | None:
+    """The survivals up to a dump.
+
+    Args:
+        collections: All of the stream, in the order of their start.
+        chosen: The collection of the dump.
+        gaps: Gaps in the stream.
+        frees: Whether to free the events of the other collections one by one.
+
+    Returns:
+        ``None`` if no collection recorded which ranges survived.
+    """
+    of_process = [c for c in collections if c.process == chosen.process]
+    of_process.sort(key=_recorded_at)
+    until = [c for c in of_process if _recorded_at(c) <= _recorded_at(chosen)]
+    if not any(_has_ranges(c, gaps) for c in until):
+        return None
+    survivals = []
+    for one in until:
+        survivals.append(_survival(one, gaps))
+        if frees and one is not chosen:
+            one.survival = NO_EVENTS
+    return History(tuple(survivals))
+
+
+def _recorded_at(collection: Collection) -> float:
+    """The time in ticks at which the surviving ranges were recorded."""
+    if collection.survival.first_ticks is not None:
+        return collection.survival.first_ticks
+    return float("inf") if collection.end_ticks is None else collection.end_ticks
+
+
+def _has_ranges(collection: Collection, gaps: Gaps) -> bool:
+    """Whether all of its surviving ranges are recorded."""
+    found = collection.survival
+    if collection.generation < 0 or not (found.moves or found.generations):
+        return False
+    return not gaps.lost_by(found.threads, collection.begin_ticks, collection.end_ticks)
+
+
+def _survival(collection: Collection, gaps: Gaps) -> Survival:
+    found = collection.survival
+    columns = [_NO_IDS] * 3  # one array for all: there may be many collections
+    if found.moves:
+        columns = [
+            np.concatenate([_NO_IDS, *(entry[at] for entry in found.moves)])
+            for at in range(3)
+        ]
+    old, new, length = columns
+    is_background = collection.mode == Mode.BACKGROUND
+    return Survival(
+        number=collection.number,
+        generation=collection.generation,
+        youngest=OLDEST if is_background else 0,
+        old_start=old,
+        new_start=new,
+        length=length,
+        before=None if is_background else found.before(),
+        after=bounds(found.after()),
+        has_ranges=_has_ranges(collection, gaps),
+    )

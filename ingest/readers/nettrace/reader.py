@@ -12,8 +12,7 @@ from ingest.heap.read_options import DEFAULTS
 from ingest.readers.base import PendingDump, Selection
 from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Payloads, wanted
-from ingest.readers.nettrace.assembly import assemble
-from ingest.readers.nettrace.history import history
+from ingest.readers.nettrace.assembly import assemble, history
 from ingest.readers.nettrace.snapshot import Snapshots
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter

@@ -25,11 +25,13 @@ holds 36 and 8.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ingest.heap.graph import NO_TYPE, Domain, Folded, HeapGraph, RootFlag
+from ingest.memory import thread_count
 from ingest.readers.shared.columns import (
     InteriorRoots,
     ObjectColumns,
@@ -38,9 +40,7 @@ from ingest.readers.shared.columns import (
     starts_of,
 )
 from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
-from ingest.readers.shared.placeholders import Placeholders
 from ingest.readers.shared.references import AddedReferences, References
-from ingest.readers.shared.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,11 @@ if TYPE_CHECKING:
     from ingest.readers.shared.type_table import TypeTable
 
     Rows = NDArray[Any]
+    from collections.abc import Iterator, Sequence
+
+    Item = TypeVar("Item")
+    Result = TypeVar("Result")
+
 
 _NO_IDS = RowNumbers(0, first=0, folding=None)
 _BLOCK_REFERENCES = 1 << 16
@@ -465,3 +470,63 @@ def _blocks(pieces: list[NDArray[Any]]) -> list[tuple[int, NDArray[Any]]]:
         ]
         begin += len(piece)
     return found
+
+
+class Placeholders:
+    """Collects ids that no object has; each gets one row in each section.
+
+    Args:
+        first_row: Row of the first placeholder.
+    """
+
+    def __init__(self, first_row: int) -> None:
+        self._first_row = first_row
+        self._wanted: list[tuple[Ints, NDArray[Any], NDArray[Any], Ints]] = []
+
+    def want(
+        self,
+        rows: Ints,
+        at: NDArray[Any],
+        ids: NDArray[Any],
+        scopes: Ints | None,
+    ) -> None:
+        """Ask for the rows of ``ids``, to be put into ``rows`` at ``at``."""
+        if len(at):
+            known = np.zeros(len(at), np.int32) if scopes is None else scopes
+            self._wanted.append((rows, at, ids.astype(np.uint64), known))
+
+    def settle(self) -> tuple[Ids, Ints]:
+        """Fill all rows that were asked for.
+
+        Returns:
+            uint64 (M,) ids and int32 (M,) sections of the placeholders, by section,
+            then id.
+        """
+        if not self._wanted:
+            return np.empty(0, np.uint64), np.empty(0, np.int32)
+        ids = np.concatenate([ids for _, _, ids, _ in self._wanted])
+        scopes = np.concatenate([scopes for *_, scopes in self._wanted])
+        order = np.lexsort((ids, scopes))
+        ids, scopes = ids[order], scopes[order]
+        fresh = np.ones(len(ids), np.bool_)
+        fresh[1:] = (ids[1:] != ids[:-1]) | (scopes[1:] != scopes[:-1])
+        ids, scopes = ids[fresh], scopes[fresh]
+        table = IdTable(ids, scopes)
+        for rows, at, wanted, sections in self._wanted:
+            rows[at] = table.find(wanted, sections)[0] + self._first_row
+        return ids, scopes
+
+
+def in_threads(
+    work: Callable[[Item], Result], items: Sequence[Item]
+) -> Iterator[Result]:
+    """The result of ``work`` for each item, in order, computed on all cores.
+
+    A single item is not worth a thread: most dumps of tests and fleets are small.
+    """
+    threads = min(thread_count(), len(items))
+    if threads <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, items)

@@ -19,14 +19,13 @@ from ingest.analysis.metrics import analyse
 from ingest.database.importer import ImportMeter, StartedImport, _failure
 from ingest.errors import EmbeddedError, IngestError
 from ingest.server.home import Home
-from ingest.server.memory import for_import
+from ingest.server.launch import for_import
 from ingest.tables.export import export
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts, counts
-from ingest.tables.parquet import StoredDumps
-from ingest.tables.sinks import LIST_SEPARATOR, write_spreadsheet_csv
+from ingest.tables.parquet import LIST_SEPARATOR, StoredDumps, write_spreadsheet_csv
 from tests.cypher.heap import main_heap, two_domains
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ingest.database.connection import OwnServer, _translated, connect
 from ingest.database.indexes import ensure_schema
 from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
 from ingest.server.target import Target
-from ingest.tables.statements import constraint_statements, needed_statements
+from ingest.tables.schema import constraint_statements, needed_statements
 
 if TYPE_CHECKING:
     from ingest.database.connection import Database

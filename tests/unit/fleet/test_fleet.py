@@ -17,15 +17,14 @@ import ingest.fleet.workplace
 from ingest.errors import IngestError, QueryError
 from ingest.fleet.add import Added, Workers, add
 from ingest.fleet.datasets import DATASETS, DUMPS, VERSION_KEY
-from ingest.fleet.labels import LabelPattern
 from ingest.fleet.pool import local_workers
 from ingest.fleet.questions import Fleet, FleetQuestion, question, questions
-from ingest.fleet.sources import find_sources
+from ingest.fleet.sources import LabelPattern, find_sources
 from ingest.fleet.spark import tasks_of
 from ingest.fleet.task import ADDED, ATTEMPTS, Job, Outcome, try_dump
 from ingest.fleet.workplace import DumpBatch, FleetFolder, merge_batch
 from ingest.heap.read_options import DEFAULTS
-from ingest.processors import thread_count
+from ingest.memory import thread_count
 from tests.dumps.fleet import LABELS, PROGRAMS, VERSIONS, write_fleet
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.errors import IngestError
 from ingest.fleet.add import Workers, add
 from ingest.fleet.datasets import LIGHT
-from ingest.fleet.graph import FleetGraphRows
-from ingest.fleet.questions import Fleet, FleetQuestion, question
+from ingest.fleet.questions import Fleet, FleetGraphRows, FleetQuestion, question
 from ingest.fleet.task import Job, try_dump
 from ingest.fleet.workplace import FleetFolder
 from ingest.heap.read_options import DEFAULTS

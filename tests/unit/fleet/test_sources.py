@@ -9,8 +9,13 @@ import pytest
 
 from ingest.errors import IngestError
 from ingest.fleet.datasets import partition
-from ingest.fleet.labels import LabelPattern, program_of, seconds_of, time_of
-from ingest.fleet.sources import find_sources
+from ingest.fleet.sources import (
+    LabelPattern,
+    find_sources,
+    program_of,
+    seconds_of,
+    time_of,
+)
 
 
 @pytest.fixture

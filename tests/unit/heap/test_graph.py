@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from ingest.errors import InvalidGraph
-from ingest.heap.graph import Segment
-from ingest.heap.sampling import Sampling
+from ingest.heap.graph import Sampling, Segment
 from tests.unit.graphs import graph_of
 
 if TYPE_CHECKING:

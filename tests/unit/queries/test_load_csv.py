@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.queries.load_csv import has_load_csv
+from ingest.queries.library import has_load_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable

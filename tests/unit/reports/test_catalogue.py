@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from ingest import colours
-from ingest.queries.library import GROUPS, library
-from ingest.queries.search import search
+from ingest.queries.library import GROUPS, library, search
 from ingest.reports.catalogue import by_group, by_rank, describe
 
 ALL = list(library().values())

@@ -10,8 +10,7 @@ import pytest
 from ingest.compare.changes import Comparison
 from ingest.compare.dimensions import Dimension
 from ingest.reports.comparison import as_json, as_markdown, as_text
-from ingest.reports.comparison_page import comparison_page
-from ingest.reports.comparison_paths import path_pairs
+from ingest.reports.comparison_page import comparison_page, path_pairs
 from ingest.reports.comparison_words import Wording, more_bytes, sparkline
 from tests.unit.compare.test_changes import OTHER, changed, held
 

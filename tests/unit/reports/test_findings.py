@@ -18,11 +18,11 @@ from ingest.reports.findings import (
     Verdict,
     as_annotations,
     as_json,
+    as_junit,
     as_markdown,
+    as_sarif,
     as_text,
 )
-from ingest.reports.junit import as_junit
-from ingest.reports.sarif import as_sarif
 
 SHAPES: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),

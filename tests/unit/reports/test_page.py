@@ -16,11 +16,9 @@ from ingest.queries.answer import Answer
 from ingest.queries.library import find
 from ingest.reports import html
 from ingest.reports.about import About
-from ingest.reports.html import SCRIPTS, QuerySource
-from ingest.reports.links import Links
-from ingest.reports.page import report_page
+from ingest.reports.html import SCRIPTS, QuerySource, script_json
+from ingest.reports.page import Links, report_page
 from ingest.reports.report_panels import report_queries
-from ingest.reports.script import script_json
 from ingest.reports.why_page import object_page
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
-from ingest.reports.timeline import timeline
+from ingest.reports.page import timeline
 
 COLUMNS = tuple(column.name for column in find("gc-timeline").columns)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.reports.hierarchy import Tile, whole_heap, with_rests
-from ingest.reports.tree import MOST_LINES, tree_text
+from ingest.reports.hierarchy import MOST_LINES, Tile, tree_text, whole_heap, with_rests
 
 
 def tile(parent: int, name: str, total: int, own: int = 1) -> Tile:

@@ -16,6 +16,7 @@ from ingest.progress import silent
 from ingest.server.embedded import DATABASE, EmbeddedServer
 from ingest.server.home import State
 from ingest.server.launch import (
+    Memory,
     check_java,
     configuration,
     environment,
@@ -24,7 +25,6 @@ from ingest.server.launch import (
     last_words,
     temporary_flags,
 )
-from ingest.server.memory import Memory
 from ingest.server.process import failed_start
 from ingest.server.target import ask
 from ingest.settings import Settings

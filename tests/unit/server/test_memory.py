@@ -6,7 +6,7 @@ import pytest
 
 from ingest.errors import EmbeddedError
 from ingest.memory import cgroup_limit
-from ingest.server.memory import Memory, fit, total_mib
+from ingest.server.launch import Memory, fit, total_mib
 
 
 @pytest.mark.parametrize("total", [640, 700, 1024, 1600, 4096, 16384, 262144])
@@ -82,7 +82,7 @@ def test_no_cgroups(tmp_path: Path) -> None:
 
 
 def test_a_limit_lowers_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.server.memory.cgroup_limit", lambda: 700 << 20)
+    monkeypatch.setattr("ingest.server.launch.cgroup_limit", lambda: 700 << 20)
     assert total_mib() == 700
-    monkeypatch.setattr("ingest.server.memory.cgroup_limit", lambda: 1 << 62)
+    monkeypatch.setattr("ingest.server.launch.cgroup_limit", lambda: 1 << 62)
     assert total_mib() < 1 << 40

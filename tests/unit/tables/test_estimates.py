@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.metrics import analyse
-from ingest.heap.sampling import Sampling
+from ingest.heap.graph import Sampling
 from ingest.tables.estimates import MOST, of_heap
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.heap import two_domains

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.tables import sizes
+from ingest.tables import mapping
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.schema import MOST
 from tests.cypher.random_heaps import random_heap
@@ -16,12 +16,12 @@ from tests.cypher.random_heaps import random_heap
 def test_no_other_object_retains_as_much_as_those_that_retain_most(
     seed: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sizes, "MAX_OF_MOST", most)
+    monkeypatch.setattr(mapping, "MAX_OF_MOST", most)
     tables = HeapTables(graph := random_heap(seed, 60), analyse(graph))
     rows = tables.part("objects", 0, tables.rows("objects"))
     retained = rows["retained_bytes"].fill_null(0).to_list()
 
-    chosen = sizes.rows_by_size(tables, 1)[MOST]
+    chosen = mapping.rows_by_size(tables, 1)[MOST]
 
     least = min((retained[row] for row in chosen), default=max(retained) + 1)
     others = [size for row, size in enumerate(retained) if row not in set(chosen)]
