@@ -1,13 +1,11 @@
 """What the gate found, in all forms that it is written in.
 
-What the gate found as JUnit XML: a test for each rule and each finding.
+JUnit XML has a test for each rule and each finding.
 
 Source: the form that Jenkins, GitLab and others read; it has no standard. The schema of
 the Jenkins xUnit plugin is the strictest in use.
 
-What the gate found as SARIF 2.1.0, for code scanning.
-
-A leak has no line of source. Its place is the baseline, where it can be accepted: the
+SARIF 2.1.0 is for code scanning. A leak has no line of source. Its place is the baseline, where it can be accepted: the
 same file in every run. Its path through the heap is a logical location. Services match
 results of two runs by ``partialFingerprints``.
 
