@@ -100,6 +100,8 @@ def add(
 ) -> None:
     """Add dumps to a fleet. What it has already is left out.
 
+    A file is added once, whichever dump of it is read. With --redact the addresses of
+    files stay: they are what the fleet knows its dumps by.
     Exit 3: no dump could be read. Files that cannot be read are listed, and are rows of
     the dataset dumps with their errors.
     """
@@ -118,13 +120,16 @@ def add(
                 f"no large dataset {name!r}; there are {', '.join(heavy)}, or {_ALL}",
                 param_hint="--table",
             )
+    options = reading.options()
+    if reading.max_memory is None:  # each worker has a limit of its own
+        options = replace(options, max_memory_bytes=None)
     pattern = None if label is None else LabelPattern(label)
     found = find_sources(sources, pattern, manifest)
     with Bars() as progress:
         result = run(
             found,
             folder,
-            reading.options(),
+            options,
             Workers(
                 engine=engine,
                 processes=processes or _processors(),

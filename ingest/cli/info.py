@@ -35,7 +35,7 @@ def info(
     found = facts(
         graph,
         metrics,
-        dump,
+        dump if options.redaction is None else opened.source,
         opened.identity.sha256,
         top,
         own=options.own,
