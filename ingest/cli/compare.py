@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AnyDumps, AsJson, Connection, Reading, keepers_of
-from ingest.cli.pages import Force, HtmlFile, write_file
+from ingest.cli.options import (
+    AnyDumps,
+    Connection,
+    Output,
+    Reading,
+    keepers_of,
+)
 from ingest.compare.dimensions import Dimension
 from ingest.errors import DumpError
-from ingest.files import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,12 +48,7 @@ def compare(
         ComparisonFormat,
         typer.Option("--format", "-f", help="JSON and JSONL have all that changed."),
     ] = ComparisonFormat.TEXT,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Output file.")
-    ] = None,
-    html: HtmlFile = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    output: Output,
     reading: Reading,
     connection: Connection,
 ) -> None:
@@ -60,13 +58,7 @@ def compare(
     fingerprints, so that addresses do not matter. With three dumps or more: what grew
     in every one. Files and exports need no server.
     """
-    if html is not None and (output is not None or as_json):
-        raise typer.BadParameter(
-            "cannot be used with --output or --json", param_hint="--html"
-        )
-    file = output if html is None else html
-    if file is not None:
-        check_writable(file, force=force)
+    output.check()
     from ingest.compare.changes import compare as compute
     from ingest.compare.dumps import with_objects_at_the_ends
     from ingest.dumps import Opener
@@ -86,18 +78,15 @@ def compare(
             )
     chosen = list(dict.fromkeys(by or Dimension))
     comparison = compute(found)
-    if html is not None:
+    if output.html is not None:
         from ingest.reports.comparison_page import comparison_page
 
         text = comparison_page(comparison, chosen, top)
     else:
         text = _text(
-            comparison, chosen, top, ComparisonFormat.JSON if as_json else form
+            comparison, chosen, top, ComparisonFormat.JSON if output.as_json else form
         )
-    if file is None:
-        typer.echo(text, nl=False)
-    else:
-        write_file(file, text)
+    output.write(text)
 
 
 def _text(

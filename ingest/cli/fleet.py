@@ -13,8 +13,7 @@ from ingest.cli import fleet_store
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.fleet_store import FleetDir
-from ingest.cli.options import AsJson, Format, Reading, expanded
-from ingest.cli.pages import Force, HtmlFile, write_file
+from ingest.cli.options import AsJson, Format, Output, Reading, expanded
 from ingest.cli.report import ReportFormat
 from ingest.fleet.engines import Engine
 from ingest.reports.render import OutputFormat
@@ -171,7 +170,9 @@ def _free_bytes() -> int:
 
 
 @app.command("report", epilog=examples("fleet report"))
+@expanded
 def report(
+    *,
     folder: FleetDir,
     program: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this program's dumps.")
@@ -187,18 +188,12 @@ def report(
     form: Annotated[
         ReportFormat, typer.Option("--format", "-f", help="Output format.")
     ] = ReportFormat.TEXT,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Output file.")
-    ] = None,
-    html: HtmlFile = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    output: Output,
 ) -> None:
     """Report on a fleet: its leaks by share of dumps, what is new, what grows.
 
     --html writes a self-contained page.
     """
-    from ingest.files import check_writable
     from ingest.fleet.questions import REPORT, Fleet, question
     from ingest.reports.fleet import (
         FleetReport,
@@ -208,13 +203,7 @@ def report(
     )
     from ingest.reports.fleet_page import fleet_page
 
-    if html is not None and (output is not None or as_json):
-        raise typer.BadParameter(
-            "cannot be used with --output or --json", param_hint="--html"
-        )
-    file = output if html is None else html
-    if file is not None:
-        check_writable(file, force=force)
+    output.check()
     fleet = Fleet(folder, program)
     with Bars() as progress:
         answers, cut = [], set()
@@ -229,18 +218,15 @@ def report(
         progress("questions", len(REPORT), len(REPORT))
         loadable = fleet.loadable(answer for _, answer in answers)
     found = FleetReport(str(folder), answers, loadable, frozenset(cut))
-    if html is not None:
+    if output.html is not None:
         text = fleet_page(found, fleet.totals())
-    elif as_json:
+    elif output.as_json:
         text = json.dumps(fleet_facts(found), indent=2) + "\n"
     elif form is ReportFormat.MARKDOWN:
         text = fleet_markdown(found)
     else:
         text = fleet_text(found)
-    if file is None:
-        typer.echo(text, nl=False)
-    else:
-        write_file(file, text)
+    output.write(text)
 
 
 @app.command("query", epilog=examples("fleet query"))

@@ -7,15 +7,17 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.files import check_writable, output_file
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from ingest.database.dump_list import ChosenDump
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from ingest.heap.redaction import Redaction
     from ingest.progress import Progress
     from ingest.reports.about import About
+    from ingest.reports.html import QuerySource
+    from ingest.server.target import Target
 
 
 def complete_query(incomplete: str) -> list[tuple[str, str]]:
@@ -350,6 +354,50 @@ class Connection:
         )
 
 
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write an HTML page to this file."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The options of all commands that write a report, or a page."""
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file.")
+    ] = None
+    html: HtmlFile = None
+    force: Force = False
+    as_json: AsJson = False
+
+    @property
+    def _file(self) -> Path | None:
+        return self.output if self.html is None else self.html
+
+    def check(self) -> None:
+        """Refuse options that contradict one another, before work is done for them.
+
+        Raises:
+            BadParameter: a page is asked for, and another form too.
+            IngestError: the file is there, and shall not be overwritten.
+        """
+        if self.html is not None and (self.output is not None or self.as_json):
+            raise typer.BadParameter(
+                "cannot be used with --output or --json", param_hint="--html"
+            )
+        if self._file is not None:
+            check_writable(self._file, force=self.force)
+
+    def write(self, text: str) -> None:
+        """Write to the file, or to standard output."""
+        if self._file is None:
+            typer.echo(text, nl=False)
+        else:
+            write_file(self._file, text)
+
+
 @contextmanager
 def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keeper]]:
     """Who keeps dumps: fleets, and the database, which is opened when it is asked."""
@@ -365,7 +413,7 @@ def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keep
         ]
 
 
-_GROUPS: tuple[type, ...] = (Reading, Connection)
+_GROUPS: tuple[type, ...] = (Reading, Connection, Output)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
@@ -417,3 +465,29 @@ def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
         selection.loaded_count,
         selection.is_newest,
     )
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write ``text`` to ``path``, replacing an existing file, and report it.
+
+    Raises:
+        IngestError: it cannot be written.
+    """
+    with output_file(path, force=True, private=False) as file:
+        file.write(text.encode())
+    typer.echo(f"wrote {path}")
+
+
+def source_of(
+    target: Target, query: str, given: Mapping[str, str], dump: int
+) -> QuerySource:
+    """Describe the query of an answer, with a link to Neo4j Browser."""
+    from ingest.queries.library import find
+    from ingest.reports.html import QuerySource
+    from ingest.server.target import browser_link
+
+    found = find(query)
+    cypher = found.with_values(found.bind(given, dump))
+    known = target.browser_url is not None
+    link = browser_link(target, "edit", cypher) if known else None
+    return QuerySource(query, cypher, link)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
-    AsJson,
     Connection,
     DumpName,
+    Output,
     about_of,
 )
-from ingest.cli.pages import Force, HtmlFile, write_file
 from ingest.errors import IngestError
-from ingest.files import check_writable
 
 if TYPE_CHECKING:
     from ingest.database.connection import Database
@@ -40,11 +37,7 @@ def report(
     form: Annotated[
         ReportFormat, typer.Option("--format", "-f", help="Output format.")
     ] = ReportFormat.TEXT,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Output file.")
-    ] = None,
-    html: HtmlFile = None,
-    force: Force = False,
+    output: Output,
     redact: Annotated[
         bool,
         typer.Option(
@@ -53,7 +46,6 @@ def report(
             "is in the report.",
         ),
     ] = False,
-    as_json: AsJson = False,
     connection: Connection,
 ) -> None:
     """Write the leak report of a dump.
@@ -62,13 +54,7 @@ def report(
     query. --html writes a self-contained page with the dominator tree to explore, and
     tables to sort and filter.
     """
-    if html is not None and (output is not None or as_json):
-        raise typer.BadParameter(
-            "cannot be used with --output or --json", param_hint="--html"
-        )
-    file = output if html is None else html
-    if file is not None:
-        check_writable(file, force=force)
+    output.check()
     with (
         Bars() as progress,
         connection.open(progress) as store,
@@ -80,14 +66,13 @@ def report(
                 f"{found.name} was loaded with its values; load its file again with "
                 "--redact, and report on that dump"
             )
-        if html is not None:
+        if output.html is not None:
             text = _page(store.database, found, about, progress)
         else:
-            text = _text(store.database, found, about, progress, form, as_json=as_json)
-    if file is None:
-        typer.echo(text, nl=False)
-    else:
-        write_file(file, text)
+            text = _text(
+                store.database, found, about, progress, form, as_json=output.as_json
+            )
+    output.write(text)
 
 
 def _text(
@@ -118,7 +103,7 @@ def _text(
 
 
 def _page(database: Database, dump: DumpInfo, about: About, progress: Progress) -> str:
-    from ingest.cli.pages import source_of
+    from ingest.cli.options import source_of
     from ingest.database.questions import ask, ask_all
     from ingest.queries.library import find
     from ingest.reports.page import PATHS, report_page, suspect_paths

@@ -12,11 +12,9 @@ from ingest.cli.options import (
     AsJson,
     Connection,
     DumpName,
-    about_of,
-)
-from ingest.cli.pages import (
     Force,
     HtmlFile,
+    about_of,
     source_of,
     write_file,
 )

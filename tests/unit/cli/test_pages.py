@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import main
-from ingest.cli.pages import write_file
+from ingest.cli.options import write_file
 from ingest.errors import IngestError
 from ingest.files import check_writable
 
