@@ -451,7 +451,7 @@ def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> 
     path = tmp_path / "hostile'}).gclog"
     path.write_text(f"a 2 {name}\nt 1 {name}\no 1 1 10\nr 1 4 0 1\nc {name}\n")
 
-    Loader(Store(empty_database), name="'}).load(str(path)) RETURN 1 //")
+    Loader(Store(empty_database), name="'}) RETURN 1 //").load(str(path))
 
     assert rows(empty_database, "MATCH (t:Type) RETURN t.name") == [(name,)]
     assert find_dump(empty_database, "'}) RETURN 1 //").object_count == 1
