@@ -11,8 +11,8 @@ LIMIT  ?= 20
 MINUTES ?= 30
 ARGS   ?=
 # Two processes, for a test waits for a server more often than for a processor. A file is
-# run by one of them; those with servers of their own come first, so that none is left
-# over at the end.
+# run by one of them; those with a server that they may end come first (tests/sharing.py),
+# so that none is left over at the end.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.server.target import Target
 
-pytest_plugins = ["tests.inherited"]
+pytest_plugins = ["tests.inherited", "tests.sharing"]
 
 CHECKOUT = Path(__file__).parents[1]
 TEST_CACHE = CHECKOUT / ".test-cache"

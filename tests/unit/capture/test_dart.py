@@ -234,13 +234,13 @@ def test_a_program_that_stands_still(folder: Path) -> None:
     first, second = split(HEAP, 100)
     noise = frame(b"x", last=False, kind="GC")
 
-    for frames in ([first], [first, noise, 0.8, noise, 0.8, noise, 0.8, noise]):
-        said = refused(FakeVm([*frames, 60.0, second]), folder, timeout_s=2)
-        assert "stopped after 100 bytes (waited 2 s)" in said
+    for frames in ([first], [first, noise, 0.4, noise, 0.4, noise, 0.4, noise]):
+        said = refused(FakeVm([*frames, 60.0, second]), folder, timeout_s=1)
+        assert "stopped after 100 bytes (waited 1 s)" in said
         assert "--timeout" in said
-    said = refused(FakeVm(results={"getVM": None}), folder, timeout_s=2)
-    assert "no answer to getVM (waited 2 s)" in said
-    assert "main does not start" in refused(FakeVm([60.0]), folder, timeout_s=2)
+    said = refused(FakeVm(results={"getVM": None}), folder, timeout_s=1)
+    assert "no answer to getVM (waited 1 s)" in said
+    assert "main does not start" in refused(FakeVm([60.0]), folder, timeout_s=1)
 
 
 def test_a_slow_program_is_waited_for(folder: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_slow_program_is_waited_for(folder: Path) -> None:
 def test_last_that_is_missing(folder: Path) -> None:
     frames = [frame(HEAP, last=False), frame(b"", last=False)]
 
-    assert "stopped after" in refused(FakeVm(frames), folder, timeout_s=2)
+    assert "stopped after" in refused(FakeVm(frames), folder, timeout_s=1)
 
 
 @pytest.mark.parametrize(
