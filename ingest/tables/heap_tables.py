@@ -15,8 +15,9 @@ from polars.io.plugins import register_io_source
 
 from ingest.progress import silent
 from ingest.tables.column import NEVER
-from ingest.tables.derived import HeapColumns, nulls
+from ingest.tables.derived import HeapColumns
 from ingest.tables.schema import label, table
+from ingest.tables.series import nulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from ingest.tables.derived import addresses, from_end
 from ingest.tables.regions import Sums, sums
+from ingest.tables.series import addresses, from_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ import polars as pl
 
 from ingest.analysis.distances import holding_roots
 from ingest.heap.graph import RootFlag, RootKind
-from ingest.tables.derived import texts_of
 from ingest.tables.origins import BETWEEN_FRAMES
+from ingest.tables.series import texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

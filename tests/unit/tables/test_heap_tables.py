@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from ingest.analysis.metrics import analyse
 from ingest.suspects.find import find_suspects
-from ingest.tables.derived import addresses
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.mapping import counts, relationships
 from ingest.tables.schema import LABELS, RELATIONSHIPS, TABLES, tables_markdown
+from ingest.tables.series import addresses
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import main_heap, two_domains
