@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+for _name in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "COLUMNS", "LINES"):
+    os.environ.pop(_name, None)  # tests say how wide a terminal is, and its colours
+
 _PYTHONS_OWN = [getattr(signal, name, None) for name in ("SIGPIPE", "SIGXFSZ")]
 """Python ignores them itself, and gives them back to the processes it starts."""
 

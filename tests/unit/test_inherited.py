@@ -40,13 +40,15 @@ def ran(*arguments: str | Path, under: str = "") -> subprocess.CompletedProcess[
     )
 
 
-def test_signals_that_nohup_or_a_shell_has_ignored() -> None:
+def test_ignored_signals_a_mask_and_a_narrow_terminal() -> None:
     """As in ``nohup make test &``."""
     done = ran(
-        "tests/unit/test_interrupts.py", "-k", "ends and not 143", "--tb=short",
-        under="trap '' INT HUP QUIT",
+        "tests/unit/test_interrupts.py", "tests/unit/cli/test_main.py",
+        "-k", "can_end or ends and not 143 or no_dump and empty", "--tb=short",
+        under="trap '' INT HUP QUIT; umask 077; export FORCE_COLOR=1 COLUMNS=40",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+    assert " 3 passed" in done.stdout
 
 
 def test_a_test_that_fails_ends_what_it_has_started(tmp_path: Path) -> None:
