@@ -5,9 +5,10 @@ JUnit XML has a test for each rule and each finding.
 Source: the form that Jenkins, GitLab and others read; it has no standard. The schema of
 the Jenkins xUnit plugin is the strictest in use.
 
-SARIF 2.1.0 is for code scanning. A leak has no line of source. Its place is the baseline, where it can be accepted: the
-same file in every run. Its path through the heap is a logical location. Services match
-results of two runs by ``partialFingerprints``.
+SARIF 2.1.0 is for code scanning. A leak has no line of source. Its place is the
+baseline, where it can be accepted: the same file in every run. Its path through the
+heap is a logical location. Services match results of two runs by
+``partialFingerprints``.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
