@@ -46,7 +46,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Heap dumps into Neo4j: what keeps an object alive, who owns the memory.",
+    help="Load heap dumps into Neo4j; find out what keeps objects alive and who owns "
+    "the memory.",
     epilog=examples(""),
     context_settings={
         "help_option_names": ["-h", "--help"],

@@ -43,7 +43,8 @@ def query(
         bool,
         typer.Option(
             "--show",
-            help="Print the Cypher with its values, to save it to a file and edit it.",
+            help="Print the query with its parameter values, to save it to a file and "
+            "edit it.",
         ),
     ] = False,
     connection: Connection,

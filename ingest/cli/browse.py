@@ -58,7 +58,7 @@ def browse(
     printed: Annotated[
         Printed | None,
         typer.Option(
-            "--print", help="Print the style or the guide, to save it to a file."
+            "--print", help="Print the style or the guide, to save it as a file."
         ),
     ] = None,
     dump: DumpName = None,
@@ -101,7 +101,8 @@ def browse(
         target = store.database.target
         if target.browser_url is None:
             raise StoreError(
-                f"the address of Browser on {target.uri} is unknown; usually it is "
+                f"the address of Neo4j Browser for {target.uri} is unknown; usually "
+                f"it is "
                 "http://HOST:7474/browser/"
             )
         if guided:

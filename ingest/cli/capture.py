@@ -102,8 +102,8 @@ def dart(
 def list_(as_json: AsJson = False) -> None:
     """List the programs that can be captured: .NET with a diagnostics port, and JVMs.
 
-    Sockets of ended .NET programs are not listed. A JVM is listed with its main
-    class or jar. A Dart program prints its address when it starts.
+    Sockets that ended .NET programs left behind are not listed. A JVM is listed with
+    its main class or jar. A Dart program prints its address when it starts.
     """
     from ingest.capture.dotnet_processes import DOTNET
     from ingest.capture.jvm_processes import JVM

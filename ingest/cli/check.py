@@ -52,31 +52,38 @@ def check(
         typer.Option(
             "--against",
             metavar="DUMP",
-            help="A dump of a reference, such as the main branch: what it has is no "
-            "finding. May be repeated.",
+            help="A dump to compare with, such as one of the main branch. What it "
+            "also has is not a finding. May be repeated.",
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
-            help="File with findings that are known. Default: "
-            "heaproots-baseline.toml, if it is there."
+            help="Baseline: a file of known findings. Default: "
+            "heaproots-baseline.toml, if it exists."
         ),
     ] = None,
     update_baseline: Annotated[
-        bool, typer.Option("--update-baseline", help="Add what is found to it.")
+        bool,
+        typer.Option("--update-baseline", help="Add the findings to the baseline."),
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Remove from it what is not found.")
+        bool,
+        typer.Option(
+            "--prune", help="Remove entries from the baseline that no longer occur."
+        ),
     ] = False,
     strict_baseline: Annotated[
         bool,
-        typer.Option("--strict-baseline", help="Fail if it has what is not found."),
+        typer.Option(
+            "--strict-baseline",
+            help="Fail if the baseline has entries that no longer occur.",
+        ),
     ] = False,
     config: Annotated[
         Path | None,
         typer.Option(
-            help="File with rules. Default: heaproots.toml, or [tool.heaproots] of "
+            help="File of rules. Default: heaproots.toml, or [tool.heaproots] in "
             "pyproject.toml."
         ),
     ] = None,
@@ -88,7 +95,7 @@ def check(
         typer.Option(
             "--save",
             metavar="FILE",
-            help="Write a file too: .sarif, .xml (JUnit), .md, .json or .txt. "
+            help="Also write a file: .sarif, .xml (JUnit), .md, .json or .txt. "
             "May be repeated; an existing file is replaced.",
         ),
     ] = None,
@@ -97,8 +104,9 @@ def check(
 ) -> None:
     """Fail if a program leaks: a gate for CI. No database for files.
 
-    Finds paths whose objects became more in every dump, leak suspects that are new in
-    the last one, and what rules forbid. One dump alone: its suspects.
+    Findings are paths whose number of objects grew in every dump, leak suspects that
+    are new in the last dump, and what your rules forbid. For a single dump, they are
+    its suspects.
     Exit 20: there are findings. Exit 3: not a readable dump. Exit 9: no such dump.
     """
     from ingest.gate.baseline import (
@@ -124,7 +132,7 @@ def check(
     redaction = options.redaction
     if redaction is not None and redaction.types and not redaction.salt:
         raise typer.BadParameter(
-            "needs INGEST_SALT here: the names must be the same in every dump",
+            "needs INGEST_SALT here, because names must be the same in every dump",
             param_hint="--hash-types",
         )
     from ingest.dumps import Opener

@@ -42,11 +42,14 @@ def compare(
         typer.Option("--by", help="What to compare. May be repeated. Default: all."),
     ] = None,
     top: Annotated[
-        int, typer.Option(min=1, max=10000, help="Most entries of each part.")
+        int,
+        typer.Option(
+            min=1, max=10000, help="Maximum number of entries in each section."
+        ),
     ] = 10,
     form: Annotated[
         ComparisonFormat,
-        typer.Option("--format", "-f", help="JSON and JSONL have all that changed."),
+        typer.Option("--format", "-f", help="JSON and JSONL contain all changes."),
     ] = ComparisonFormat.TEXT,
     output: Output,
     reading: Reading,
@@ -55,8 +58,8 @@ def compare(
     """Compare dumps of a program: what is new, gone or grown.
 
     Types, namespaces, dominator paths, root paths and suspects are matched by names and
-    fingerprints, so that addresses do not matter. With three dumps or more: what grew
-    in every one. Files and exports need no server.
+    fingerprints, so that addresses do not matter. With three or more dumps, it also
+    shows what grew in every one. Files and exports need no server.
     """
     output.check()
     from ingest.compare.changes import compare as compute
@@ -73,7 +76,7 @@ def compare(
         found = with_objects_at_the_ends(opener.open_all(dumps))
         if len(found) < 2:
             raise DumpError(
-                "one dump alone has nothing to be compared with; name a second one",
+                "one dump cannot be compared; name a second one",
                 path=dumps[0],
             )
     chosen = list(dict.fromkeys(by or Dimension))

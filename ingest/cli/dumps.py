@@ -46,7 +46,7 @@ def load(
         bool,
         typer.Option(
             "--replace",
-            help="Replace the loaded dump, or the one of that name.",
+            help="Load a loaded dump again, or replace the dump of that name.",
         ),
     ] = False,
     via: Annotated[
@@ -74,7 +74,7 @@ def load(
         raise typer.BadParameter(f"--name is limited to {LONGEST_NAME} characters")
     options = reading.options()
     if all_dumps and options.part is not None:
-        raise typer.BadParameter("--all-dumps and --part exclude each other")
+        raise typer.BadParameter("use only one of --all-dumps and --part")
     from ingest.pipeline import Loader
     from ingest.readers import probe
     from ingest.readers.digests import Digests
@@ -151,8 +151,8 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
     name = printable(receipt.name)
     if receipt.renamed_from is not None:
         before = printable(receipt.renamed_from)
-        typer.echo(f"{printable(dump)} is already loaded, and is renamed: {name}")
-        typer.echo(f"  its name was {before}; --replace loads it again")
+        typer.echo(f"{printable(dump)} is already loaded; its new name is {name}")
+        typer.echo(f"  its old name was {before}; --replace loads it again")
     elif not receipt.loaded:
         typer.echo(
             f"{printable(dump)} is already loaded as {name}; --replace loads it again"
@@ -166,7 +166,7 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
         )
     for replaced in receipt.replaced:
         if replaced != receipt.name:
-            typer.echo(f"  it replaces {printable(replaced)}, which was the same dump")
+            typer.echo(f"  it replaces {printable(replaced)}, the same dump")
     if receipt.folded_count:
         typer.echo(
             f"  left out: {receipt.folded_count:,} objects of the runtime itself "
@@ -242,7 +242,7 @@ def drop(
     as_json: AsJson = False,
     connection: Connection,
 ) -> None:
-    """Drop a loaded dump. Exit 9: there is none of that name."""
+    """Drop a loaded dump. Exit 9: no such dump."""
     with (
         Bars() as progress,
         connection.open(progress) as store,

@@ -23,9 +23,9 @@ def export(
         ExportFormat,
         typer.Option(
             "--for",
-            help="neo4j-admin: what imports it into a server of yours; "
+            help="neo4j-admin: files to import into your own server; "
             "parquet, csv-raw: tables for DuckDB, pandas, Spark; csv: the same for "
-            "spreadsheets, with ' before text that they would compute.",
+            "spreadsheets, with ' before text that they would read as a formula.",
         ),
     ] = ExportFormat.PARQUET,
     name: Annotated[
@@ -37,9 +37,9 @@ def export(
     reading: Reading,
     as_json: AsJson = False,
 ) -> None:
-    """Write a dump as tables, or as input of neo4j-admin. Needs no server.
+    """Write a dump as tables, or as input of neo4j-admin. No server is needed.
 
-    A README.md in DIR describes the columns, or has the import command.
+    DIR/README.md describes the columns, or has the import command.
     """
     from ingest import __version__
     from ingest.dumps import Opener

@@ -23,7 +23,7 @@ app = typer.Typer(
     name="fleet",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Collect many dumps as Parquet, and ask over all of them.",
+    help="Collect many dumps as Parquet, and query all of them.",
 )
 
 _ALL = "all"
@@ -38,7 +38,7 @@ def add(
         typer.Argument(
             metavar="SOURCE...",
             help="Files, folders, patterns, addresses such as s3://BUCKET/PREFIX, or "
-            "@FILE: a list of those.",
+            "@FILE, a list of these.",
         ),
     ],
     folder: Annotated[
@@ -48,47 +48,57 @@ def add(
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="Labels in the end of an address, such as "
+            help="Read labels from the end of each address, such as "
             "'{service}/{version}/{host}-{time}.hprof.gz'.",
         ),
     ] = None,
     manifest: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.csv", help="Files in a column 'source', labels in the others."
+            metavar="FILE.csv",
+            help="List of dumps: the column 'source' has their addresses, other "
+            "columns their labels.",
         ),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option(help="Processes of this machine, or a Spark cluster.")
+        Engine,
+        typer.Option(help="Run in processes of this machine, or on a Spark cluster."),
     ] = Engine.LOCAL,
     master: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Of the cluster, such as spark://HOST:7077. "
-            "Default: what spark-submit says.",
+            help="Address of the cluster, such as spark://HOST:7077. "
+            "Default: the cluster of spark-submit.",
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="At most. Default: one per processor.")
+        int | None,
+        typer.Option(
+            min=1, help="Maximum number of processes. Default: one per processor."
+        ),
     ] = None,
     memory: Annotated[
         int | None,
         typer.Option(
-            "--memory-mib", min=1, help="For all of them. Default: 3/4 of what is free."
+            "--memory-mib",
+            min=1,
+            help="Memory for all processes together. Default: 3/4 of the free memory.",
         ),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For one dump."),
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=0.1, help="Maximum time for one dump."
+        ),
     ] = None,
     tables: Annotated[
         list[str] | None,
         typer.Option(
             "--table",
             metavar="NAME",
-            help="A large dataset to write too, such as objects; all, to load dumps "
-            "into Neo4j without their files. May be repeated.",
+            help="Also write this large dataset, such as objects; with all, dumps "
+            "can be loaded into Neo4j without their files. May be repeated.",
         ),
     ] = None,
     retry_failed: Annotated[
@@ -97,7 +107,7 @@ def add(
     reading: Reading,
     as_json: AsJson = False,
 ) -> None:
-    """Add dumps to a fleet. What it has already is left out.
+    """Add dumps to a fleet. Dumps that it already has are skipped.
 
     A file is added once, whichever dump of it is read. With --redact the addresses of
     files stay: they are what the fleet knows its dumps by.
@@ -116,7 +126,8 @@ def add(
     for name in tables or ():
         if name not in heavy:
             raise typer.BadParameter(
-                f"no large dataset {name!r}; there are {', '.join(heavy)}, or {_ALL}",
+                f"there is no large dataset {name!r}; choose from {', '.join(heavy)}, "
+                f"or {_ALL}",
                 param_hint="--table",
             )
     options = reading.options()
@@ -181,10 +192,13 @@ def report(
         str | None,
         typer.Option(
             metavar="VERSION",
-            help="What counts as new. Default: the newest version of each program.",
+            help="Leaks since this version count as new. Default: the newest version "
+            "of each program.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 10,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Maximum number of rows in each table.")
+    ] = 10,
     form: Annotated[
         ReportFormat, typer.Option("--format", "-f", help="Output format.")
     ] = ReportFormat.TEXT,
@@ -245,14 +259,14 @@ def query(
     since: Annotated[
         str | None, typer.Option(metavar="VERSION", help="For new_since.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
     form: Format = OutputFormat.TABLE,
     as_json: AsJson = False,
     show: Annotated[bool, typer.Option("--show", help="Print the SQL.")] = False,
 ) -> None:
-    """Ask a fleet in SQL, which DuckDB runs. Each dataset is a table.
+    """Query a fleet in SQL with DuckDB. Each dataset is a table.
 
-    Besides, ready has the complete dumps, and leaks their suspects.
+    There are two more: ready has the complete dumps, and leaks has their suspects.
     Exit 5: the SQL is wrong.
     """
     from ingest.fleet.questions import Fleet, own_question, question

@@ -38,7 +38,7 @@ def load(
         list[str] | None,
         typer.Argument(
             metavar="[DUMP...]",
-            help="Dumps: their addresses, names of their files, or ids.",
+            help="Dumps, by address, file name or id.",
             show_default=False,
         ),
     ] = None,
@@ -49,13 +49,17 @@ def load(
             help="A condition on the columns of dumps, such as \"version = '2.3'\".",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Dumps at most.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of dumps.")] = 10,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Load again what is loaded.")
+        bool,
+        typer.Option("--replace", help="Load dumps again that are already loaded."),
     ] = False,
     read: Annotated[
         bool,
-        typer.Option("--read", help="Read the files of dumps without their tables."),
+        typer.Option(
+            "--read",
+            help="Read the file of a dump if the fleet does not have all its tables.",
+        ),
     ] = False,
     via: Annotated[
         Via, typer.Option(help="How to write them, as with ingest load.")
@@ -79,7 +83,7 @@ def load(
         raise typer.BadParameter("name dumps, or choose some with --where")
     chosen = Fleet(folder).choose(names or (), where)
     if not chosen:
-        raise UnknownDump(f"no complete dump of the fleet fits {where}")
+        raise UnknownDump(f"no complete dump of the fleet matches {where}")
     if len(chosen) > limit:
         raise typer.BadParameter(
             f"{len(chosen):,} dumps are chosen; --limit {len(chosen)} loads them all"
@@ -153,8 +157,8 @@ def graph(
 ) -> None:
     """Write the fleet itself into Neo4j: dumps, versions, hosts, leaks and types.
 
-    Nothing is written twice, so an interrupted run is repeated. The queries of the
-    group Fleet ask it: ingest queries fleet.
+    After an interrupted run, repeat the command: nothing is written twice. To list
+    the queries for it: ingest queries fleet.
     """
     from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
     from ingest.fleet.questions import Fleet, FleetGraphRows

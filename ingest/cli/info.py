@@ -15,7 +15,12 @@ def info(
     dump: DumpFile,
     reading: Reading,
     top: Annotated[
-        int, typer.Option(min=0, max=10000, help="How many of the largest to list.")
+        int,
+        typer.Option(
+            min=0,
+            max=10000,
+            help="Number of types and objects to list, the largest first.",
+        ),
     ] = 10,
     as_json: AsJson = False,
 ) -> None:

@@ -105,7 +105,7 @@ AnyDumps = Annotated[
     typer.Argument(
         metavar="DUMP...",
         help=f"Dumps of one program, in the order in which they were taken. Each is "
-        f"{_ANY_DUMP}. A file that is named alone stands for all dumps in it.",
+        f"{_ANY_DUMP}. A single file stands for all dumps in it.",
     ),
 ]
 FoldObjects = Annotated[
@@ -122,8 +122,8 @@ Part = Annotated[
         "--part",
         metavar="N",
         min=0,
-        help="Which heap dump to read if a file has several (info lists them): the "
-        "number of the collection in a .nettrace, the index in a CLR Profiler log. "
+        help="Which heap dump to read if a file has several (info lists them): in a "
+        ".nettrace the number of its collection, in a CLR Profiler log its index. "
         "Default: the first induced one of a trace, the last complete one of a log.",
     ),
 ]
@@ -131,8 +131,8 @@ Strength = Annotated[
     StrengthPolicy,
     typer.Option(
         "--strength",
-        help="strongest: a soft, weak, finalizer or phantom reference holds what "
-        "nothing stronger does. mat: it holds its target like a strong one, as in "
+        help="strongest: a soft, weak, finalizer or phantom reference keeps its "
+        "target alive only if no stronger one does. mat: it counts as strong, as in "
         "Eclipse Memory Analyzer.",
     ),
 ]
@@ -154,7 +154,7 @@ Layout = Annotated[
         metavar="HEADER/REFERENCE/ARRAY[/ALIGNMENT]",
         parser=_layout,
         help="Bytes of an object's header, a reference, an array's header, for Java "
-        "dumps, such as 12/4/16. Default: inferred (info shows it, and others).",
+        "dumps, such as 12/4/16. Default: inferred (info shows it, and alternatives).",
     ),
 ]
 
@@ -173,8 +173,8 @@ Runtime = Annotated[
     typer.Option(
         metavar="NAME",
         parser=_runtime,
-        help="Whose heap it is: dotnet, jvm, dart or javascript. Default: what the "
-        "format and the types tell.",
+        help="Runtime of the program: dotnet, jvm, dart or javascript. Default: "
+        "recognised by the format and the types.",
     ),
 ]
 Own = Annotated[
@@ -182,8 +182,8 @@ Own = Annotated[
     typer.Option(
         "--own",
         metavar="PATTERN",
-        help="Types that are your program's own, such as 'Acme.*', or with ! a "
-        "library's, for the leak suspects. May be repeated (INGEST_OWN).",
+        help="Types of your own program, such as 'Acme.*', or with ! of a "
+        "library: leak suspects depend on it. May be repeated (INGEST_OWN).",
     ),
 ]
 Redact = Annotated[
@@ -200,57 +200,63 @@ HashTypes = Annotated[
         "--hash-types",
         metavar="PATTERN",
         help="With --redact: types whose names are hashed, such as 'Acme.*', or with ! "
-        "types whose names are kept. May be repeated. Hash your own types only: what "
-        "is said of suspects depends on the runtime's.",
+        "types whose names are kept. May be repeated. Hash your own types only: "
+        "suspects are found by the names of the runtime's types.",
     ),
 ]
 AnyExpansion = Annotated[
     bool,
     typer.Option(
         "--allow-any-expansion",
-        help="Read a compressed DUMP however much its content expands.",
+        help="Read a compressed DUMP however large its content is.",
     ),
 ]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that reading and analysing may take, such as 12GiB; 0 for no "
-        "limit. Default: what the machine, or its container, has left.",
+        help="Maximum memory for reading and analysing, such as 12GiB; 0 for no "
+        "limit. Default: the free memory of the machine or container.",
     ),
 ]
 AllDumps = Annotated[
     bool,
     typer.Option(
         "--all-dumps",
-        help="Load each heap dump of a file that has several, as a dump of its own; "
+        help="If the file has several heap dumps, load each as a dump of its own; "
         "queries can then compare them.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
 Format = Annotated[
     OutputFormat,
     typer.Option(
         "--format",
         "-f",
-        help="How to write the answer. csv has ' before text that a spreadsheet would "
-        "compute; csv-raw, for programs, does not.",
+        help="Output format. csv has ' before text that a spreadsheet would read as a "
+        "formula; csv-raw, for programs, does not.",
     ),
 ]
 Uri = Annotated[
     str | None,
     typer.Option(
         help="A Neo4j server, such as neo4j+s://HOST (NEO4J_URI). "
-        "Default: the embedded server, which is started."
+        "Default: the embedded server, started if needed."
     ),
 ]
-Username = Annotated[str | None, typer.Option(help="Its user (NEO4J_USERNAME).")]
+Username = Annotated[
+    str | None, typer.Option(help="User name on the server (NEO4J_USERNAME).")
+]
 Password = Annotated[
     str | None,
-    typer.Option(help="Its password; NEO4J_PASSWORD is not visible to other users."),
+    typer.Option(
+        help="Password on the server. Prefer NEO4J_PASSWORD: other users can see an "
+        "option."
+    ),
 ]
 DatabaseName = Annotated[
-    str | None, typer.Option("--database", help="Its database (NEO4J_DATABASE).")
+    str | None,
+    typer.Option("--database", help="Database on the server (NEO4J_DATABASE)."),
 ]
 
 

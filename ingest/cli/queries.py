@@ -26,7 +26,7 @@ def queries(
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Also list what the dump cannot answer."),
+        typer.Option("--all", help="Also list queries that the dump cannot answer."),
     ] = False,
     dump: DumpName = None,
     as_json: AsJson = False,

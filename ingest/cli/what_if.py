@@ -21,11 +21,12 @@ def what_if(
         typer.Option(
             "--cut",
             metavar="OBJECT|TYPE|A->B",
-            help="What goes: an address, all objects of a type, or the references "
-            "from A to B, such as 'Game.Cache.items -> List'. A and B are addresses, "
-            "types with or without a field, or *; A also a kind of root, such as "
-            "static. Of a path A -> B -> C the last references are cut. May be "
-            "repeated.",
+            help="What to remove: an address, all objects of a type, or the "
+            "references from A to B, such as 'Game.Cache.items -> List'. A and B are "
+            "addresses, "
+            "types with or without a field, or *; A can also be a kind of root, "
+            "such as static. In a path A -> B -> C, the last references are cut. May "
+            "be repeated.",
         ),
     ] = None,
     best: Annotated[
@@ -34,7 +35,7 @@ def what_if(
             "--best",
             min=0,
             max=50,
-            help="How many further references to choose, the best first. Default: 3, "
+            help="Number of further references to choose, the best first. Default: 3, "
             "or 0 with --cut.",
         ),
     ] = None,
@@ -45,20 +46,21 @@ def what_if(
             metavar="PERCENT",
             min=1,
             max=100,
-            help="Choose no more when so much of the reachable heap is freed.",
+            help="Stop choosing when this share of the reachable heap is freed.",
         ),
     ] = 100,
     top: Annotated[
-        int, typer.Option(min=0, max=10000, help="How many types to list.")
+        int, typer.Option(min=0, max=10000, help="Number of types to list.")
     ] = 10,
     reading: Reading,
     as_json: AsJson = False,
     connection: Connection,
 ) -> None:
-    """Show what would be freed if references or objects went.
+    """Show what would be freed if references or objects were removed.
 
-    What each cut frees is exact: what no root reaches any more. Without --cut,
-    the references of the program's types that free most are chosen one by one.
+    The result is exact: a cut frees all that no root reaches any more.
+    Without --cut, the references of the program's types that free most are chosen one
+    by one.
     Exit 9: no such dump. Exit 10: no such object, type or reference.
     """
     from ingest.dumps import Opener

@@ -26,7 +26,8 @@ def why(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="ADDRESS|TYPE", help="0x1c15d2, or a type's full or short name."
+            metavar="ADDRESS|TYPE",
+            help="An address, such as 0x1c15d2, or a type's full or short name.",
         ),
     ],
     paths: Annotated[
