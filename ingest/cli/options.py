@@ -409,7 +409,7 @@ def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keep
     """Who keeps dumps: fleets, and the database, which is opened when it is asked."""
     from contextlib import ExitStack
 
-    from ingest.database.kept import LoadedDumps
+    from ingest.database.loaded_dumps import LoadedDumps
     from ingest.fleet.stored import KeptByFleets
 
     with ExitStack() as stack:

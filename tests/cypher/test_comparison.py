@@ -11,8 +11,8 @@ from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.compare.changes import Comparison, compare
 from ingest.compare.dimensions import Change, Dimension
 from ingest.compare.dumps import of_tables, with_objects_at_the_ends
-from ingest.database.kept import GraphTables
 from ingest.database.links import ReadyDump, chains, link_next
+from ingest.database.loaded_dumps import GraphTables
 from ingest.database.needs import unmet, why_empty
 from ingest.database.questions import ask
 from ingest.dumps import Opener

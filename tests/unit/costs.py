@@ -138,7 +138,7 @@ class _InPieces:
 
 def read(package: str, objects: int, references: int) -> tuple[HeapGraph, int]:
     """The graph of a dump, and the bytes at the peak while it was read."""
-    reader = importlib.import_module(f"ingest.readers.{package}")
+    reader = importlib.import_module(f"ingest.readers.{package}.reader")
     data = WRITERS[package](objects, references)
     source: Any = _InPieces(data, _PIECE_BYTES.get(package, _SMALL_PIECE_BYTES))
     traced = tracemalloc.is_tracing()

@@ -23,7 +23,7 @@ FORMATS = sorted(
 
 FLOORS = {
     "colours": 0, "errors": 0, "interrupts": 0, "progress": 0, "places": 0, "text": 0,
-    "files": 1, "kernel_cache": 1, "memory": 1, "processors": 1, "runtimes": 1,
+    "files": 1, "kernel_cache": 1, "memory": 1, "runtimes": 1,
     "settings": 1,
     "compiled": 2, "heap": 2, "queries": 2, "server": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,
@@ -35,7 +35,7 @@ FLOORS = {
     "compare": 9, "database": 9, "fleet": 9,
     "gate": 10,
     "reports": 11,
-    "browser": 12, "receipt": 12,
+    "browser": 12,
     "pipeline": 13,
     "cli": 14, "__main__": 15,
 }  # fmt: skip

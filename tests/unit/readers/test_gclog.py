@@ -82,7 +82,7 @@ def test_repeated_declarations_take_no_memory() -> None:
 def test_a_small_file_starts_no_threads(
     text: str, reading: Callable[..., HeapGraph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("gclog.pieces", "shared.threads"):
+    for module in ("gclog.pieces", "shared.resolver"):
         monkeypatch.setattr(f"ingest.readers.{module}.ThreadPoolExecutor", None)
 
     assert reading(text).object_count > 4
