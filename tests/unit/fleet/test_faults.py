@@ -173,7 +173,7 @@ def test_a_disk_that_is_full_while_rows_are_published_is_one_line(
 def test_an_error_of_ours_is_one_row(
     dumps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise IndexError("7 is out of bounds")
 
     monkeypatch.setattr("ingest.analysis.metrics.analyse", broken)
