@@ -171,7 +171,7 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
         IngestError: there are fewer than two.
     """
     if len(dumps) < 2:
-        raise IngestError("there is nothing to compare one dump with")
+        raise IngestError("one dump cannot be compared; name a second one")
     totals = tuple(
         Totals(dump.name, dump.format_name, dump.reachable_count, dump.reachable_bytes)
         for dump in dumps

@@ -169,8 +169,8 @@ def of_tables(
         of_rule = frame["fingerprint"].str.starts_with(f"{RULE_VERSION}-")
         if not of_rule.fill_null(value=False).all():
             raise DumpError(
-                f"{name} was made by a version that had no fingerprints, or those of "
-                "an earlier rule; load or export it again"
+                f"{name} was made by an earlier version, without fingerprints or with "
+                "those of an earlier rule; load or export it again"
             )
     names = types.select("type", pl.col("name").alias("type_name"))
     # A placeholder has no type, and a kind of root and the top have no objects.
@@ -334,5 +334,5 @@ def notes_on(dumps: Sequence[ComparedDump]) -> Iterator[str]:
         yield (
             f"{dumps[0].name} and {dumps[-1].name} have {len(first & last):,} of "
             f"{min(len(first), len(last)):,} types in common: they seem to be of "
-            "different programs, of which only what they share is compared."
+            "different programs. Only what they share is compared."
         )

@@ -389,8 +389,8 @@ class BulkWriter:
             shutil.rmtree(new.work)
             if count(database) != before:
                 raise StoreError(
-                    "the database was changed while the new store was made, which has "
-                    "been discarded: load again, or use --via bolt"
+                    "the database was changed during the bulk load, so the new store "
+                    "has been discarded: load again, or use --via bolt"
                 )
 
             def finish(endpoint: Endpoint) -> None:

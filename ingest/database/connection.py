@@ -84,12 +84,13 @@ def _translated(uri: str) -> Iterator[None]:
         if _PANIC in _first_line(error):
             raise NeedsRestart(
                 f"{uri} has met a critical error and needs to be restarted; its log "
-                "says why, such as that its disk was full"
+                "says why, for example a full disk"
             ) from error
         if isinstance(error, errors.DatabaseError):
             said = shorten(_first_line(error), _SAID_LENGTH)
             raise ServerFailed(
-                f"{uri} has failed, perhaps as its disk is full; its log says more "
+                f"{uri} has failed, perhaps because its disk is full; its log says "
+                f"more "
                 f"({said})"
             ) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
@@ -304,7 +305,8 @@ def _check_address(uri: str) -> None:
         fits = False
     if not fits:
         raise StoreError(
-            f"{uri} is no address of a Neo4j; such as bolt://HOST:7687, with TLS "
+            f"{uri} is not the address of a Neo4j; use one such as bolt://HOST:7687, "
+            f"or with TLS "
             "bolt+s://HOST or neo4j+s://HOST"
         )
 

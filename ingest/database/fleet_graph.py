@@ -105,9 +105,9 @@ def _check_rule(database: Database, rule: int) -> None:
     there = rule_of(str(found[0][0])) if found else 0
     if there and rule and there != rule:
         raise StoreError(
-            f"the database has a fleet with fingerprints of rule {there}, and those of "
-            f"this one have rule {rule}, so that old leaks would count as new: remove "
-            "it first, with ingest fleet graph --drop"
+            f"the database has a fleet with fingerprints of rule {there}, and this "
+            f"fleet has those of rule {rule}, so that old leaks would count as new: "
+            f"first remove the other one with ingest fleet graph --drop"
         )
 
 
@@ -156,8 +156,8 @@ def _frame(
             frames.append(pl.DataFrame(batch, schema, orient="row"))
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise StoreError(
-            "somebody has added nodes or relationships beside those of the fleet that "
-            "a bulk load would change: load with --via bolt"
+            "somebody has added nodes or relationships to the fleet, which a bulk load "
+            "would change: load with --via bolt"
         ) from error
     return pl.concat(frames)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ingest.settings import Settings
     from ingest.tables.mapping import Counts, DumpTables, Tables
 
-_INTERRUPTED = "this dump is not loaded, and what was written is being removed"
+_INTERRUPTED = "this dump was not loaded; what was written of it is being removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Store:
 
         database, server, found = self.database, self.server, self.find(name)
         cleaner.clean_up(database, progress)
-        gone = f"{found.name} is dropped, and the rest of it is being removed"
+        gone = f"{found.name} is dropped; the rest of it is still being removed"
         large = claims.is_large(found.object_count)
         if server is not None and large:
             with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database):

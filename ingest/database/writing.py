@@ -74,8 +74,8 @@ def writer_for(
     if database.server is None:
         if via is Via.BULK:
             raise StoreError(
-                "a bulk load makes a new store, which only the tool's own Neo4j can "
-                "take; for yours: ingest export DUMP DIR --for neo4j-admin"
+                "a bulk load needs the embedded Neo4j; for your own server: ingest "
+                "export DUMP DIR --for neo4j-admin"
             )
         return over_bolt
     entities = 3 * tables.rows("objects") + tables.rows("references")

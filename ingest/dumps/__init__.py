@@ -175,16 +175,16 @@ class Opener:
             if found is not None:
                 return found
         if missing is None:
-            raise UnknownDump(f"{what}: there is neither a file nor a loaded dump")
-        raise UnknownDump(f"{missing}; and there is no such file") from None
+            raise UnknownDump(f"{what}: no such file, and no loaded dump of that name")
+        raise UnknownDump(f"{missing}; and no such file") from None
 
     def _check_kept(self, what: str, kept: KeptDump) -> None:
         """Refuse what only reading the file again could give."""
         options = self.options
         if options.redaction is not None and not kept.is_redacted:
             raise IngestError(
-                f"{what} was read with its values; name its file, or read it again "
-                "with --redact"
+                f"{what} still has its values; name its file, or read it again with "
+                "--redact"
             )
         asked = {
             "--part": options.part is not None,

@@ -179,7 +179,7 @@ def kept_export(folder: Path) -> KeptDump:
     missing = [one for one in _NEEDED if not (folder / f"{one}.parquet").is_file()]
     if missing:
         raise DumpError(
-            f"no export of a dump: it has no {missing[0]}.parquet", path=folder
+            f"not an exported dump: it has no {missing[0]}.parquet", path=folder
         )
     about = about_export(folder)
     return KeptDump(

@@ -37,12 +37,12 @@ _ABOUT = (
         "digest of the decompressed file, 32 hexadecimal digits; or `failed-` and a "
         "digest of the address, where the dump could not be read"),
     Column("name", TEXT, "name of the file without its suffixes", free_text=True),
-    Column("source", TEXT, "where it was: a path or an address", free_text=True),
-    Column("source_bytes", INT64, "size of the file"),
+    Column("source", TEXT, "its location when it was read: a path or an address", "
+    "free_text=True), Column("source_bytes", INT64, "size of the file"),
     Column("source_version", TEXT,
-        "time of modification in nanoseconds, or the object store's tag; to know an "
-        "unchanged file"),
-    Column("version", TEXT, "of the program, from a label", absent=None,
+        "time of modification in nanoseconds, or the object store's tag; shows "
+        "whether the file has changed"),
+    Column("version", TEXT, "version of the program, from a label", absent=None,
         free_text=True),
     Column("host", TEXT, "from a label", absent=None, free_text=True),
     Column("taken_at", TIME, "when the dump was taken, from the label `time`",
@@ -52,11 +52,11 @@ _ABOUT = (
         absent=None),
     Column("labels", TEXT, "all labels as a JSON object", free_text=True),
     Column("state", TEXT, "`ready`, or `failed`"),
-    Column("error", TEXT, "why it could not be read", absent=None, free_text=True),
+    Column("error", TEXT, "reason why it could not be read", absent=None, free_text=True),
     Column("read_s", FLOAT, "how long reading and analysing took, in seconds"),
     Column("large_datasets", TEXTS,
-        "those that were written too, such as `objects`; with all of them, the dump "
-        "can be loaded into Neo4j", absent=None),
+        "large datasets that were also written, such as `objects`; with all of them, "
+        "the dump can be loaded into Neo4j", absent=None),
 )
 # fmt: on
 
@@ -98,7 +98,7 @@ _DUMP_ID = _ABOUT[0]
 
 DUMPS = Dataset(
     "dumps",
-    "dumps, those that could not be read too",
+    "dumps, including those that could not be read",
     _ABOUT + tuple(c for c in DUMP_PROPERTIES if c.name not in _OF_STORE),
     ("dump_id",),
 )
@@ -146,7 +146,7 @@ def datasets_markdown() -> str:
         lines += [
             f"### `{dataset.name}`",
             "",
-            f"One row for each of: {dataset.meaning}.",
+            f"Rows: {dataset.meaning}.",
             "",
             "| column | type | unit | meaning |",
             "| --- | --- | --- | --- |",

@@ -117,7 +117,7 @@ def local_workers(
         from pebble import ProcessPool
     except ImportError as error:
         raise IngestError(
-            "a fleet needs further packages: pip install 'heaproots[fleet]'"
+            "a fleet needs more packages: pip install 'heaproots[fleet]'"
         ) from error
     context = multiprocessing.get_context("spawn")
     with (

@@ -105,7 +105,7 @@ def question(name: str) -> FleetQuestion:
     known = questions()
     if name not in known:
         raise UnknownQuery(
-            f"no question named {name!r}; there are {', '.join(sorted(known))}"
+            f"no question is named {name!r}; there are {', '.join(sorted(known))}"
         )
     return known[name]
 
@@ -156,14 +156,14 @@ class Fleet:
         fleet = FleetFolder(folder)
         if not fleet.exists():
             raise IngestError(
-                f"{folder}: no fleet with dumps; make one with ingest fleet add"
+                f"{folder} has no fleet with dumps; make one with ingest fleet add"
             )
         fleet.check_version()
         try:
             import duckdb
         except ImportError as error:
             raise IngestError(
-                "a fleet needs further packages: pip install 'heaproots[fleet]'"
+                "a fleet needs more packages: pip install 'heaproots[fleet]'"
             ) from error
         self._folder, self._program = fleet, program
         self._rule: int | None = None

@@ -76,7 +76,7 @@ def find_sources(
             found[source.address] = source
     if not found:
         raise IngestError(
-            "no dump found; name files, folders or patterns that have some"
+            "no dump found; name files, folders or patterns that match some"
         )
     return [
         replace(
@@ -143,7 +143,7 @@ def _rows(manifest: Path) -> list[dict[str, str]]:
     for number, row in enumerate(rows, start=2):
         if not row.get("source"):
             raise IngestError(
-                f"{manifest}: line {number}: no value in a column named source"
+                f"{manifest}: line {number}: no value in the column source"
             )
         if "" in row:
             raise IngestError(
@@ -265,17 +265,17 @@ class LabelPattern:
             name = found[1]
             if not _NAME.fullmatch(name):
                 raise IngestError(
-                    f"--label {text}: {{{name}}} is no name of a label; use small "
-                    "letters, digits and _"
+                    f"--label {text}: {{{name}}} is not a label name; use "
+                    "lower-case letters, digits and _"
                 )
             if name in names:
-                raise IngestError(f"--label {text}: {{{name}}} stands there twice")
+                raise IngestError(f"--label {text}: {{{name}}} is used twice")
             names.add(name)
             pattern += _literal(text[at : found.start()]) + f"(?P<{name}>[^/]+?)"
             at = found.end()
         pattern += _literal(text[at:])
         if not names:
-            raise IngestError(f"--label {text}: it has no {{label}}")
+            raise IngestError(f"--label {text}: it has no label such as {{version}}")
         self._expression = re.compile(rf"(?:^|/){pattern}$")
 
     def match(self, address: str) -> dict[str, str]:

@@ -76,8 +76,8 @@ class SparkWorkers:
 
             if ingest.__version__ != version:
                 raise IngestError(
-                    f"executors have heaproots {ingest.__version__}, and the driver "
-                    f"{version}: install the same version everywhere"
+                    f"executors have heaproots {ingest.__version__}, but the driver "
+                    f"has {version}: install the same version everywhere"
                 )
             for source in some:
                 found.add([try_dump(source, job)])
@@ -143,7 +143,7 @@ def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise IngestError(
-            "Spark needs further packages: pip install 'heaproots[spark]'"
+            "Spark needs more packages: pip install 'heaproots[spark]'"
         ) from error
     _find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

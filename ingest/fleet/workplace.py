@@ -207,7 +207,7 @@ class FleetFolder:
             names = {path.name for path in self.folder.glob("*")}
             if names and _WORK not in names:
                 raise IngestError(
-                    f"{self.folder} has files in it and is no fleet; name another one"
+                    f"{self.folder} has files but is not a fleet; name another folder"
                 )
             self._staged.mkdir(parents=True, exist_ok=True)
             (self._work / _TMP).mkdir(exist_ok=True)

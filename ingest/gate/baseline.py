@@ -37,7 +37,7 @@ VERSION = 1
 DEFAULT_NAME = "heaproots-baseline.toml"
 
 _HEAD = """\
-# Leaks that are known. `ingest check --update-baseline` adds what it finds, and --prune
+# Known leaks. `ingest check --update-baseline` adds what it finds, and --prune
 # removes what is gone. Write a reason; issue and expires (a date) are optional.
 """
 _KEYS = ("rule", "path", "reason", "issue", "expires")
@@ -104,17 +104,17 @@ def read_baseline(path: Path, *, prune: bool = False) -> Baseline:
         raise
     version = table.pop("version", None)
     if type(version) is not int:
-        raise IngestError(f"{path} is no baseline: it has no version")
+        raise IngestError(f"{path} is not a baseline: it has no version")
     if version > VERSION:
         raise IngestError(
-            f"{path} has version {version} of a later heaproots; this one reads "
-            f"{VERSION}"
+            f"{path} has version {version}, of a later heaproots; this one reads "
+            f"version {VERSION}"
         )
     found = {key: _entry(path, key, value) for key, value in table.items()}
     for rule in sorted({rule_of(key) for key in found}):
         if rule > RULE_VERSION:
             raise IngestError(
-                f"{path} has fingerprints of rule {rule} of a later heaproots; this "
+                f"{path} has fingerprints of rule {rule}, of a later heaproots; this "
                 f"one has rule {RULE_VERSION}"
             )
         if rule < RULE_VERSION and not prune:

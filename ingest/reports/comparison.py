@@ -150,7 +150,7 @@ def _below_text(below: Sequence[Below]) -> str:
         for one in below[:MOST_BELOW]
     ]
     if len(below) > MOST_BELOW:
-        texts.append(f"{len(below) - MOST_BELOW:,} types more")
+        texts.append(f"{len(below) - MOST_BELOW:,} more types")
     return "; ".join(texts)
 
 

@@ -75,7 +75,7 @@ class Verdict:
     def remarks(self) -> list[str]:
         """Notes on the comparison, and on the baseline."""
         unused = [
-            f"{self.baseline} has an entry that is not found any more: "
+            f"{self.baseline} has an entry that no longer occurs: "
             f"{key} ({entry.path}); --prune removes it"
             for key, entry in self.compared.unused.items()
         ]
@@ -232,7 +232,7 @@ def as_junit(verdict: Verdict) -> str:
         tests += max(len(of_rule) + len(accepted), 1)
     for key, entry in unused.items():
         case = _case(suite, "baseline", entry.path or key)
-        message = _text(f"{key} is not found any more; --prune removes it")
+        message = _text(f"{key} no longer occurs; --prune removes it")
         ElementTree.SubElement(case, "failure", message=message, type="baseline")
     suite.set("tests", str(tests + len(unused)))
     suite.set("failures", str(len(new) + len(unused)))

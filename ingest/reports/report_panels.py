@@ -8,12 +8,12 @@ from __future__ import annotations
 from ingest.reports.panels import Brief, Panel
 
 _STRONGEST = (
-    "Soft, weak and phantom references and weak roots hold only what nothing stronger "
-    "holds. All other roots are strong, including the finalizer queue."
+    "Soft, weak and phantom references and weak roots keep an object alive only if "
+    "nothing stronger does. All other roots are strong, including the finalizer queue."
 )
 _MAT = (
-    "All references and roots count as strong (--strength mat), also soft, weak and "
-    "phantom ones."
+    "All references and roots count as strong (--strength mat), including soft, weak "
+    "and phantom ones."
 )
 RETENTION = (
     "Retained bytes would be freed with the object, or with all instances of the type."

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ingest.suspects.find import Suspect
 
 NO_SUSPECTS = (
-    "Nothing stands out: no objects of one type that one holder keeps alive retain "
-    "clearly more of the reachable heap than others."
+    "No leak suspects: no group of objects of one type, kept alive by one holder, "
+    "retains clearly more of the reachable heap than the others."
 )
 
 _MOSTLY_GARBAGE = 0.5

@@ -105,11 +105,11 @@ def as_text(dump: str, found: Mapping[str, object], captions: Captions) -> str:
         for cut in cast("list[dict[str, dict[str, float]]]", found["cuts"])
     ]
     if not rows:
-        return text + folded("No reference frees anything.", "")
+        return text + folded("Removing any single reference frees nothing.", "")
     heads = ("cut", "objects", "references", "frees alone", "share", "all so far")
     text += table_text(heads, rows)
     text += "\n" + folded(
-        f"Freed by all of them: {freed['objects']:,} objects, "
+        f"Freed by all of them together: {freed['objects']:,} objects, "
         f"{human_bytes(int(freed['bytes']))}, "
         f"{freed['share']:.1%} of the reachable heap.",
         "",

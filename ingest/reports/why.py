@@ -113,7 +113,8 @@ def _chain(chain: Answer, domain: object) -> str:
     text = "Dominators: freeing any of these frees the object\n"
     text += source("dominator-chain")
     if len(rows) == 1:
-        return text + "    none but the roots: all its referrers must release it\n"
+        return text + "    only the roots: to free it, all its referrers must release "
+        "it\n"
     shown = rows[1:] if len(rows) <= _MOST_STEPS else [*rows[1:21], *rows[-19:]]
     columns = ("type", "address", "retained_bytes")
     cut = [
@@ -163,7 +164,7 @@ def _all_paths(answers: dict[str, Answer]) -> str:
     text = "All reachable instances, by the types on a shortest root path\n"
     text += source("instances-by-root-path")
     if not rows:
-        return f"{text}    none that is stored\n"
+        return f"{text}    none of the stored paths leads to an instance\n"
     for row in rows:
         text += f"\n  {_instances(row)} ({cast('float', row['share']):.0%})\n"
         kind, *steps = cast("list[str]", row["path"])

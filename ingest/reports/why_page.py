@@ -37,7 +37,7 @@ OBJECT_PANELS: tuple[Panel, ...] = (
         "retained_bytes",
         "Every path from a root passes through all of these; the first is the object "
         "itself. Freeing any of them frees the object.",
-        "none: only roots dominate it; all its referrers must release it",
+        "none: only roots dominate it; to free it, all its referrers must release it",
     ),
     Panel(
         "referrers-of",

@@ -22,7 +22,8 @@ DUMP_PROPERTIES = (
     Column("state", TEXT, "`loading`, `ready` or `dropping`"),
     Column("format", TEXT, "name of the format", lambda heap: heap.graph.format_name),
     Column("runtime", TEXT,
-        "whose heap it is: `dotnet`, `jvm`, `dart` or `javascript`; absent where that "
+        "runtime of the program: `dotnet`, `jvm`, `dart` or `javascript`; absent "
+        "where that "
         "is not known", lambda heap: heap.graph.runtime or None, absent=None),
     Column("source", TEXT, "name of the file", free_text=True),
     Column("sha256", TEXT, "digest of the decompressed file"),
@@ -30,7 +31,8 @@ DUMP_PROPERTIES = (
         "equal for the dumps of one process in one file; absent where files of the "
         "format have one dump", absent=None),
     Column("part", INT64,
-        "number of the dump in its file, as `--part` takes it; likewise", absent=None),
+        "number of the dump in its file, as `--part` takes it; absent where files of "
+        "the format have one dump", absent=None),
     Column("producer", TEXT, "what wrote the dump", lambda heap: heap.graph.producer,
         free_text=True),
     Column("notes", TEXTS, "what the reader inferred, such as the layout of objects",

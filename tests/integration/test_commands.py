@@ -426,7 +426,7 @@ def test_an_address_that_is_none(
 
     code, _, err = ingest("list")
 
-    assert (code, "is no address of a Neo4j" in err) == (6, True)
+    assert (code, "is not the address of a Neo4j" in err) == (6, True)
 
 
 def test_a_server_that_goes_away_between_queries_is_one_line(

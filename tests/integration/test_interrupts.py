@@ -98,7 +98,7 @@ def test_a_load_that_is_interrupted_while_it_writes(
 
     assert done.returncode == 130
     assert done.stderr.splitlines()[-1] == (
-        "interrupted; this dump is not loaded, and what was written is being removed"
+        "interrupted; this dump was not loaded; what was written of it is being removed"
     )
     wait_until_clean(own_server)
     output("load", str(dump), "--via", "bolt")

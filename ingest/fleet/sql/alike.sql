@@ -1,6 +1,6 @@
--- title: Dumps alike
--- note: Dumps of a program that have exactly the same leaks. Equal fingerprints are equal
--- note: paths, so there is nothing to estimate and no number of clusters to choose.
+-- title: Dumps with the same leaks
+-- note: Dumps of a program that have exactly the same leaks. The match is exact:
+-- note: equal fingerprints mean equal paths from the root.
 -- next: ingest load
 SELECT
   program,

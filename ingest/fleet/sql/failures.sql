@@ -1,4 +1,4 @@
--- title: Not readable
+-- title: Unreadable files
 -- note: Files that could not be added. ingest fleet add --retry-failed tries them again.
 SELECT program, error, count(*) AS files, min(source) AS example
 FROM dumps WHERE state = 'failed'

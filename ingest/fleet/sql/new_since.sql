@@ -1,5 +1,5 @@
 -- title: New since a version
--- note: Leaks that dumps of this version or later ones have and no dump of an earlier one.
+-- note: Leaks in dumps of this version or later ones that no dump of an earlier one has.
 -- note: Without --since, the version is the newest of each program. Programs of which
 -- note: there are dumps of one version only are left out.
 -- next: ingest load

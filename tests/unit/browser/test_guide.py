@@ -183,7 +183,7 @@ def test_an_empty_dump_has_a_guide_too() -> None:
         "Leak suspects",
         "What to do next",
     ]
-    assert "Nothing stands out" in html
+    assert "No leak suspects" in html
 
 
 def test_without_suspects_it_follows_what_retains_most() -> None:

@@ -66,7 +66,7 @@ def test_unused_entries(ingest: Callable[..., Ran], project: Path) -> None:
 
     code, out, _ = ingest("check", *dumps("a"))
     assert code == 0
-    assert "has an entry that is not found any more" in " ".join(out.split())
+    assert "has an entry that no longer occurs" in " ".join(out.split())
     assert ingest("check", *dumps("a"), "--strict-baseline")[0] == 20
     assert ingest("check", *dumps("a"), "--prune")[0] == 0
     assert ingest("check", *dumps("a"), "--strict-baseline")[0] == 0

@@ -184,7 +184,7 @@ def test_what_is_meant_as_a_file(
 def test_what_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match="no such file"):
         _ = Opener().open(str(tmp_path / "missing.gclog")).graph
-    with pytest.raises(UnknownDump, match="neither a file nor a loaded dump"):
+    with pytest.raises(UnknownDump, match="no such file, and no loaded dump"):
         Opener().open("monday")
     with pytest.raises(DumpError, match="no export of a dump"):
         Opener().open(str(tmp_path))

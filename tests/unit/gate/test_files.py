@@ -141,7 +141,7 @@ def test_updating_keeps_reasons_and_pruning_removes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no baseline: it has no version"),
+        ("", "is not a baseline: it has no version"),
         ("version = 2", "version 2 of a later heaproots"),
         (
             f"version = 1\n[{EARLIER}]\nreason = 'a cache'\n",

@@ -47,7 +47,7 @@ def leaks(name: str = "Cart in Sessions", dump: str = "/d/a b.hprof") -> Answer:
 
 
 def report(answer: Answer, *loadable: str) -> FleetReport:
-    nothing = FleetQuestion("failures", "Not readable", "", "SELECT 1")
+    nothing = FleetQuestion("failures", "Unreadable files", "", "SELECT 1")
     other = FleetQuestion("outliers", "Outliers", "Far off.", "SELECT 2", True)
     answers = [(question("leaks"), answer), (other, Answer(("dump",), ())),
                (nothing, Answer(("error",), ()))]  # fmt: skip
@@ -63,7 +63,7 @@ def test_the_report_says_what_leaks_and_what_opens_it() -> None:
     assert "ingest fleet load 'my fleet' '/d/a b.hprof'" in text
     assert "ingest fleet load 'my fleet' s3://b/x --read\n" in text
     assert "Outliers\n--------\nFar off.\n\n  none" in text
-    assert "Not readable" not in text
+    assert "Unreadable files" not in text
     assert "## Leaks by share of dumps" in fleet_markdown(report(leaks()))
     facts = fleet_facts(report(leaks()))
     assert json.loads(json.dumps(facts))["leaks"][0]["share"] == 0.75
