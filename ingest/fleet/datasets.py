@@ -37,8 +37,9 @@ _ABOUT = (
         "digest of the decompressed file, 32 hexadecimal digits; or `failed-` and a "
         "digest of the address, where the dump could not be read"),
     Column("name", TEXT, "name of the file without its suffixes", free_text=True),
-    Column("source", TEXT, "its location when it was read: a path or an address", "
-    "free_text=True), Column("source_bytes", INT64, "size of the file"),
+    Column("source", TEXT, "its location when it was read: a path or an address",
+        free_text=True),
+    Column("source_bytes", INT64, "size of the file"),
     Column("source_version", TEXT,
         "time of modification in nanoseconds, or the object store's tag; shows "
         "whether the file has changed"),
@@ -52,7 +53,8 @@ _ABOUT = (
         absent=None),
     Column("labels", TEXT, "all labels as a JSON object", free_text=True),
     Column("state", TEXT, "`ready`, or `failed`"),
-    Column("error", TEXT, "reason why it could not be read", absent=None, free_text=True),
+    Column("error", TEXT, "reason why it could not be read", absent=None,
+        free_text=True),
     Column("read_s", FLOAT, "how long reading and analysing took, in seconds"),
     Column("large_datasets", TEXTS,
         "large datasets that were also written, such as `objects`; with all of them, "

@@ -88,7 +88,8 @@ FLEET_LABELS = (
     FleetLabel("FleetDump", "a dump of the fleet, loaded into Neo4j or not", (
         Column("dump_id", TEXT, "as in the datasets"),
         Column("name", TEXT, "name of the file without its suffixes", free_text=True),
-        Column("source", TEXT, "where it was: a path or an address", free_text=True),
+        Column("source", TEXT, "its location when it was read: a path or an address",
+            free_text=True),
         Column("format", TEXT, "name of the format"),
         Column("program", TEXT, "from a label", absent=None, free_text=True),
         Column("version", TEXT, "from a label", absent=None, free_text=True),

@@ -186,5 +186,5 @@ def test_what_there_is_not(tmp_path: Path) -> None:
         _ = Opener().open(str(tmp_path / "missing.gclog")).graph
     with pytest.raises(UnknownDump, match="no such file, and no loaded dump"):
         Opener().open("monday")
-    with pytest.raises(DumpError, match="no export of a dump"):
+    with pytest.raises(DumpError, match="not an exported dump"):
         Opener().open(str(tmp_path))

@@ -253,7 +253,7 @@ def test_a_dump_that_ends_its_process_is_set_aside(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear", "utf-8")
-    with pytest.raises(IngestError, match="is no fleet"):
+    with pytest.raises(IngestError, match="is not a fleet"):
         FleetFolder(tmp_path).prepare()
 
 

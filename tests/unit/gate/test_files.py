@@ -142,12 +142,12 @@ def test_updating_keeps_reasons_and_pruning_removes(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "is not a baseline: it has no version"),
-        ("version = 2", "version 2 of a later heaproots"),
+        ("version = 2", "version 2, of a later heaproots"),
         (
             f"version = 1\n[{EARLIER}]\nreason = 'a cache'\n",
             "rule 1, .* has rule 2: run once with --update-baseline --prune",
         ),
-        (f"version = 1\n[9{KEY}]\n", "rule 92 of a later heaproots"),
+        (f"version = 1\n[9{KEY}]\n", "rule 92, of a later heaproots"),
         ("version = 1\n[abc]\n", "'abc' is not a fingerprint"),
         (f"version = 1\n[{KEY}]\nsize = 3\n", "unknown key 'size'"),
         (f"version = 1\n[{KEY}]\nreason = 3\n", "reason of .* must be a text"),
