@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ingest.readers import FORMATS
 from tests.dumps import clrprofiler, dartheap, gcdump, gclog, hostile, hprof, nettrace
 
 if TYPE_CHECKING:
@@ -77,7 +79,12 @@ def _hprof() -> list[bytes]:
     return [*(dump.bytes() for dump in made), hprof.large_dump(100, 120)]
 
 
-SEEDS: dict[str, Callable[[], list[bytes]]] = {
+def _example(package: str) -> Callable[[], list[bytes]]:
+    """What ``example`` of the writer of a format makes."""
+    return lambda: [import_module(f"tests.dumps.{package}").example()]
+
+
+_SEVERAL: dict[str, Callable[[], list[bytes]]] = {
     "gclog": _gclog,
     "clrprofiler": _clrprofiler,
     "traverseheap": _traverseheap,
@@ -86,6 +93,10 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "dart": _dart,
     "hprof": _hprof,
 }
+"""Of formats with more than one example."""
+
+_PACKAGES = [one.package.rpartition(".")[2] for one in FORMATS]
+SEEDS = {name: _SEVERAL.get(name, _example(name)) for name in _PACKAGES}
 """By the package that reads them."""
 
 _HOSTILE = {"log": "clrprofiler", "xml": "traverseheap", "trace": "nettrace"}

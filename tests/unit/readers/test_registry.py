@@ -13,21 +13,10 @@ import ingest.readers
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import FORMATS, format_of, open_source, read, stem
-from tests.dumps import clrprofiler, dartheap, gcdump, hprof, nettrace
-from tests.dumps.gclog import Gclog
+from tests.fuzz.seeds import SEEDS
 
 if TYPE_CHECKING:
     from ingest.readers.base import Format
-
-DUMPS = {
-    "dartheap": dartheap.program().bytes(),
-    "hprof": hprof.program().bytes(),
-    "gcdump": gcdump.program().file(),
-    "nettrace": nettrace.program().file(),
-    "traverseheap": clrprofiler.sos_heap().sos_xml(),
-    "clrprofiler": clrprofiler.program().bytes(),
-    "gclog": Gclog().domain("x").type(1, "A").object(16, 1, 8).root(16).bytes(),
-}
 
 
 @pytest.mark.parametrize("reader", FORMATS, ids=lambda reader: reader.name)
@@ -35,7 +24,7 @@ def test_a_format_claims_its_dumps_and_names_their_graphs(
     reader: Format, tmp_path: Path
 ) -> None:
     path = tmp_path / "dump"
-    path.write_bytes(DUMPS[reader.name])
+    path.write_bytes(SEEDS[reader.package.rpartition(".")[2]]()[0])
     with open_source(str(path)) as source:
         assert format_of(source) is reader
         graph = read(source, DEFAULTS, silent)
