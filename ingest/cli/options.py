@@ -160,9 +160,9 @@ Layout = Annotated[
 
 
 def _runtime(text: str) -> str:
-    from ingest.runtimes import NAMES
+    from ingest.runtimes import RUNTIMES
 
-    known = [name for name in NAMES if name]
+    known = [one.name for one in RUNTIMES]
     if text not in known:
         raise typer.BadParameter(f"one of {', '.join(known)}")
     return text
@@ -173,7 +173,7 @@ Runtime = Annotated[
     typer.Option(
         metavar="NAME",
         parser=_runtime,
-        help="Runtime of the program: dotnet, jvm, dart or javascript. Default: "
+        help="Runtime of the program, such as dotnet, jvm or dart. Default: "
         "recognised by the format and the types.",
     ),
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.heap.graph import RefKind
+from ingest.runtimes import RUNTIMES
 from ingest.tables.column import FLAG, INT64, TEXT, TEXTS, TIME, Column, Table
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ DUMP_PROPERTIES = (
     Column("state", TEXT, "`loading`, `ready` or `dropping`"),
     Column("format", TEXT, "name of the format", lambda heap: heap.graph.format_name),
     Column("runtime", TEXT,
-        "runtime of the program: `dotnet`, `jvm`, `dart` or `javascript`; absent "
-        "where that "
-        "is not known", lambda heap: heap.graph.runtime or None, absent=None),
+        "runtime of the program: "
+        f"{', '.join(f'`{one.name}`' for one in RUNTIMES)}; absent where that is not "
+        "known", lambda heap: heap.graph.runtime or None, absent=None),
     Column("source", TEXT, "name of the file", free_text=True),
     Column("sha256", TEXT, "digest of the decompressed file"),
     Column("trace", TEXT,
