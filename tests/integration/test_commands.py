@@ -198,9 +198,7 @@ def test_own_cypher_finds_the_dump_and_may_not_write(
     assert loaded("query", str(file))[0] == 5
 
 
-@pytest.mark.parametrize(
-    "form", ["table", "json", "jsonl", "csv", "csv-raw", "markdown"]
-)
+@pytest.mark.parametrize("form", OutputFormat)
 def test_every_output_form(loaded: Callable[..., Ran], form: OutputFormat) -> None:
     code, out, _ = loaded("query", "type-histogram", "--format", form)
 
