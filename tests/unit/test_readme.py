@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import ingest.readers
+from ingest.cli.examples import EXAMPLES
 from tests.readme import PAGES, README, regenerated
 from tests.unit.test_layout import FLOORS, FORMATS, PACKAGE
 
@@ -20,6 +22,16 @@ def test_generated_parts_are_fresh(page: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_bytes()) <= 14 * 1024
+
+
+def test_every_command_and_every_format_is_named() -> None:
+    text = README.read_text(encoding="utf-8")
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("| `"))
+
+    for command in {name.split()[0] for name in EXAMPLES if name}:
+        assert re.search(rf"`ingest {command}\b", rows), command
+    for one in ingest.readers.FORMATS:
+        assert f"`{one.name}`" in rows, one.name
 
 
 def test_links_between_pages_lead_somewhere() -> None:
