@@ -11,6 +11,7 @@ import io
 import os
 import re
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -21,9 +22,12 @@ from ingest.queries.library import DUMP, GROUPS, library
 from ingest.tables.dump_properties import EXPORTED
 from ingest.tables.fleet_graph import fleet_graph_markdown
 from ingest.tables.schema import TABLES, markdown
+from tests.recipes import RECIPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from tests.recipes import Recipe
 
 HOME = Path(__file__).parents[1]
 README = HOME / "README.md"
@@ -113,7 +117,17 @@ def tables_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-PARTS = {
+def recipe_block(recipe: Recipe) -> str | None:
+    """Return what a recipe changes; ``None`` without git."""
+    stat = recipe.stat()
+    if stat is None:
+        return None
+    lines = "".join(f"     {line.strip()}\n" for line in stat.splitlines())
+    path = recipe.patch.relative_to(HOME).as_posix()
+    return f"{recipe.purpose}\n\n    $ git apply --stat {path}\n{lines}"
+
+
+PARTS: dict[str, Callable[[], str | None]] = {
     "schema": markdown,
     "tables": tables_table,
     "queries": queries_table,
@@ -122,11 +136,13 @@ PARTS = {
     "check": check_output,
     "datasets": datasets_markdown,
     "fleet-graph": fleet_graph_markdown,
+    **{f"recipe-{name}": partial(recipe_block, RECIPES[name]) for name in RECIPES},
 }
 
 PAGES = {
     README: ("info", "check", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
+    HOME / "ingest" / "README.md": tuple(f"recipe-{name}" for name in RECIPES),
     HOME / "ingest" / "tables" / "README.md": ("tables",),
     HOME / "ingest" / "fleet" / "README.md": ("datasets", "fleet-graph"),
 }
@@ -139,13 +155,14 @@ def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) 
     Args:
         text: The text of the page.
         on_server: Parts that need a server, by name. Parts that are not given stay
-            unchanged; a test with a server checks them.
+            unchanged; a test with a server checks them. So do recipes without git.
     """
 
     def fresh(match: re.Match[str]) -> str:
         make = PARTS.get(match["name"])
-        if make is not None:
-            return f"{match[1]}{make()}{match[4]}"
+        made = None if make is None else make()
+        if made is not None:
+            return f"{match[1]}{made}{match[4]}"
         if match["name"] in on_server:
             return f"{match[1]}{on_server[match['name']]}{match[4]}"
         return match[0]
