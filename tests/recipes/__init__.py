@@ -7,6 +7,7 @@ it. To change one: ``git apply`` it, edit, and write ``git diff -U1`` after thes
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -45,6 +46,11 @@ class Recipe:
             cwd=checkout, capture_output=True, check=True, text=True,
             env={**kept, "GIT_CEILING_DIRECTORIES": str(checkout.parent)},
         ).stdout  # fmt: skip
+
+    def files(self) -> list[str]:
+        """The files that it changes or adds."""
+        text = self.patch.read_text(encoding="utf-8")
+        return re.findall(r"^\+\+\+ b/(.+)$", text, re.MULTILINE)
 
     def stat(self) -> str | None:
         """What it changes, file by file; ``None`` without git."""
