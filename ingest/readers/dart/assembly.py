@@ -83,11 +83,6 @@ def assemble(
         roots.add(np.ones(1, np.int32), RootKind.INTERNAL)
     field, kind = _described(classes, objects)
     ephemerons = _ephemerons(classes, objects, stays)
-    further: dict[str, tuple[NDArray[Any], int]] = {}
-    if objects.length.max() >= 0:
-        further["length"] = (objects.length, -1)
-    if objects.identity_hash is not None:
-        further["identity_hash"] = (objects.identity_hash, 0)
     columns = ObjectColumns(
         id=None,
         type_id=objects.class_index,
@@ -96,7 +91,7 @@ def assemble(
         ref_id=[objects.ref_id],
         ref_field=field,
         ref_kind=kind,
-        further=further,
+        further=_further(objects),
     )
     values, external = objects.values, objects.external
     objects.discard()
@@ -107,7 +102,7 @@ def assemble(
         by_row_number=1,
         folding=Folding(stays, null_row=null_row, makes_roots=len(pseudo) > 0),
     )
-    del columns, further, field, kind
+    del columns, field, kind
     heap.add_references(
         ephemerons.key,
         ephemerons.value_id,
@@ -126,6 +121,16 @@ def assemble(
         external=_moved(external, heap.new_row),
         domains=(Domain(isolate),),
     )
+
+
+def _further(objects: SnapshotObjects) -> dict[str, tuple[NDArray[Any], int]]:
+    """Columns that only some snapshots have; see `ObjectColumns.further`."""
+    further: dict[str, tuple[NDArray[Any], int]] = {}
+    if objects.length.max() >= 0:
+        further["length"] = (objects.length, -1)
+    if objects.identity_hash is not None:
+        further["identity_hash"] = (objects.identity_hash, 0)
+    return further
 
 
 def _moved(
