@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,6 +68,11 @@ class LayoutOption(NamedTuple):
             return None
         return found
 
+    def __str__(self) -> str:
+        """As `parse` takes it."""
+        sizes = self if self.alignment else self[:3]
+        return "/".join(map(str, sizes))
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
@@ -107,6 +114,32 @@ class ReadOptions:
     def redacted_part(self, part: Part, sha256: str) -> Part:
         """Which dump of that file it is, likewise."""
         return part if self.redaction is None else self.redaction.part(part, sha256)
+
+    def recorded(self) -> str:
+        """What differs from the defaults and changes what is recorded of a dump.
+
+        Returns:
+            Options as in a command; empty where none differs. Patterns for types of a
+            redacted dump are replaced by their digest.
+        """
+        own = " ".join(self.own)
+        if own and self.redaction is not None:
+            own = hashlib.sha256(own.encode()).hexdigest()[:16]
+        given = {
+            "--fold": None if self.fold is Fold.AUTO else str(self.fold),
+            "--layout": None if self.layout is None else str(self.layout),
+            "--own": own or None,
+            "--runtime": self.runtime,
+            "--strength": None
+            if self.strength is StrengthPolicy.STRONGEST
+            else str(self.strength),
+        }
+        return shlex.join(
+            word
+            for option, value in given.items()
+            if value is not None
+            for word in (option, value)
+        )
 
     def digest(self, sha256: str) -> str:
         """What a dump of that file is known by: a redacted one is another dump."""

@@ -65,6 +65,7 @@ class HeapColumns:
         path_limit: int = MAX_GROUPS,
         trees: Sequence[str] = TREES,
         path_rows: bool = False,
+        options: str = "",
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -75,6 +76,7 @@ class HeapColumns:
         self.path_limit = path_limit
         self.trees = trees
         self.path_rows = path_rows
+        self.options = options
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
