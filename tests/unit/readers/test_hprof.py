@@ -580,3 +580,34 @@ def test_a_large_dump_is_read() -> None:
 
     assert (graph.object_count, graph.reference_count) == (5000, 20_000)
     assert len(alive(graph)) == 5000 - len(jdk().classes)
+
+
+def test_classes_of_one_name_and_far_below_others_have_their_values(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    """Fields are found in the nearest class, by those below others without them."""
+    dump = jdk()
+    dump.cls("above", 0x2000, "java/lang/Object", {"value": INT, "other": INT})
+    dump.cls("between", 0x2010, "above", {"x": INT})
+    for address, above in ((0x2020, "between"), (0x2030, "above")):
+        dump.classes["java/lang/Long"] = address
+        dump.records.append(
+            dump.record(
+                2,
+                struct.pack(">I", 99)
+                + dump.id(address)
+                + bytes(4)
+                + dump.id(dump.name("java/lang/Integer")),
+            )
+        )
+        dump.fields["java/lang/Long"] = {}, above
+        dump.sub(
+            b"\x20" + dump.id(address) + bytes(4) + dump.id(dump.classes[above])
+            + 5 * dump.id(0) + struct.pack(">IHHH", 0, 0, 0, 0)
+        )  # fmt: skip
+        dump.obj(address << 8, "java/lang/Long", value=address)
+
+    graph = reading(dump.bytes())
+
+    assert value(graph, 0x2020 << 8) == str(0x2020)
+    assert value(graph, 0x2030 << 8) == str(0x2030)
