@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,6 +41,9 @@ class StrengthPolicy(StrEnum):
     MAT = "mat"
 
 
+_SIZE = re.compile(r"[0-9]{1,4}")
+
+
 class LayoutOption(NamedTuple):
     """A layout as the user gives it; sizes in bytes.
 
@@ -58,7 +62,7 @@ class LayoutOption(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> LayoutOption | None:
         """``HEADER/REFERENCE/ARRAY[/ALIGNMENT]``; ``None`` if it is not like that."""
-        numbers = [int(part) for part in text.split("/") if part.isdecimal()]
+        numbers = [int(part) for part in text.split("/") if _SIZE.fullmatch(part)]
         if len(numbers) not in (3, 4) or text.count("/") != len(numbers) - 1:
             return None
         found = cls(*numbers)
