@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from ingest.database.writing import Via
 from ingest.dumps import Opener
 from ingest.dumps.dump import source_name, stem_name
-from ingest.errors import AlreadyLoaded, DumpError
+from ingest.errors import AlreadyLoaded, DumpError, StoreError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
@@ -147,20 +147,39 @@ class Loader:
         stem: str = "",
         *,
         again: bool = False,
+        options: str | None = None,
     ) -> Receipt | Place:
         """Where a dump will be, or the receipt if it is there: see `place_for`.
 
         A dump that is there is renamed if that is wished.
 
+        Args:
+            present: The dumps that are there.
+            identity: Which dump of which file it is.
+            wished: What it is to be called.
+            stem: Part of a name.
+            again: Whether to load again what is there.
+            options: With which it was read; ``None`` for those of this loader.
+
         Raises:
-            StoreError: another dump has the name.
+            StoreError: another dump has the name, or what is there was read with other
+                options.
         """
         from ingest.database.claims import Place, place_for
         from ingest.database.dump_list import warning_counts
 
-        found = place_for(present, identity, wished, stem, replace=again)
+        if options is None:
+            options = self.options.recorded()
+        found = place_for(
+            present, identity, wished, stem, options=options, replace=again
+        )
         if isinstance(found, Place):
             return found
+        if self.options.strict and found.warning_count:
+            raise StoreError(
+                f"the dump is already loaded as {found.name}, with "
+                f"{found.warning_count:,} irregularities, which --strict refuses"
+            )
         before = None
         if wished is not None and wished != found.name:
             self.store.rename(found.number, wished)
@@ -263,7 +282,14 @@ class Loader:
         begun = time.monotonic()
         self.store.ensure_schema()
         present, stem = self.store.dumps(), stem_name(dump)
-        place = self._place(present, identity, self.name, stem, again=self.replace)
+        place = self._place(
+            present,
+            identity,
+            self.name,
+            stem,
+            again=self.replace,
+            options=cast("str", tables.dump().get("read_options") or ""),
+        )
         if isinstance(place, Receipt):
             return place
         return self._write(tables, identity, place, source_name(dump), begun)
@@ -291,7 +317,8 @@ class Loader:
             )
         except AlreadyLoaded:
             wished = place.name if place.is_exact else None
-            found = self._place(self.store.dumps(), identity, wished)
+            read = cast("str", about.get("read_options") or "")
+            found = self._place(self.store.dumps(), identity, wished, options=read)
             if isinstance(found, Receipt):
                 return found
             raise

@@ -5,17 +5,21 @@ An empty environment variable counts as not set.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
 from ingest.places import places
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_MOST_BYTES = 64 << 20
+_LARGEST = 2**63 - 1
 
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 
@@ -105,15 +109,45 @@ def settings() -> Settings:
     return Settings(**chosen)  # type: ignore[arg-type]
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The contents of a TOML file that a user wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        IngestError: it cannot be read, is not TOML, or has a number that is not
+            finite or has more than 64 bits.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise IngestError(f"{path} is larger than 64 MiB; name another file")
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise IngestError(f"{path} cannot be read ({error.strerror})") from error
+    except RecursionError:
+        raise IngestError(f"{path} has too many brackets in one another") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of 5,000 digits
+        raise IngestError(f"{path} is not a TOML file: {error}") from error
+    todo: list[object] = [found]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise IngestError(f"{path} has the number {value}; use a finite one")
+        elif isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+            raise IngestError(f"{path} has a number of more than 64 bits")
+    return found
+
+
 def _from_file(path: Path) -> dict[str, object]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = read_toml(path)
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        raise IngestError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:  # not TOML, or not UTF-8
-        raise IngestError(f"{path}: not a TOML file: {error}") from error
     known = [entry.name for entry in fields(Settings)]
     for key, value in table.items():
         if key not in known:

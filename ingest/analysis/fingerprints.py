@@ -139,9 +139,9 @@ def fingerprint(steps: Iterable[str]) -> str:
 
 
 def rule_of(fingerprint: str) -> int:
-    """The rule of a fingerprint; 0 if the text is none."""
+    """The rule of a fingerprint; 0 if the text is not one."""
     rule, _, digest = fingerprint.partition("-")
-    return int(rule) if digest and rule.isdecimal() else 0
+    return int(rule) if digest and rule.isdecimal() and len(rule) < 10 else 0
 
 
 def of_tree(

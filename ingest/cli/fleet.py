@@ -159,6 +159,13 @@ def add(
             f"{result.skipped_count:,} there already, "
             f"{len(result.failures):,} not readable"
         )
+        if result.differing:
+            first = printable(result.differing[0])
+            typer.echo(
+                f"  {len(result.differing):,} of those there already were read with "
+                f"other options, and stay as they are: {first}"
+                + (" ..." if len(result.differing) > 1 else "")
+            )
         for address, error in result.failures[:20]:
             typer.echo(printable(f"  {address}: {error}"))
         if len(result.failures) > 20:

@@ -260,7 +260,7 @@ DatabaseName = Annotated[
 ]
 
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def memory_limit(given: str | None) -> int | None:

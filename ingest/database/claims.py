@@ -148,6 +148,7 @@ def place_for(
     wished: str | None,
     stem: str = "",
     *,
+    options: str = "",
     replace: bool = False,
 ) -> DumpInfo | Place:
     """Decide whether a dump is to be loaded beside those that are there, and as what.
@@ -157,13 +158,15 @@ def place_for(
         identity: Which dump of which file it is; ``None`` for one that is not there.
         wished: What it is to be called; ``None`` for a name made of ``stem``.
         stem: Part of a name.
+        options: What `ingest.heap.read_options.ReadOptions.recorded` says of it.
         replace: Whether to load again what is there, and to replace what has the name.
 
     Returns:
         The dump that is there already, or the place of the new one.
 
     Raises:
-        StoreError: another dump has the name.
+        StoreError: another dump has the name, or the dump is there as other options
+            of reading made it.
     """
     same = next((dump for dump in present if dump.identity == identity), None)
     named = next((dump for dump in present if dump.name == wished), None)
@@ -174,6 +177,7 @@ def place_for(
                 "--replace it"
             )
         if same is not None:
+            _check_options(same, options)
             return same
     replaced = tuple(
         dump for dump in present if dump.identity == identity or dump.name == wished
@@ -187,6 +191,20 @@ def place_for(
         count += 1
         name = f"{stem}-{count}"
     return Place(name)
+
+
+def _check_options(found: DumpInfo, options: str) -> None:
+    """Make sure that a dump was read as it would be read now.
+
+    Raises:
+        StoreError: it was not.
+    """
+    if found.read_options != options:
+        raise StoreError(
+            f"the dump is already loaded as {found.name}, read with "
+            f"{found.read_options or 'no options'} instead of "
+            f"{options or 'no options'}; to read it again, add --replace"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ class DumpInfo:
     strength_policy: str
     loaded_at: str
     runtime: str = ""
+    read_options: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -123,6 +124,7 @@ _ABSENT = {
     "redacted": False,
     "strength_policy": "",
     "runtime": "",
+    "read_options": "",
 }
 
 

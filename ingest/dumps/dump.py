@@ -146,6 +146,7 @@ class Dump:
             path_limit=path_limit,
             trees=trees,
             path_rows=path_rows,
+            options=self.options.recorded(),
         )
 
     def take_tables(self) -> HeapTables:

@@ -52,6 +52,8 @@ class Added:
 
     Attributes:
         added_count: Dumps that were read.
+        differing: Addresses of those of them that were read with other options, such as
+            another layout, and stay as they are.
         skipped_count: Files whose dump the fleet has already.
         object_count: Objects of the dumps that were read.
         failures: Address and error of each file that could not be added.
@@ -61,6 +63,7 @@ class Added:
     skipped_count: int = 0
     object_count: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
 
 
 def add(
@@ -99,12 +102,16 @@ def add(
     result = Added()
     new = []
     for source in sources:
-        seen = (source.address, source.version) in known.sources
+        key = source.address, source.version
+        seen = key in known.sources
         if seen and not (retry_failed and source.address in known.failed):
             result.skipped_count += 1
+            there = known.sources[key]
+            if there is not None and there.differs(options):
+                result.differing.append(source.address)
         else:
             new.append(source)
-    job = Job(folder.absolute(), known.dump_ids, options, tuple(heavy))
+    job = Job(folder.absolute(), frozenset(known.dump_ids), options, tuple(heavy))
     finished, mended = result.skipped_count, list[str]()
     progress("dumps", finished, len(sources))
     try:
@@ -119,6 +126,9 @@ def add(
                         result.object_count += outcome.object_count
                     elif outcome.state == SKIPPED:
                         result.skipped_count += 1
+                        there = known.dump_ids.get(outcome.dump_id)
+                        if there is not None and there.differs(options):
+                            result.differing.append(outcome.address)
                         if outcome.address in known.failed:
                             mended.append(outcome.address)
                     elif outcome.state == FAILED:
@@ -130,6 +140,7 @@ def add(
         if mended:
             fleet.forget_failures(mended)
     result.failures.sort()
+    result.differing.sort()
     return result
 
 

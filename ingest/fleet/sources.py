@@ -240,7 +240,7 @@ def _file_system(address: str) -> tuple[Any, str]:
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d|)")
+_DURATION = re.compile(r"(\d{1,15}(?:\.\d+)?)(s|m|h|d|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _TIMES = (
     "%Y%m%dT%H%M%S", "%Y%m%d-%H%M%S", "%Y-%m-%dT%H-%M-%S", "%Y-%m-%d_%H-%M-%S",

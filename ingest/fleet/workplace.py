@@ -35,7 +35,7 @@ import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import filelock
 import polars as pl
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.fleet.datasets import Dataset
+    from ingest.heap.read_options import ReadOptions
 
 
 _ROW_GROUP_ROWS = 1 << 16
@@ -85,18 +86,37 @@ _LOCK, _JOURNAL, _ADDRESS = "lock", "publishing.json", "address"
 _FAILED_FILE = "failed.parquet"
 
 
+class ReadAs(NamedTuple):
+    """How a dump of a fleet was read.
+
+    Attributes:
+        options: What `ingest.heap.read_options.ReadOptions.recorded` said.
+        part: Number of the dump in its file; ``None`` if its format has only one.
+    """
+
+    options: str
+    part: int | None
+
+    def differs(self, options: ReadOptions) -> bool:
+        """Whether these options would read something else."""
+        if options.part not in (None, self.part):
+            return True
+        return self.options != options.recorded()
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What a fleet has already.
 
     Attributes:
-        dump_ids: Of all dumps that were read.
-        sources: Address and version of each file that was read or refused.
+        dump_ids: Of all dumps that were read, with how that was done.
+        sources: The same by address and version of each file that was read or refused;
+            ``None`` for those that were refused.
         failed: Addresses of those that were refused.
     """
 
-    dump_ids: frozenset[str]
-    sources: frozenset[tuple[str, str]]
+    dump_ids: dict[str, ReadAs]
+    sources: dict[tuple[str, str], ReadAs | None]
     failed: frozenset[str]
 
 
@@ -154,19 +174,24 @@ class FleetFolder:
         Raises:
             IngestError: a newer version of heaproots has written to the folder.
         """
-        ids, sources, failed = set(), set(), set()
-        columns = ["dump_id", "source", "source_version", "state"]
+        ids, failed = dict[str, ReadAs](), set()
+        sources = dict[tuple[str, str], ReadAs | None]()
+        columns = [
+            "dump_id", "source", "source_version", "state", "read_options", "part",
+        ]  # fmt: skip
         self.check_version()
         frames = [pl.read_parquet(path, columns=columns) for path in self.files(DUMPS)]
-        frames.append(self._rows(DUMPS, self.staged()))
+        frames.append(self._rows(DUMPS, self.staged()).select(columns))
         for frame in frames:
-            for dump_id, source, version, state in frame.select(columns).iter_rows():
-                sources.add((source, version))
+            for dump_id, source, version, state, options, part in frame.iter_rows():
                 if state == READY:
-                    ids.add(dump_id)
+                    ids[dump_id] = sources[source, version] = ReadAs(
+                        options or "", part
+                    )
                 else:
+                    sources[source, version] = None
                     failed.add(source)
-        return Known(frozenset(ids), frozenset(sources), frozenset(failed))
+        return Known(ids, sources, frozenset(failed))
 
     def check_version(self) -> None:
         """Make sure that no newer version of heaproots has written to the datasets.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ingest.analysis.fingerprints import RULE_VERSION, rule_of
 from ingest.errors import IngestError
 from ingest.files import output_file
-from ingest.gate.rules import read_toml
+from ingest.gate.rules import user_toml
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _HEAD = """\
 # removes what is gone. Write a reason; issue and expires (a date) are optional.
 """
 _KEYS = ("rule", "path", "reason", "issue", "expires")
-_FINGERPRINT = re.compile(r"(\d+)-[0-9a-f]{32}")
+_FINGERPRINT = re.compile(r"([0-9]{1,9})-[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def read_baseline(path: Path, *, prune: bool = False) -> Baseline:
             rule of fingerprints.
     """
     try:
-        table = read_toml(path)
+        table = user_toml(path)
     except IngestError as error:
         if re.search(r"^(<<<<<<<|=======|>>>>>>>)", _text(path), re.MULTILINE):
             raise IngestError(

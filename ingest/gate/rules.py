@@ -19,11 +19,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
+from ingest.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,7 @@ def find_rules(folder: Path, chosen: Path | None = None) -> Rules:
     for path in (folder / name for name in FILES) if chosen is None else (chosen,):
         if chosen is None and not path.is_file():
             continue
-        table = read_toml(path)
+        table = user_toml(path)
         if path.name == "pyproject.toml":
             tool = table.get("tool", {})
             if not isinstance(tool, dict) or "heaproots" not in tool:
@@ -94,18 +94,16 @@ def find_rules(folder: Path, chosen: Path | None = None) -> Rules:
     return Rules()
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The contents of a TOML file.
+def user_toml(path: Path) -> dict[str, Any]:
+    """The contents of a TOML file that must be there.
 
     Raises:
-        IngestError: It cannot be read, or is no TOML.
+        IngestError: it is not, or cannot be read.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+        return read_toml(path)
+    except FileNotFoundError as error:
         raise IngestError(f"{path} cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise IngestError(f"{path} is not a TOML file: {error}") from error
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -529,24 +529,31 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadStacks:
-    """The stack of each owner of roots, one after the other.
+    """The stack of each owner of roots. Owners can share one.
 
     Attributes:
         frames: F frames as the runtime prints them, innermost first in each stack.
-        start: O + 1 rows: the stack of owner i is ``frames[start[i]:start[i + 1]]``.
+        start: O rows: the stack of owner i is ``frames[start[i]:end[i]]``.
+        end: O rows.
     """
 
     frames: tuple[str, ...]
     start: tuple[int, ...]
+    end: tuple[int, ...]
 
     @classmethod
     def of(cls, stacks: Sequence[Sequence[str]]) -> ThreadStacks:
-        """The stacks, one for each owner."""
-        start = [0]
+        """The stacks, one for each owner; the same object is stored once."""
+        frames = list[str]()
+        places = dict[int, tuple[int, int]]()
         for stack in stacks:
-            start.append(start[-1] + len(stack))
-        return cls(tuple(frame for stack in stacks for frame in stack), tuple(start))
+            if id(stack) not in places:
+                places[id(stack)] = len(frames), len(frames) + len(stack)
+                frames += stack
+        found = [places[id(stack)] for stack in stacks]
+        start, end = zip(*found, strict=True) if found else ((), ())
+        return cls(tuple(frames), start, end)
 
     def stack(self, owner: int) -> tuple[str, ...]:
         """The frames of an owner; empty if none are recorded."""
-        return self.frames[self.start[owner] : self.start[owner + 1]]
+        return self.frames[self.start[owner] : self.end[owner]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,6 +41,9 @@ class StrengthPolicy(StrEnum):
     MAT = "mat"
 
 
+_SIZE = re.compile(r"[0-9]{1,4}")
+
+
 class LayoutOption(NamedTuple):
     """A layout as the user gives it; sizes in bytes.
 
@@ -56,7 +62,7 @@ class LayoutOption(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> LayoutOption | None:
         """``HEADER/REFERENCE/ARRAY[/ALIGNMENT]``; ``None`` if it is not like that."""
-        numbers = [int(part) for part in text.split("/") if part.isdecimal()]
+        numbers = [int(part) for part in text.split("/") if _SIZE.fullmatch(part)]
         if len(numbers) not in (3, 4) or text.count("/") != len(numbers) - 1:
             return None
         found = cls(*numbers)
@@ -65,6 +71,11 @@ class LayoutOption(NamedTuple):
         if found.alignment not in (0, 8, 16, 32, 64, 128, 256):
             return None
         return found
+
+    def __str__(self) -> str:
+        """As `parse` takes it."""
+        sizes = self if self.alignment else self[:3]
+        return "/".join(map(str, sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,32 @@ class ReadOptions:
     def redacted_part(self, part: Part, sha256: str) -> Part:
         """Which dump of that file it is, likewise."""
         return part if self.redaction is None else self.redaction.part(part, sha256)
+
+    def recorded(self) -> str:
+        """What differs from the defaults and changes what is recorded of a dump.
+
+        Returns:
+            Options as in a command; empty where none differs. Patterns for types of a
+            redacted dump are replaced by their digest.
+        """
+        own = " ".join(self.own)
+        if own and self.redaction is not None:
+            own = hashlib.sha256(own.encode()).hexdigest()[:16]
+        given = {
+            "--fold": None if self.fold is Fold.AUTO else str(self.fold),
+            "--layout": None if self.layout is None else str(self.layout),
+            "--own": own or None,
+            "--runtime": self.runtime,
+            "--strength": None
+            if self.strength is StrengthPolicy.STRONGEST
+            else str(self.strength),
+        }
+        return shlex.join(
+            word
+            for option, value in given.items()
+            if value is not None
+            for word in (option, value)
+        )
 
     def digest(self, sha256: str) -> str:
         """What a dump of that file is known by: a redacted one is another dump."""

@@ -101,6 +101,7 @@ class Parameter:
                 return value
             if self.type == "FLOAT":
                 return float(text)
+            text.encode()
             if self.type == "BOOLEAN":
                 return {"true": True, "false": False}[text.lower()]
         except (ValueError, KeyError) as error:
@@ -258,11 +259,31 @@ def _without_preset(text: str) -> tuple[str, dict[str, Value]]:
     lines = text.splitlines(keepends=True)
     while lines and (match := _PRESET.fullmatch(lines[0].strip())):
         try:
-            preset[match["name"]] = json.loads(match["value"])
-        except ValueError as error:
-            raise BadParameter(f":param {match['name']}: not a plain value") from error
+            preset[match["name"]] = _plain(json.loads(match["value"]))
+        except (ValueError, RecursionError):
+            raise BadParameter(f":param {match['name']}: not a plain value") from None
         del lines[0]
     return "".join(lines), preset
+
+
+def _plain(value: Value) -> Value:
+    """A value of JSON that the server takes.
+
+    Raises:
+        ValueError: it has a number of more than 64 bits, or a text that is not Unicode.
+    """
+    todo: list[object] = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            todo += [*one, *one.values()]
+        elif isinstance(one, list):
+            todo += one
+        elif isinstance(one, str):
+            one.encode()
+        elif isinstance(one, int) and not -(2**63) <= one < 2**63:
+            raise ValueError(one)
+    return value
 
 
 def _inferred_type(text: str) -> str:

@@ -137,7 +137,7 @@ class Runtime:
 
     def has_signs(self, type_names: Iterable[str]) -> bool:
         """Whether a heap with these types is one of this runtime."""
-        return bool(self.signs) and any(map(self._is_sign, type_names))
+        return bool(self.signs) and any(map(self._is_sign, dict.fromkeys(type_names)))
 
     def type_classes(
         self, type_names: Sequence[str], own: Sequence[str] = ()
@@ -150,17 +150,17 @@ class Runtime:
                 those that begin with ``!`` are of a library. The last that matches
                 decides.
         """
-        classes = np.zeros(len(type_names), np.uint8)
-        for row, name in enumerate(type_names):
-            for kind, matches in self._rules:
-                if matches(name):
-                    classes[row] = kind
-                    break
+        rules = list(self._rules)
         for glob in own:
             kind = TypeClass.LIBRARY if glob.startswith("!") else TypeClass.PROGRAM
-            matches = _any([glob.removeprefix("!")])
-            classes[[bool(matches(name)) for name in type_names]] = kind
-        return classes
+            rules.insert(0, (kind, _any([glob.removeprefix("!")])))
+        classes = dict.fromkeys(type_names, TypeClass.PROGRAM)
+        for name in classes:
+            for kind, matches in rules:
+                if matches(name):
+                    classes[name] = kind
+                    break
+        return np.array([classes[name] for name in type_names], np.uint8)
 
 
 def _any(globs: Sequence[str]) -> Callable[[str], object]:

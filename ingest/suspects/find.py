@@ -143,7 +143,7 @@ def _standing_out(piles: Sequence[Pile], base: int, least: float) -> int:
     scores = [pile.score for pile in piles] + [PILE_SHARE * base]
     best, count = STANDS_OUT, 0
     for rank in range(min(MAX_SUSPECTS, len(piles))):
-        if piles[rank].retained_bytes < max(SUSPECT_SHARE * base, least):
+        if piles[rank].compared_bytes < max(SUSPECT_SHARE * base, least):
             break
         factor = scores[rank] / max(scores[rank + 1], 1.0)
         if factor >= best:

@@ -69,6 +69,9 @@ class Pile(NamedTuple):
         entry: The container below the owner that all are in, or -1.
         owner: The owner, or `ROOT`.
         is_run: Whether its objects retain one another, as those of a linked list.
+        counted_bytes: What of the retained size is compared with other piles; ``None``
+            for all of it. Values of the runtime may retain objects of the program,
+            which are, or are not, piles of their own.
     """
 
     type_index: int
@@ -78,6 +81,14 @@ class Pile(NamedTuple):
     entry: int
     owner: int
     is_run: bool = False
+    counted_bytes: int | None = None
+
+    @property
+    def compared_bytes(self) -> int:
+        """What is compared with other piles."""
+        if self.counted_bytes is None:
+            return self.retained_bytes
+        return min(self.counted_bytes, self.retained_bytes)
 
     @property
     def is_many(self) -> bool:
@@ -89,12 +100,12 @@ class Pile(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Retained bytes, weighed by how much they look like a pile.
+        """Compared bytes, weighed by how much they look like a pile.
 
         One large object counts a third, a thousand objects count in full.
         """
         weight = 0.34 + 0.22 * math.log10(self.object_count if self.is_many else 1)
-        return self.retained_bytes * min(weight, 1.0)
+        return self.compared_bytes * min(weight, 1.0)
 
 
 def _owned(
@@ -267,7 +278,7 @@ class PileSearch:
                 within = rows[entry == container]
                 for pile in self._values(container, within, owners):
                     # Values beside objects of the program only lead to these.
-                    if pile.retained_bytes > _MUCH_MORE * found[container]:
+                    if pile.compared_bytes > _MUCH_MORE * found[container]:
                         yield pile
 
     def _large_entries(
@@ -360,7 +371,7 @@ class PileSearch:
             same &= self.graph.type_index == pile.type_index
             owners += np.flatnonzero(same)[:SHORT_RUN].tolist()
         below = list(self._piles_of(level, owning, owners))
-        found = sum(inner.retained_bytes for inner in below)
+        found = sum(inner.compared_bytes for inner in below)
         if pile.is_many and found < retained // 2:
             yield pile
         elif below:
@@ -391,19 +402,37 @@ class PileSearch:
         rows, is_inner = rows[entry == container], is_inner[entry == container]
         slot = np.ones(len(rows), np.uint8)
         found = [
-            inner._replace(retained_bytes=min(inner.retained_bytes, size))
+            inner._replace(counted_bytes=size)
             for pile in self._groups(
                 rows, is_inner, slot, [container], TypeClass.LIBRARY, owner
             )
             for inner in self._followed(level, TypeClass.LIBRARY, pile)
         ]
         if found:
-            yield max(found, key=lambda pile: pile.retained_bytes)
+            yield max(found, key=lambda pile: pile.compared_bytes)
             return
         kinds = kinds[is_value]
         by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
         largest = int(np.argmax(by_type))
         if 2 * by_type[largest] >= size:
             members = values[kinds == largest]
-            order = np.argsort(-self.graph.shallow_bytes[members], kind="stable")
-            yield Pile(largest, len(members), size, members[order], container, owner)
+            yield self._pile_of(members, size, container, owner)
+
+    def _pile_of(
+        self, found: NDArray[np.int64], counted_bytes: int, container: int, owner: int
+    ) -> Pile:
+        """The pile of objects of one type, some of which may dominate others."""
+        above = self.metrics.dominator[found]
+        mark = marked(self.metrics, [found])
+        heads = found[(above < 0) | (mark[np.maximum(above, 0)] != 1)]
+        retained = self.metrics.retained_bytes[heads]
+        order = np.lexsort((-self.graph.shallow_bytes[heads], -retained))
+        return Pile(
+            int(self.graph.type_index[heads[0]]),
+            len(found),
+            int(retained.sum()),
+            heads[order],
+            container,
+            owner,
+            counted_bytes=counted_bytes,
+        )

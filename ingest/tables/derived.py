@@ -7,7 +7,7 @@ small, or needed for every slice, once.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,14 @@ from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
 from ingest.tables.root_set import RootSetColumns
-from ingest.tables.series import addresses, from_end, scattered, strengths, texts_of
+from ingest.tables.series import (
+    addresses,
+    from_end,
+    scattered,
+    shared_texts,
+    strengths,
+    texts_of,
+)
 from ingest.text import namespace_of
 
 if TYPE_CHECKING:
@@ -65,6 +72,7 @@ class HeapColumns:
         path_limit: int = MAX_GROUPS,
         trees: Sequence[str] = TREES,
         path_rows: bool = False,
+        options: str = "",
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -75,6 +83,7 @@ class HeapColumns:
         self.path_limit = path_limit
         self.trees = trees
         self.path_rows = path_rows
+        self.options = options
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -89,9 +98,14 @@ class HeapColumns:
     @cached_property
     def captions(self) -> pl.Series:
         """Short names of all types, then the one of placeholders."""
-        captions = map(self.graph.captions.of, self.graph.type_names)
-        names = [*captions, MISSING_TYPE_NAME]
-        return pl.Series(names, dtype=pl.String)
+        of_name = cache(self.graph.captions.of)
+        captions = map(of_name, self.graph.type_names)
+        return shared_texts([*captions, MISSING_TYPE_NAME])
+
+    @cached_property
+    def type_names(self) -> pl.Series:
+        """Full names of all types."""
+        return shared_texts(self.graph.type_names)
 
     @property
     def type_captions(self) -> pl.Series:
@@ -195,9 +209,9 @@ class HeapColumns:
     # ------------------------------------------------------------ types
 
     @cached_property
-    def namespaces(self) -> list[str]:
+    def namespaces(self) -> pl.Series:
         """Namespace of each type."""
-        return list(map(namespace_of, self.graph.type_names))
+        return shared_texts(map(cache(namespace_of), self.graph.type_names))
 
     @cached_property
     def type_estimates(self) -> dict[str, NDArray[np.int64]]:

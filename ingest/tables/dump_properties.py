@@ -78,6 +78,10 @@ DUMP_PROPERTIES = (
     Column("strength_policy", TEXT,
         "which weaker references hold their target: `strongest`, where nothing "
         "stronger does, or `mat`, all", lambda heap: str(heap.metrics.policy)),
+    Column("read_options", TEXT,
+        "options that the dump was read with and that change what is recorded, as in a "
+        "command; absent if there were none", lambda heap: heap.options or None,
+        absent=None, free_text=True),
     Column("soft_only_count", INT64,
         "reachable objects that nothing stronger than a soft reference holds",
         lambda heap: heap.metrics.count_by_strength[RefKind.SOFT]),

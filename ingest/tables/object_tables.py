@@ -119,7 +119,7 @@ TYPES = Table(
     (
         Column("type", INT32, "row number, from 0", row_number, is_property=False),
         Column("name", TEXT, "full name, as the runtime spells it",
-            lambda heap: heap.graph.type_names, free_text=True),
+            lambda heap: heap.type_names, free_text=True),
         Column("caption", TEXT, "short name, unlike those of all other types",
             lambda heap: heap.type_captions, free_text=True),
         Column("namespace", TEXT, "its namespace or library",

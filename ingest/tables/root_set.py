@@ -14,7 +14,7 @@ from ingest.tables.origins import BETWEEN_FRAMES
 from ingest.tables.series import texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,7 +100,7 @@ class RootSetColumns:
         frames, owners, stacks = graph.root_frame, graph.root_owner, graph.stacks
         if frames is None or owners is None or stacks is None:
             return None
-        first = np.array(stacks.start, np.int32)
+        first = np.array([*stacks.start, 0], np.int32)  # -1 is no owner
         return lambda rows: pl.Series(
             np.where(frames[rows] < 0, -1, frames[rows] - first[owners[rows]])
         )
@@ -112,14 +112,14 @@ class RootSetColumns:
         owners, stacks = graph.root_owner, graph.stacks
         if owners is None or stacks is None:
             return None
-        texts = [
-            BETWEEN_FRAMES.join(stacks.stack(row)) or None
-            for row in range(len(graph.owners))
-        ]
+        spans = list(zip(stacks.start, stacks.end, strict=True))
+        distinct = {span: number for number, span in enumerate(dict.fromkeys(spans))}
+        texts = [_stack_text(stacks.frames, *span) or None for span in distinct]
+        of_owner = np.array([*(distinct[span] for span in spans), -1], np.int32)
 
         def part(rows: slice) -> pl.Series:
             is_thread = graph.root_kind[rows] == RootKind.THREAD
-            return texts_of(np.where(is_thread, owners[rows], -1), texts)
+            return texts_of(np.where(is_thread, of_owner[owners[rows]], -1), texts)
 
         return part
 
@@ -137,3 +137,15 @@ class RootSetColumns:
                 _, first, of = np.unique(key, return_index=True, return_inverse=True)
         texts = [graph.root_name(rows.start + at) for at in first.tolist()]
         return pl.Series(texts, dtype=pl.String).gather(of.astype(np.uint32))
+
+
+_MOST_FRAMES = 1024
+"""Innermost frames of a stack that are shown; one of endless recursion has more."""
+
+
+def _stack_text(frames: Sequence[str], begin: int, end: int) -> str:
+    """A stack as one text."""
+    shown = list(frames[begin : min(end, begin + _MOST_FRAMES)])
+    if left := end - begin - len(shown):
+        shown.append(f"and {left:,} more")
+    return BETWEEN_FRAMES.join(shown)

@@ -10,7 +10,7 @@ import polars as pl
 from ingest.heap.graph import RefKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
     from polars._typing import PolarsDataType
@@ -40,6 +40,14 @@ def texts_of(rows: NDArray[np.int32], texts: Sequence[str | None]) -> pl.Series:
     """The texts of some rows; null where a row is negative."""
     known = pl.Series([*texts, None], dtype=pl.String)
     return known.gather(from_end(rows, len(known)))
+
+
+def shared_texts(texts: Iterable[str]) -> pl.Series:
+    """Texts of which equal ones are in memory once."""
+    all_of_them = list(texts)
+    place = {text: row for row, text in enumerate(dict.fromkeys(all_of_them))}
+    known = pl.Series(list(place), dtype=pl.String)
+    return known.gather([place[text] for text in all_of_them])
 
 
 def strengths(kinds: NDArray[np.uint8]) -> pl.Series:

@@ -5,11 +5,15 @@ ends: all of them are made by one line of a program. After each choice the domin
 what is left are computed anew, so two references that only together hold something are
 found as well.
 
-The search is greedy. What each choice frees is exact.
+The search is greedy. What each choice frees is exact, and of single groups none frees
+more than the best that is tried: groups are tried in the order of a bound on what they
+free, until the bound of the next one is too low (or `MOST_TRIED` were tried). Of pairs,
+those are tried that alone hold most, and those of the groups with the largest bounds.
 """
 
 from __future__ import annotations
 
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +23,7 @@ from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.what_if.freed import Cut, Freed
+from ingest.what_if.gains import AT_ONCE, GroupGains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,9 +36,18 @@ if TYPE_CHECKING:
     from ingest.what_if.freed import WhatIf
 
 CANDIDATES = 8
-"""Cuts whose effect is computed, for each one that is chosen."""
+"""Cuts that are compared, for each one that is chosen."""
 
-NEARLY = 0.9
+MOST_TRIED = 1024
+"""Groups whose gain is computed for each choice, at most."""
+
+_TOGETHER = 2
+"""Two groups are a pair if both together free so much more than each alone."""
+
+_PAIRED = 16
+"""Groups of which all pairs are tried."""
+
+NEARLY = 0.95
 """Share of the best cut's bytes, from which on a cut nearer to what is held is
 preferred to it: one that frees only what it should."""
 
@@ -100,18 +114,11 @@ def _find_holders(
 
 
 @kernel
-def _sum_gains(
-    key: Ints, size: Longs, end: Ints, depth: Ints, gain: Longs, until: Ints
-) -> None:
-    """Sum up what each candidate frees; what is below an object counts once.
-
-    ``depth`` becomes the position of the first object that the candidate holds.
-    """
+def _sum_gains(key: Ints, size: Longs, end: Ints, gain: Longs, until: Ints) -> None:
+    """Sum up what each pair holds; what is below an object counts once."""
     for position in range(1, len(key)):
         candidate = key[position]
         if candidate >= 0 and position >= until[candidate]:
-            if gain[candidate] == 0:
-                depth[candidate] = position
             gain[candidate] += size[position]
             until[candidate] = end[position]
 
@@ -209,7 +216,8 @@ def best_cuts(
 ) -> Iterator[BestCut]:
     """Choose references to remove, the best first.
 
-    Time: for each choice one computation of dominators and `CANDIDATES` searches.
+    Time: for each choice one computation of dominators, `CANDIDATES` searches, and a
+    few passes over the references for each 64 groups that are tried.
     Memory: 60 bytes a reference while the references are grouped.
 
     Args:
@@ -254,10 +262,10 @@ def best_cuts(
 def _candidates(
     what_if: WhatIf, groups: _ReferenceGroups, done: Cut
 ) -> list[tuple[tuple[int, ...], int]]:
-    """The groups, or pairs of them, that seem to free most; and how near they are.
+    """The groups, or pairs of them, that free most; and how near they are.
 
     Returns:
-        Groups, and how many objects are above the first one that they hold.
+        Groups, and how many objects are above the first one that they free.
     """
     graph = what_if.graph
     references = what_if.left_by(done)
@@ -278,32 +286,80 @@ def _candidates(
         second,
     )
     low, high = np.minimum(first, second), np.maximum(first, second)
-    low = np.where(second == _UNKNOWN, first, low).astype(np.int64)
-    held = first >= 0
-    held[0] = False
-    offered = groups.is_offered
-    held[held] &= offered[low[held]] & offered[np.maximum(high[held], low[held])]
-    total = len(offered)
-    pairs = low[held] * (total + 1) + np.where(
-        second[held] == _UNKNOWN, 0, high[held] + 1
+    gains = GroupGains(
+        references,
+        order,
+        graph.shallow_bytes,
+        groups.group,
+        groups.root_group[is_left],
+        len(groups.is_offered),
     )
+    bounds = np.where(groups.is_offered, gains.bounds(), 0.0)
+    largest = np.argsort(-bounds, kind="stable")[: np.count_nonzero(bounds)].tolist()
+    found = _singles(largest[:MOST_TRIED], bounds, gains)
+    pairs = _pairs(groups, low, high, size[order.object_index], order.end)
+    pairs += combinations(sorted(largest[:_PAIRED]), 2)
+    alone = {group: freed for (group,), (freed, _) in found}
+    singles = [(group,) for group in sorted({*chain(*pairs)} - alone.keys())]
+    alone |= {group: freed for (group,), (freed, _) in gains.of_all(singles)}
+    for pair, (freed, position) in gains.of_all(dict.fromkeys(pairs)):
+        # Two that have nothing to do with each other are two cuts.
+        if freed >= _TOGETHER * (alone[pair[0]] + alone[pair[1]]):
+            found.append((pair, (freed, position)))
+    found.sort(key=lambda one: (-one[1][0] / len(one[0]), one[0]))
+    depth = _depths(order.dominator)
+    return [
+        (cut, int(depth[position]))
+        for cut, (freed_bytes, position) in found[:CANDIDATES]
+        if freed_bytes
+    ]
+
+
+def _singles(
+    order: Sequence[int], bounds: NDArray[np.float64], gains: GroupGains
+) -> list[tuple[tuple[int, ...], tuple[int, int]]]:
+    """The groups that free most, with what they free.
+
+    Args:
+        order: Groups by what they free at most.
+        bounds: float64 (G,). That.
+        gains: What groups free.
+    """
+    found: list[tuple[tuple[int, ...], tuple[int, int]]] = []
+    best = 0
+    for begin in range(0, len(order), AT_ONCE):
+        if bounds[order[begin]] < NEARLY * best:
+            break
+        found += gains.of_all([(one,) for one in order[begin : begin + AT_ONCE]])
+        best = max(freed for _, (freed, _) in found)
+    return found
+
+
+def _pairs(
+    groups: _ReferenceGroups, low: Ints, high: Ints, size: Longs, end: Ints
+) -> list[tuple[int, ...]]:
+    """Pairs of groups that seem to free most.
+
+    Args:
+        groups: All groups.
+        low: int32 (V,). The lower one of the groups that hold each position, if they
+            are at most two; else negative.
+        high: The other one, likewise.
+        size: int64 (V,). What each position retains, bytes.
+        end: int32 (V,). Of the dominator tree.
+    """
+    offered, total = groups.is_offered, len(groups.is_offered)
+    held = low >= 0
+    held[0] = False
+    held[held] &= offered[low[held]] & offered[high[held]]
+    pairs = low[held].astype(np.int64) * total + high[held]
     keys, number = np.unique(pairs, return_inverse=True)
-    key = np.full(count, -1, np.int32)
+    key = np.full(len(low), -1, np.int32)
     key[held] = number
     gain, until = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int32)
-    nearest = np.zeros(len(keys), np.int32)
-    _sum_gains(key, size[order.object_index], order.end, nearest, gain, until)
-    depth = _depths(order.dominator)
-    worth = np.where(keys % (total + 1) > 0, gain / 2, gain)
-    chosen = np.argsort(-worth, kind="stable")[:CANDIDATES].tolist()
-    return [
-        (
-            (int(keys[at] // (total + 1)),)
-            + ((int(keys[at] % (total + 1)) - 1,) if keys[at] % (total + 1) else ()),
-            int(depth[nearest[at]]),
-        )
-        for at in chosen
-    ]
+    _sum_gains(key, size, end, gain, until)
+    chosen = np.argsort(-gain, kind="stable")[:AT_ONCE]
+    return [divmod(int(keys[at]), total) for at in chosen]
 
 
 def _depths(dominator: Ints) -> Ints:

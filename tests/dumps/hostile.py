@@ -13,7 +13,7 @@ from tests.dumps.clrprofiler import Log
 from tests.dumps.dartheap import DartHeap, text, uleb
 from tests.dumps.gcdump import GcDump, i32, i64, number
 from tests.dumps.gcdump import text as string
-from tests.dumps.hprof import Hprof
+from tests.dumps.hprof import THREAD_OBJECT, Hprof, jdk
 from tests.dumps.nettrace import NetTrace
 
 if TYPE_CHECKING:
@@ -276,6 +276,70 @@ def hprof_loads(size: int) -> bytes:
     return _java(size, b"", struct.pack(">BIIIIII", 2, 0, 16, 7, 0x50, 0, 0x70))
 
 
+def hprof_class_names(size: int) -> bytes:
+    """A Java dump of classes that share one long name."""
+    dump = Hprof(id_size=4)
+    long = dump.name("a/" + "x" * 65_000)
+    dump.cls("java/lang/Object", 0x10)
+    loads = (
+        dump.record(2, struct.pack(">IIII", at, at << 4, 0, long))
+        for at in range(2, 2 + size // 140)
+    )
+    dump.records += loads
+    for at in range(2, 2 + size // 140):
+        dump.sub(struct.pack(">BIIIIIIIIIHHH", 0x20, at << 4, 0, 0x10, *[0] * 9))
+        dump.sub(struct.pack(">BIIII", 0x21, (1 << 24) + (at << 4), 0, at << 4, 0))
+    return dump.bytes()
+
+
+def hprof_stacks(size: int) -> bytes:
+    """A Java dump of threads that share one long stack trace."""
+    dump = jdk(id_size=4)
+    frame = dump.frame(0x90000, "java/lang/Thread", "run", 1)
+    dump.trace(1, 1, [frame] * min(131_000, size // 8))
+    for at in range(size // 100):
+        dump.obj((1 << 24) + 64 * at, "java/lang/Thread")
+        dump.root(THREAD_OBJECT, (1 << 24) + 64 * at, at + 1, 1)
+        dump.root(3, (1 << 24) + 64 * at, at + 1, 1)
+    return dump.bytes()
+
+
+def hprof_chains(size: int) -> bytes:
+    """A Java dump of strings whose class is below a long chain of others."""
+    dump = Hprof(id_size=4)
+    text = dump.name("java/lang/String")
+    dump.cls("java/lang/Object", 0x10)
+    for at in range(2, 2 + size // 100):
+        above = at - 1 if at < 1000 else 999
+        dump.records.append(dump.record(2, struct.pack(">IIII", at, at << 4, 0, text)))
+        fields = struct.pack(">HIB", 1, text, 10)
+        head = struct.pack(">BIIIIIIIIIHH", 0x20, at << 4, 0, above << 4, *[0] * 8)
+        dump.sub(head + fields)
+        dump.sub(struct.pack(">BIIII", 0x21, (1 << 24) + (at << 4), 0, at << 4, 0))
+    return dump.bytes()
+
+
+def hprof_segments(size: int) -> bytes:
+    """A Java dump of empty segments."""
+    return _java(size, b"", struct.pack(">BII", 0x1C, 0, 0))
+
+
+def hprof_spaces(size: int) -> bytes:
+    """An Android dump of heaps with a number each."""
+    dump = Hprof("1.0.3", 4)
+    dump.cls("java/lang/Object", 0x10)
+    for at in range(size // 26):
+        dump.sub(b"\xfe" + struct.pack(">II", at % (1 << 32), 0))
+        dump.sub(struct.pack(">BIIII", 0x21, (1 << 24) + 16 * at, 0, 0x10, 0))
+    return dump.bytes()
+
+
+def gclog_dumps(size: int) -> bytes:
+    """A gclog of dumps, one after the other."""
+    one = b"a 1 p g.exe 0\nt 1 A\no 10 1 40\nr 10 4 0 1\nc g.exe\n"
+    return one * (size // len(one))
+
+
 HOSTILE: dict[str, Callable[[int], bytes]] = {
     f"{made.__name__.replace('_', '-')}": made
     for made in (
@@ -284,7 +348,8 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         xml_attributes, xml_roots, gcdump_nodes, gcdump_types, gcdump_children,
         gcdump_roots, dart_slots, dart_objects, dart_external, trace_collections,
         trace_roots, hprof_roots, hprof_objects, hprof_classes, hprof_fields,
-        hprof_references, hprof_names, hprof_loads,
+        hprof_references, hprof_names, hprof_loads, hprof_class_names, hprof_stacks,
+        hprof_chains, hprof_segments, hprof_spaces, gclog_dumps,
     )
 }  # fmt: skip
 """By name: each makes a file of about so many bytes."""

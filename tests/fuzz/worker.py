@@ -16,13 +16,24 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
+from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
 from ingest.readers.source import Source
+from ingest.tables.dump_properties import dump_row
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.schema import TABLES
 from tests.fuzz.changes import changed
 from tests.fuzz.seeds import seeds_of
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+
+_MOST_OBJECTS = 5_000
+"""Objects of a heap whose tables are made."""
 
 VIRTUAL_BYTES = 2 << 30
 """Memory that an input may ask for beyond what is there; most is never used."""
@@ -45,13 +56,23 @@ def outcome(package: str, data: bytes, number: int) -> tuple[str, str]:
         source = Source("input", io.BytesIO(data), len(data))
         if not of_package.sniff(source.head):
             return "UnknownFormat", ""
-        of_package.reader.read(source, options, silent)
+        graph = of_package.reader.read(source, options, silent)
+        if graph.object_count <= _MOST_OBJECTS:
+            _make_tables(graph)
     except DumpError as error:
         return type(error).__name__, ""
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"!{type(error).__name__}", f"{Path(last.filename).name}:{last.lineno}"
     return "ok", ""
+
+
+def _make_tables(graph: HeapGraph) -> None:
+    """Analyse a heap, and make all rows that would be exported or loaded."""
+    tables = HeapTables(graph, analyse(graph))
+    for table in TABLES:
+        tables.part(table.name, 0, tables.rows(table.name))
+    dump_row(tables.dump())
 
 
 def _status_kib(name: str) -> int:

@@ -19,6 +19,7 @@ from ingest.database.store import Store
 from ingest.queries.library import own_query
 from ingest.readers.gclog.example import example_gclog
 from ingest.reports.render import OutputFormat
+from tests.dumps.hprof import program
 from tests.readme import WHY_LINES, part, shown
 from tests.unit.browser.test_guide import Read, cleaned
 from tests.unit.readers.test_gclog import EXCERPT
@@ -275,6 +276,39 @@ def test_the_guide_of_a_hostile_dump(
     assert cleaned(out) == out
     for text in read.queries:
         empty_database.read(text, {})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--fold", "none"], ["--layout", "8/4/12"], ["--own", "App.*"],
+        ["--runtime", "jvm"], ["--strength", "mat"],
+    ],
+    ids=lambda option: option[0],
+)  # fmt: skip
+def test_what_is_loaded_is_not_taken_for_what_other_options_make(
+    command: Callable[..., Ran], tmp_path: Path, option: list[str]
+) -> None:
+    """Both ways, for each option that changes what is stored."""
+    path = str(tmp_path / "d.hprof")
+    Path(path).write_bytes(program().bytes())
+    for first, then in ((option, []), ([], option)):
+        assert command("load", path, "--replace", *first)[0] == 0
+        assert command("load", path, *first)[0] == 0
+        code, out, err = command("load", path, *then)
+        assert (code, out) == (6, "")
+        assert "to read it again, add --replace" in err
+        assert command("load", path, "--replace", *then)[0] == 0
+
+
+def test_irregularities_that_were_loaded_are_not_strict(
+    command: Callable[..., Ran], tmp_path: Path
+) -> None:
+    path = tmp_path / "d.gclog"
+    path.write_text(EXCERPT, encoding="utf-8")
+    assert command("load", str(path))[0] == 0
+    code, _, err = command("load", str(path), "--strict")
+    assert (code, "which --strict refuses" in err) == (6, True)
 
 
 def test_the_guide_is_served_to_browser_until_ctrl_c(

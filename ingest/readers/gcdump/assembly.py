@@ -34,7 +34,12 @@ from ingest.readers.dotnet.segments import within
 from ingest.readers.gcdump import NAME
 from ingest.readers.gcdump.nodes import UNDEFINED
 from ingest.readers.gcdump.roots import PseudoNodes, find_pseudo_nodes, static_of
-from ingest.readers.shared.columns import Folding, ObjectColumns, RootColumns
+from ingest.readers.shared.columns import (
+    MAX_SIZE_BYTES,
+    Folding,
+    ObjectColumns,
+    RootColumns,
+)
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import DOTNET, of_types
@@ -118,7 +123,7 @@ def assemble(
     del objects
     return heap.graph(
         roots,
-        by_id=lambda address: _segment_columns(info, address),
+        by_id=lambda address: _segment_columns(info, address, counter),
         format_name=NAME,
         runtime=of_types(merged.names, DOTNET),
         producer=info.tool,
@@ -255,11 +260,14 @@ def _has_declaring_types(
     )
 
 
-def _segment_columns(info: DumpDetails, address: NDArray[np.uint64]) -> dict[str, Any]:
+def _segment_columns(
+    info: DumpDetails, address: NDArray[np.uint64], counter: IrregularityCounter
+) -> dict[str, Any]:
     """The segments, and segment and generation of each address."""
-    if not info.segments:
+    bounds = sorted(b for b in info.segments if 0 <= b[1] - b[0] <= MAX_SIZE_BYTES)
+    counter.add("impossible_segment", len(info.segments) - len(bounds), 0, None)
+    if not bounds:
         return {}
-    bounds = sorted(info.segments)
     segments = tuple(Segment(b[0], b[1], kind=_segment_kind(b)) for b in bounds)
     index = within(address, [s.start for s in segments], [s.end for s in segments])
     generation = np.full(len(address), -1, np.int8)
@@ -285,6 +293,10 @@ def _segment_kind(bounds: tuple[int, ...]) -> SegmentKind:
     return SegmentKind.GEN2 if has_generation[2] else SegmentKind.UNKNOWN
 
 
+_LARGEST_MULTIPLIER = float(1 << 40)
+"""Objects for which one stands; more would not fit into any memory."""
+
+
 def _sampling(
     nodes: Nodes,
     info: DumpDetails,
@@ -300,7 +312,7 @@ def _sampling(
         count[: len(factors)] = size[: len(factors)] = factors
     averages = np.array([info.average_count, info.average_size])
     for column in (count, size, averages):
-        invalid = ~(np.isfinite(column) & (column > 0))
+        invalid = ~((column > 0) & (column <= _LARGEST_MULTIPLIER))
         if column is not size:
             counter.add("impossible_multiplier", int(invalid.sum()), 0, None)
         column[invalid] = 1.0

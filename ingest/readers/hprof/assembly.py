@@ -14,6 +14,7 @@ unknown kinds are of kind other.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -300,16 +301,13 @@ class _Roots:
         """Locals are those of their frame."""
         assert self.columns.owner is not None
         at = np.flatnonzero(_HAS_FRAME[self._tag] & (self._frame >= 0))
-        owner, start = self.columns.owner[at], np.array(stacks.start, np.int64)
-        frame = start[owner] + self._frame[at]
-        is_local = frame < start[owner + 1]
+        owner = self.columns.owner[at]
+        frame = np.array(stacks.start, np.int64)[owner] + self._frame[at]
+        is_local = frame < np.array(stacks.end, np.int64)[owner]
         column = np.full(len(self.columns.id), -1, np.int32)
         column[at[is_local]] = frame[is_local]
         self.columns.frame = column
 
-
-MOST_FRAMES = 1 << 16
-"""Frames of one trace that are read; HotSpot's own limit is lower."""
 
 _NATIVE = -3
 
@@ -328,6 +326,7 @@ class StackTable:
         self._classes: dict[int, int] = {}
         self._frames: dict[int, tuple[int, int, int, int]] = {}
         self._traces: dict[int, list[int]] = {}
+        self._shown: dict[int, tuple[str, ...]] = {}
 
     def add_class(self, serial: int, name_id: int) -> None:
         """Take note of the name of a class by its serial number."""
@@ -350,9 +349,17 @@ class StackTable:
         frames = [int.from_bytes(frame, "big") for frame in ids]
         self._traces[int.from_bytes(data[:4], "big")] = frames[:count]
 
-    def trace(self, serial: int) -> list[str]:
-        """The frames of a trace, innermost first; empty if the file has none."""
-        return [self._frame(frame) for frame in self._traces.get(serial, ())]
+    def trace(self, serial: int) -> tuple[str, ...]:
+        """The frames of a trace, innermost first; empty if the file has none.
+
+        Threads that share a trace get the same object.
+        """
+        if serial not in self._traces:
+            return ()
+        if serial not in self._shown:
+            shown = cache(self._frame)
+            self._shown[serial] = tuple(map(shown, self._traces[serial]))
+        return self._shown[serial]
 
     def _frame(self, frame: int) -> str:
         """A frame as the JVM prints it: ``app.Main.run(Main.java:12)``."""

@@ -53,6 +53,9 @@ _RESERVED = (*(f"{name}[]" for name in PRIMITIVES), "java.lang.Class")
 _LONGEST_CHAIN = 1000
 """More superclasses than any program has."""
 
+_LONG_NAME = 256
+"""Letters of a name that classes share; no real program has many as long."""
+
 _COUNT, _CONSTANT = Struct(">H"), Struct(">HB")
 
 _REFERENCE = "java.lang.ref.Reference"
@@ -147,6 +150,7 @@ class ClassTable:
         self._counter = counter
         self._row_names: list[str] = list(_RESERVED)
         self._name_ids: dict[int, int] = {}
+        self._long_names: dict[int, str] = {}
         self._wanted = np.empty(1, np.uint64)
         self._slot_count = 0
         rows = len(_RESERVED)
@@ -170,6 +174,7 @@ class ClassTable:
         self.links = NamedLists("Q", self._texts)
         self.statics = NamedLists("Q", self._texts)
         self._fields = NamedLists("B", self._texts)
+        self._found: dict[tuple[str, ...], dict[int, tuple[int, ...]]] = {}
 
     def renewed(self) -> ClassTable:
         """A table for the next dump of the file, which knows the names so far."""
@@ -182,9 +187,9 @@ class ClassTable:
         self._name_ids.setdefault(class_id, name_id)
         row = self._known_row(class_id)
         if row >= 0 and self._row_names[row].startswith("<class "):
-            name = self._names.get(name_id)
+            name = self._spelled(name_id)
             if name is not None:
-                self._row_names[row] = java_name(name)
+                self._row_names[row] = name
 
     def names(self) -> list[str]:
         """The name of each row."""
@@ -241,13 +246,11 @@ class ClassTable:
         record = self._record[row]
         return [] if record < 0 else list(self._fields.of(record))
 
-    def chain(self, row: int) -> list[int]:
+    def chain(self, row: int) -> Iterator[int]:
         """The rows of a class and its superclasses, as far as they are known."""
-        chain = []
         while row >= 0 and self.is_class(row):
-            chain.append(row)
+            yield row
             row = int(self.columns.parent[row])
-        return chain
 
     def row_of(self, class_id: int) -> int:
         """The row of a class, which is added if the file has not named it."""
@@ -271,14 +274,26 @@ class ClassTable:
         hidden = [name.startswith("<") for name in self._texts.all]
         return np.array(hidden, np.bool_)[texts]
 
+    def _spelled(self, name_id: int) -> str | None:
+        """The name of a class as Java spells it; classes share a long one."""
+        if (found := self._long_names.get(name_id)) is not None:
+            return found
+        name = self._names.get(name_id)
+        if name is None:
+            return None
+        name = java_name(name)
+        if len(name) >= _LONG_NAME:
+            self._long_names[name_id] = name
+        return name
+
     def _known_row(self, class_id: int) -> int:
         columns = self.columns
         self._wanted[0] = class_id
         return int(_row_of(columns.key, columns.key_row, columns.seed, self._wanted))
 
     def _add(self, class_id: int) -> int:
-        name = self._names.get(self._name_ids.get(class_id, 0))
-        shown = f"<class {class_id:#x}>" if name is None else java_name(name)
+        name = self._spelled(self._name_ids.get(class_id, 0))
+        shown = f"<class {class_id:#x}>" if name is None else name
         row = len(self._row_names)
         if shown in _RESERVED and not self.is_class(_RESERVED.index(shown)):
             row = _RESERVED.index(shown)
@@ -481,17 +496,37 @@ class ClassTable:
 
     def _locate(self, row: int, kind: int, wanted: tuple[str, ...]) -> None:
         """Note where the value of an instance is."""
-        offset, places = 0, dict.fromkeys(wanted, -1)
-        for one in self.chain(row):
-            for name, code in self.fields(one):
-                if places.get(name, 0) < 0:
-                    places[name] = offset
-                offset += self._width(code)
+        places = dict(zip(wanted, self._places(row, wanted), strict=True))
         if places[wanted[0]] >= 0 or kind == BITMAP:
             self.columns.special[row] = kind
             self.columns.special_offset[row, : len(wanted)] = list(places.values())
             if "offset" in places and -1 in (places["offset"], places["count"]):
                 self.columns.special_offset[row, 2:] = -1
+
+    def _places(self, row: int, wanted: tuple[str, ...]) -> tuple[int, ...]:
+        """Where fields are in an instance, those of the class itself first; or -1.
+
+        What is found of a class is kept for the classes below it.
+        """
+        known = self._found.setdefault(wanted, {-1: (-1,) * len(wanted)})
+        waiting = []
+        for one in self.chain(row):
+            if one in known:
+                break
+            waiting.append(one)
+        above = int(self.columns.parent[waiting[-1]]) if waiting else row
+        found = known.get(above, known[-1])
+        for one in reversed(waiting):
+            offset, own = 0, dict[str, int]()
+            for name, code in self.fields(one):
+                own.setdefault(name, offset)
+                offset += self._width(code)
+            found = tuple(
+                own.get(name, place + offset if place >= 0 else -1)
+                for name, place in zip(wanted, found, strict=True)
+            )
+            known[one] = found
+        return found
 
 
 class DistinctNames:

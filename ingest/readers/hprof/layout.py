@@ -3,10 +3,11 @@
 HPROF does not record the sizes of objects: instances have the bytes of their fields
 with references of the size of an id, arrays their length. But objects are named by
 their addresses. A layout under which an object is larger than the gap to the next one
-is wrong, and the right layout fills most gaps exactly. So each candidate is
-tried on the gaps between neighbours, and the one with the fewest overlaps, then with
-the most exact fits is chosen. Garbage between two objects that are dumped only makes
-fits rarer.
+is wrong, and the right layout fills most gaps exactly. So each candidate is tried on
+the gaps between neighbours. Garbage between two objects that are dumped only makes
+fits rarer, and a VM adds fields to a few of its classes. So each class has one vote,
+however many objects it has: the share of its gaps that fit exactly, less the share of
+those that are too small.
 
 Android writes the true size of instances into their classes.
 
@@ -38,17 +39,22 @@ _SAMPLE_ROWS = 1 << 10
 _SAMPLES = 16
 _BLOCK_ROWS = 1 << 14
 _LEAST_GAPS = 64
-_LEAST_EXACT = 0.2
-_MOST_OVERLAPS = 0.001
+_LEAST_OF_CLASS = 8
+"""Gaps of a class that has a whole vote."""
+_LEAST_VOTE = 0.2
+"""From which on a layout is taken."""
+_LEAST_CERTAIN = 0.5
+"""From which on a layout is certain: the true one of real dumps has 0.6 to 0.99."""
 _SHOWN = 4
 """Candidates that are shown."""
 _LARGEST_COMPRESSED = 1 << 35
 """End of the addresses that 32-bit references reach, with objects at 8 bytes."""
 
 
-_PACKED, _LOOM, _NO_CONTEXT = "packed", "loom", "no context"
-"""Marks of a JDK: fields fill gaps (15 and later), threads have a holder of fields (19
-and later), call sites have no object for their context (25 and later)."""
+_METASPACE, _PACKED, _LOOM, _NO_CONTEXT = "metaspace", "packed", "loom", "no context"
+"""Marks of a JDK: metadata is outside the heap (8 and later), fields fill gaps (15 and
+later), threads have a holder of fields (19 and later), call sites have no object for
+their context (25 and later)."""
 
 _HIDDEN_FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "java.lang.Class": (
@@ -57,7 +63,7 @@ _HIDDEN_FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("signers", "reference", ""), ("source_file", "reference", ""),
         ("init_lock", "reference", _LOOM),
     ),
-    "java.lang.ClassLoader": (("loader_data", "word", ""),),
+    "java.lang.ClassLoader": (("loader_data", "word", _METASPACE),),
     "java.lang.InternalError": (("during_unsafe_access", "1", ""),),
     "java.lang.Module": (("module_entry", "word", ""),),
     "java.lang.Thread": (
@@ -78,6 +84,9 @@ _HIDDEN_FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }  # fmt: skip
 """Fields that HotSpot adds to classes, and does not dump: name, width, and the mark of
 the JDK that has them. A later JDK may declare and so dump them."""
+
+_TELLING = ("java.lang.Class", "java.lang.Thread", "java.lang.invoke.CallSite")
+"""Classes whose fields tell the JDK."""
 
 _CONTENDED = frozenset(
     {
@@ -119,7 +128,7 @@ class ObjectLayout(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """How well a layout explains the gaps.
+    """How well a layout explains the gaps behind objects, each class counted once.
 
     Attributes:
         layout: The layout.
@@ -131,11 +140,22 @@ class Candidate(NamedTuple):
     exact: float
     overlaps: float
 
+    @property
+    def vote(self) -> float:
+        """What speaks for it, less what speaks against it; at most 1."""
+        return self.exact - self.overlaps
+
+    @property
+    def how(self) -> str:
+        """How it was found, in words."""
+        sure = "" if self.vote >= _LEAST_CERTAIN else "uncertain: only "
+        return f"{sure}{self.exact:.1%} of gaps fit"
+
     def __str__(self) -> str:
         packs = "" if self.layout.packs else ", fields before JDK 15"
         return (
             f"{self.layout}{packs}: {self.exact:.1%} of gaps fit exactly, "
-            f"{self.overlaps:.1%} are too small"
+            f"{self.overlaps:.1%} are too small, each class counted once"
         )
 
 
@@ -160,9 +180,11 @@ class Fit(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What speaks for the layout, and for others."""
+        shown = dict.fromkeys(str(one) for one in self.candidates)
+        used = str(self.candidates[0]) if self.candidates else ""
         return tuple(
-            ("used: " if one.layout == self.layout else "instead: ") + str(one)
-            for one in self.candidates[:_SHOWN]
+            ("used: " if text == used else "instead: ") + text
+            for text in list(shown)[:_SHOWN]
         )
 
 
@@ -186,12 +208,6 @@ _CANDIDATES_32 = (ObjectLayout(8, 4, 8, packs=False), ObjectLayout(8, 4, 8))
 
 def _aligned(size: Size, to: int) -> Size:
     return -(-size // to) * to
-
-
-def _rank(one: Candidate) -> tuple[float, float]:
-    """Fewest overlaps first, then most exact fits."""
-    overlaps = 0.0 if one.overlaps <= _MOST_OVERLAPS else one.overlaps
-    return overlaps, -one.exact
 
 
 def _is_like(layout: ObjectLayout, given: LayoutOption) -> bool:
@@ -243,24 +259,57 @@ class ShallowSizes:
             common = int(np.gcd.reduce(gap))
             alignment = max(8, min(256, common & -common))
         layouts = _CANDIDATES_64 if self._id_size == 8 else _CANDIDATES_32
-        tried = []
-        for layout in layouts if len(gap) >= _LEAST_GAPS else ():
-            size = self._of(layout, alignment, row, items)
-            exact, overlaps = (size == gap).mean(), (size > gap).mean()
-            tried.append(Candidate(layout, float(exact), float(overlaps)))
-        tried.sort(key=_rank)
+        tried = [
+            self._judged(layout, alignment, gap, row, items)
+            for layout in (layouts if len(gap) >= _LEAST_GAPS else ())
+        ]
+        tried.sort(key=lambda one: -one.vote)
         candidates = tuple(tried)
         if self._given is not None:
-            matching = [one for one in candidates if _is_like(one.layout, self._given)]
-            layout = matching[0].layout if matching else _made(self._given)
-            return Fit(layout, alignment, "as given", candidates)
-        if tried and _rank(tried[0])[0] == 0 and tried[0].exact >= _LEAST_EXACT:
-            how = f"{tried[0].exact:.1%} of gaps fit"
-            return Fit(tried[0].layout, alignment, how, candidates)
+            return self._as_given(self._given, alignment, candidates, (gap, row, items))
+        if tried and tried[0].vote >= _LEAST_VOTE:
+            return Fit(tried[0].layout, alignment, tried[0].how, candidates)
         assumed = layouts[0]
         if self._id_size == 8 and len(ids) and int(ids.max()) >= _LARGEST_COMPRESSED:
             assumed = _UNCOMPRESSED
         return Fit(assumed, 8, "assumed", candidates)
+
+    def _judged(
+        self,
+        layout: ObjectLayout,
+        alignment: int,
+        gap: Longs,
+        row: NDArray[np.int32],
+        items: Longs,
+    ) -> Candidate:
+        """How well a layout explains these gaps, by classes."""
+        size = self._of(layout, alignment, row, items)
+        count = np.bincount(row)
+        exact = np.bincount(row, size == gap) / np.maximum(count, 1)
+        overlaps = np.bincount(row, size > gap) / np.maximum(count, 1)
+        votes = np.minimum(count, _LEAST_OF_CLASS)
+        return Candidate(
+            layout,
+            float(np.average(exact, weights=votes)),
+            float(np.average(overlaps, weights=votes)),
+        )
+
+    def _as_given(
+        self,
+        given: LayoutOption,
+        alignment: int,
+        tried: tuple[Candidate, ...],
+        gaps: tuple[Longs, NDArray[np.int32], Longs],
+    ) -> Fit:
+        """The layout that the user gives, with what speaks for it."""
+        matching = [one for one in tried if _is_like(one.layout, given)]
+        layout = matching[0].layout if matching else _made(given)
+        if not tried:
+            return Fit(layout, alignment, "as given")
+        own = matching[0] if matching else self._judged(layout, alignment, *gaps)
+        others = (one for one in tried if one is not own)
+        how = f"as given, {own.exact:.1%} of gaps fit"
+        return Fit(layout, alignment, how, (own, *others))
 
     def sizes(self, fit: Fit, class_row: Ints, length: Longs) -> Longs:
         """int64 (N,): the size of each object, bytes."""
@@ -377,9 +426,11 @@ class ShallowSizes:
         fields = {
             name: [field for field, _ in self._table.fields(row)]
             for row, name in enumerate(self._table.names())
-            if name in ("java.lang.Thread", "java.lang.invoke.CallSite")
+            if name in _TELLING
         }
         marks = set()
+        if "annotations" not in fields.get("java.lang.Class", ()):  # until JDK 7
+            marks.add(_METASPACE)
         if "holder" in fields.get("java.lang.Thread", ()):
             marks.add(_LOOM)
         if "context" not in fields.get("java.lang.invoke.CallSite", ("context",)):

@@ -53,6 +53,8 @@ _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
 _UNLIMITED = 1 << 62
+_MOST_SPACES = 128
+"""Parts of a heap. Android numbers them by letters: A, I, Z, and 0 for none."""
 _NAMES_AT_ONCE = 1 << 13
 
 
@@ -226,7 +228,8 @@ class _Parser:
             self.feed.position += _HEADER_BYTES
             if tag in (_HEAP_DUMP, _SEGMENT):
                 has_heap, has_segments = True, tag == _SEGMENT
-                self._read_segment(size, may_wrap=tag == _HEAP_DUMP)
+                if size or tag == _HEAP_DUMP:
+                    self._read_segment(size, may_wrap=tag == _HEAP_DUMP)
             elif tag == _HEAP_DUMP_END:
                 self._skip(size)
                 if has_heap:
@@ -378,7 +381,7 @@ class _Parser:
             self._heap.take(feed.data, self._buffers, counts)
             for at in self._buffers.class_begin[: counts[CLASSES]].tolist():
                 if feed.data[at] == HEAP_INFO:
-                    self._name_space(feed.data[at + 4 : at + 5 + self.id_size])
+                    self._name_space(feed.data[at + 1 : at + 5 + self.id_size])
                 else:
                     self.table.parse(feed.data, at)
             why = int(counts[WHY])
@@ -393,9 +396,20 @@ class _Parser:
                 return MORE
 
     def _name_space(self, data: bytes | bytearray) -> None:
-        name = self._names.get(int.from_bytes(data[1:], "big"))
+        """Note the name of a part of the heap.
+
+        Raises:
+            MalformedDump: its number is above all that Android uses.
+        """
+        number = int.from_bytes(data[:4], "big")
+        if number >= _MOST_SPACES:
+            raise self.feed.malformed(
+                f"a part of the heap has number {number:,}, and there are at most "
+                f"{_MOST_SPACES}"
+            )
+        name = self._names.get(int.from_bytes(data[4:], "big"))
         if name is not None:
-            self.spaces.setdefault(data[0], name)
+            self.spaces.setdefault(number, name)
 
     def _end_array(self) -> None:
         """Store the array at whose elements the file ends."""

@@ -82,6 +82,10 @@ class Specials:
         self.content_row = rows.astype(np.int32)
 
 
+_LONGEST_NAME = 1024
+"""Letters of the name of an object that are stored; a type has the whole name."""
+
+
 @kernel
 def _gather(content: Bytes, begin: Longs, size: Longs, gathered: Bytes) -> None:
     at = 0
@@ -181,7 +185,10 @@ class ValueBuilder:
 
         def sizes() -> Iterator[int]:
             for name in names:
-                text = name.encode("utf-8", "replace")
+                shown = name
+                if len(name) > _LONGEST_NAME:
+                    shown = name[: _LONGEST_NAME - 1] + "…"
+                text = shown.encode("utf-8", "replace")
                 data.extend(text)
                 yield len(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -95,3 +96,14 @@ def test_the_place_of_a_dump(
 def test_a_name_of_another_dump_is_taken(identity: Identity | None) -> None:
     with pytest.raises(StoreError, match="another dump is named 'x-2'"):
         place_for(PRESENT, identity, "x-2")
+
+
+@pytest.mark.parametrize(("there", "now"), [("", "--fold none"), ("--fold none", "")])
+def test_what_was_read_otherwise_is_not_there_already(there: str, now: str) -> None:
+    present = [replace(PRESENT[1], read_options=there)]
+
+    with pytest.raises(StoreError, match=r"already loaded as x, .*--replace"):
+        place_for(present, A, None, "x", options=now)
+    assert place_for(present, A, None, "x", options=there) == present[0]
+    found = place_for(present, A, None, "x", options=now, replace=True)
+    assert found == Place("x", replaced=(present[0],))

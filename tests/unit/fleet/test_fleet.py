@@ -23,7 +23,7 @@ from ingest.fleet.sources import LabelPattern, find_sources
 from ingest.fleet.spark import tasks_of
 from ingest.fleet.task import ADDED, ATTEMPTS, Job, Outcome, try_dump
 from ingest.fleet.workplace import DumpBatch, FleetFolder, merge_batch
-from ingest.heap.read_options import DEFAULTS
+from ingest.heap.read_options import DEFAULTS, StrengthPolicy
 from ingest.memory import thread_count
 from tests.dumps.fleet import LABELS, PROGRAMS, VERSIONS, write_fleet
 
@@ -44,7 +44,7 @@ def add_in_process(folder: Path, target: Path) -> None:
     fleet = FleetFolder(target)
     fleet.prepare()
     for source in sources_in(folder):
-        try_dump(source, Job(target, fleet.known().dump_ids))
+        try_dump(source, Job(target, frozenset(fleet.known().dump_ids)))
     fleet.publish()
 
 
@@ -131,6 +131,26 @@ def test_the_same_dump_elsewhere_is_one_row(dumps: Path, tmp_path: Path) -> None
     rows = tables(target)["dumps"].filter(state="ready")
     assert rows.filter(pl.col("source") == str(tmp_path / "a.gclog")).height == 1
     assert rows["dump_id"].is_unique().all()
+
+
+def test_what_was_added_with_other_options_is_named(
+    dumps: Path, tmp_path: Path
+) -> None:
+    """By its address, and in another file by its digest."""
+    sources = sources_in(dumps)[:3]
+    workers = Workers(processes=1)
+    copy = tmp_path / "copy.gclog"
+    copy.write_bytes(Path(sources[0].address).read_bytes())
+    again = [*sources, *find_sources([str(copy)])]
+    mat = replace(DEFAULTS, strength=StrengthPolicy.MAT)
+    add(sources, tmp_path / "fleet", DEFAULTS, workers)
+
+    same = add(again, tmp_path / "fleet", DEFAULTS, workers)
+    other = add(again, tmp_path / "fleet", mat, workers)
+
+    assert (same.skipped_count, same.differing) == (4, [])
+    assert other.differing == sorted(source.address for source in again)
+    assert (other.added_count, other.skipped_count) == (0, 4)
 
 
 def test_a_failed_file_that_was_mended_is_added(tmp_path: Path) -> None:

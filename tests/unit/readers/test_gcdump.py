@@ -101,6 +101,16 @@ def test_segments_and_generations(reading: Reading) -> None:
     assert graph.generation.tolist() == [2, 1, 3, 0, 2, -1]
 
 
+def test_a_segment_larger_than_any_memory_is_none(reading: Reading) -> None:
+    dump = small()
+    dump.segments = [(0x100, 0x180, 0, 0, 0x180, 0, 0), (0, 1 << 63, 0, 0, 0, 0, 0)]
+
+    graph = reading(dump.file())
+
+    assert [(s.start, s.end) for s in graph.segments] == [(0x100, 0x180)]
+    assert warnings(graph)["impossible_segment"] == 1
+
+
 def test_segments_before_pinned_objects_had_their_own(reading: Reading) -> None:
     dump = program()
     dump.segment_version = 0
@@ -417,7 +427,9 @@ def test_a_sample_may_have_averages_only(reading: Reading) -> None:
     assert (sampling.count.tolist(), sampling.size.tolist()) == ([4.0], [8.0])
 
 
-@pytest.mark.parametrize("average", [(0.0, 1.0), (float("nan"), -1.0)])
+@pytest.mark.parametrize(
+    "average", [(0.0, 1.0), (float("nan"), -1.0), (1e15, float("inf"))]
+)
 def test_impossible_multipliers_are_none(
     reading: Reading, average: tuple[float, float]
 ) -> None:

@@ -242,6 +242,42 @@ def test_the_layout_is_inferred_from_gaps(
     assert {a: int(graph.shallow_bytes[rows[a]]) for a in sizes} == sizes
 
 
+def test_a_class_with_other_fields_in_the_vm_has_one_vote(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    """Most objects are of a class that is smaller in this VM than its dump says."""
+    dump = jdk()
+    dump.cls("A", 0x2000, "java/lang/Object", {"a": OBJECT, "b": OBJECT})
+    dump.cls("B", 0x2010, "java/lang/Object", {"a": OBJECT, "x": INT, "y": INT})
+    odd = {name: OBJECT for name in "abcde"}
+    dump.cls("Odd", 0x2020, "java/lang/Object", odd)
+    at = 0x100000
+    for i in range(400):
+        kind, size = ("Odd", 48) if i % 4 else ("A", 32) if i % 8 else ("B", 32)
+        dump.obj(at, kind)
+        at += size
+        if i % 8 == 1:
+            dump.array(at, "[Ljava/lang/Object;", [0] * (i % 5))
+            at += 24 + i % 5 * 8
+
+    graph = reading(dump.bytes())
+
+    assert "header 16, array header 24, reference 8" in graph.producer
+    assert "(75.0% of gaps fit)" in graph.producer
+
+
+def test_a_layout_that_few_gaps_fit_is_uncertain(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    dump = jdk()
+    for i in range(300):  # garbage is between most
+        dump.obj(0x100000 + 64 * i - (40 if i % 3 == 1 else 0), "java/lang/Integer")
+
+    graph = reading(dump.bytes())
+
+    assert "(uncertain: only 33.4% of gaps fit)" in graph.producer
+
+
 def test_the_layout_is_assumed_of_few_objects_and_recorded_on_android(
     reading: Callable[..., HeapGraph],
 ) -> None:
@@ -544,3 +580,34 @@ def test_a_large_dump_is_read() -> None:
 
     assert (graph.object_count, graph.reference_count) == (5000, 20_000)
     assert len(alive(graph)) == 5000 - len(jdk().classes)
+
+
+def test_classes_of_one_name_and_far_below_others_have_their_values(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    """Fields are found in the nearest class, by those below others without them."""
+    dump = jdk()
+    dump.cls("above", 0x2000, "java/lang/Object", {"value": INT, "other": INT})
+    dump.cls("between", 0x2010, "above", {"x": INT})
+    for address, above in ((0x2020, "between"), (0x2030, "above")):
+        dump.classes["java/lang/Long"] = address
+        dump.records.append(
+            dump.record(
+                2,
+                struct.pack(">I", 99)
+                + dump.id(address)
+                + bytes(4)
+                + dump.id(dump.name("java/lang/Integer")),
+            )
+        )
+        dump.fields["java/lang/Long"] = {}, above
+        dump.sub(
+            b"\x20" + dump.id(address) + bytes(4) + dump.id(dump.classes[above])
+            + 5 * dump.id(0) + struct.pack(">IHHH", 0, 0, 0, 0)
+        )  # fmt: skip
+        dump.obj(address << 8, "java/lang/Long", value=address)
+
+    graph = reading(dump.bytes())
+
+    assert value(graph, 0x2020 << 8) == str(0x2020)
+    assert value(graph, 0x2030 << 8) == str(0x2030)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from ingest.analysis.metrics import analyse
@@ -13,6 +14,7 @@ from ingest.heap.graph import RefKind
 from ingest.heap.read_options import LayoutOption, ReadOptions
 from ingest.readers import parts, read_all
 from ingest.readers.source import open_source
+from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
 from tests.dumps.hprof import BYTE, HEAP_DUMP_END, INT, OBJECT, SEGMENT, jdk, program
 from tests.heaps import measure
@@ -246,3 +248,21 @@ def test_a_large_array_that_compresses_well_is_read(tmp_path: Path) -> None:
     assert graph.length is not None
     assert graph.length[row] == 32 << 20
     assert graph.null_reference_count >= 1 << 20
+
+
+def test_threads_share_a_long_stack(reading: Reading) -> None:
+    dump = program()
+    dump.frame(0x501, "app/Page", "turn", 12)
+    dump.trace(7, 5, [0x501] * 2000)
+    dump.root(8, 0x10000, 5, 7)
+    dump.root(8, 0x10100, 6, 7)
+
+    graph = reading(dump.bytes())
+    roots = HeapTables(graph, analyse(graph)).part("roots", 0, len(graph.root_kind))
+
+    assert graph.stacks is not None
+    assert len(graph.stacks.frames) == 2000
+    stacks = roots.filter(pl.col("kind") == "thread")["stack"].to_list()
+    frame = "app.Page.turn(Page.java:12)"
+    assert stacks[-2] == stacks[-1] == " < ".join([frame] * 1024 + ["and 976 more"])
+    assert roots.filter(pl.col("kind") != "thread")["stack"].null_count() > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.metrics import analyse
@@ -19,9 +21,11 @@ from ingest.readers.gclog.reader import read
 from ingest.runtimes import DART, DOTNET, TypeClass
 from ingest.suspects.find import find_suspects
 from ingest.suspects.ownership import ownership
+from ingest.suspects.piles import PileSearch, marked
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
 from tests.bench.answers.verdict import ask
+from tests.deep import THOROUGH
 from tests.dumps.gclog import Gclog
 from tests.unit.graphs import small_graphs
 
@@ -317,3 +321,56 @@ def test_the_first_suspect_names_a_known_leak(
     asked = ask(name, format_name, path, truths)
 
     assert asked.passes, asked.row()
+
+
+def check_sizes(search: PileSearch) -> int:
+    """Hold the size of each pile, and of what is said of it, against its objects."""
+    sizes = search.graph.shallow_bytes
+    checked = 0
+    for pile in search.piles():
+        found = search.held(pile)
+        for each in (pile, found[0]) if found else (pile,):
+            mark = marked(search.metrics, [each.members])
+            assert each.retained_bytes == int(sizes[mark == 1].sum())
+            assert 0 < each.compared_bytes <= each.retained_bytes
+            checked += 1
+    return checked
+
+
+@given(small_graphs(), st.sampled_from([(), ("*",), ("!*",), ("*0",), ("!*1", "*")]))
+@THOROUGH
+def test_a_pile_retains_what_its_objects_dominate(
+    graph: HeapGraph, own: tuple[str, ...]
+) -> None:
+    for runtime in ("dotnet", "jvm", "dart"):
+        heap = replace(graph, runtime=runtime)
+        check_sizes(PileSearch(heap, analyse(heap), own))
+
+
+def test_values_of_the_runtime_retain_the_programs_objects(tmp_path: Path) -> None:
+    program = Program()
+    node = program.make("App.Node", 8192)
+    table = program.make("System.Collections.Hashtable", 36864, [node])
+    program.root(program.make("App.Box", 40, [table]), STATIC, within="App.Box")
+    graph = program.graph(tmp_path)
+    metrics = analyse(graph)
+
+    (suspect,) = find_suspects(graph, metrics).suspects
+
+    assert suspect.retained_bytes == 36864 + 8192
+    assert suspect.retained_bytes == metrics.retained_bytes[suspect.object_index]
+    assert check_sizes(PileSearch(graph, metrics, ())) == 4
+
+
+def test_values_that_retain_one_another_count_once(tmp_path: Path) -> None:
+    """Half of the bytes are strings; each also retains the next one."""
+    program = Program()
+    below: list[int] = []
+    for _ in range(30):
+        below = [program.make("System.String", 400, below)]
+    others = program.many(30, "System.Int32", 60)
+    items = program.a_list([*below, *others])
+    program.root(program.make("App.Box", 40, [items]), STATIC, within="App.Box")
+    graph = program.graph(tmp_path)
+
+    assert check_sizes(PileSearch(graph, analyse(graph), ())) >= 2

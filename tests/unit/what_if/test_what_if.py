@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
+from ingest.analysis.dominators import dominator_tree, preorder_of
 from ingest.errors import NotFound
 from ingest.heap.graph import HeapGraph
-from ingest.what_if.best_cuts import best_cuts
+from ingest.what_if.best_cuts import NEARLY, _ReferenceGroups, best_cuts
 from ingest.what_if.cut_parser import CutParser
 from ingest.what_if.freed import Cut, WhatIf
+from ingest.what_if.gains import GroupGains
 from tests.deep import THOROUGH
 from tests.unit.graphs import Held, alive, bytes_of, graph_of, small_graphs
 
@@ -68,6 +72,77 @@ def test_the_best_cuts_free_what_they_say(graph: HeapGraph) -> None:
         assert choice.freed.shallow_bytes == bytes_of(graph, gone)
         assert choice.gain_bytes == choice.freed.shallow_bytes - before > 0
         before = choice.freed.shallow_bytes
+
+
+@THOROUGH
+@given(small_graphs())
+def test_no_group_frees_more_than_the_best_that_is_offered(graph: HeapGraph) -> None:
+    """Of single groups; a pair is worth half of what it frees."""
+    groups = _ReferenceGroups(graph, ())
+    offered = np.flatnonzero(groups.is_offered).tolist()
+    gone = {
+        cut: bytes_of(graph, alive(graph) - left(graph, groups.cut(cut)))
+        for count in (1, 2)
+        for cut in combinations(offered, count)
+    }
+    worth = {
+        cut: freed / len(cut)
+        for cut, freed in gone.items()
+        if len(cut) == 1 or freed >= 2 * sum(gone[one,] for one in cut)
+    }
+    alone = max((freed for cut, freed in worth.items() if len(cut) == 1), default=0)
+
+    choice = next(best_cuts(WhatIf(graph), most=1), None)
+
+    offered_worth = 0.0 if choice is None else choice.gain_bytes / len(choice.names)
+    best = max(worth.values(), default=0.0)
+    event(f"nearly the best pair: {offered_worth >= NEARLY * best}")
+    assert offered_worth >= NEARLY * alone
+    assert choice is not None or not any(gone.values())
+
+
+@THOROUGH
+@given(small_graphs())
+def test_gains_are_those_of_the_definition(graph: HeapGraph) -> None:
+    groups = _ReferenceGroups(graph, ())
+    count = len(groups.is_offered)
+    what_if = WhatIf(graph)
+    nothing = Cut.nothing(graph)
+    references = what_if.left_by(nothing)
+    tree, search = dominator_tree(references)
+    order = preorder_of(graph, tree, search)
+    is_left = what_if.roots_left(nothing)
+    gains = GroupGains(
+        references,
+        order,
+        graph.shallow_bytes,
+        groups.group,
+        groups.root_group[is_left],
+        count,
+    )
+    cuts = [tuple([group]) for group in range(count)]
+    cuts += [(group, (group * 3 + 1) % count) for group in range(min(5, count))]
+    expected = [
+        bytes_of(graph, alive(graph) - left(graph, groups.cut(cut))) for cut in cuts
+    ]
+
+    assert [freed for _, (freed, _) in gains.of_all(cuts)] == expected
+    bounds = gains.bounds()
+    for cut, freed in zip(cuts, expected, strict=True):
+        if len(cut) == 1:
+            assert freed <= bounds[cut[0]] * (1 + 1e-9)
+
+
+def test_what_falls_with_a_group_is_counted() -> None:
+    """Both nodes go with T0 -> T1, and so does what both hold by other fields."""
+    graph = graph_of(
+        [1, 2], [3], [4], [5], [5], [], [7], [],
+        roots=[0, 6],
+        types=[0, 1, 1, 2, 3, 4, 5, 6],
+        sizes=[1, 1, 1, 1, 1, 1000, 1, 500],
+    )  # fmt: skip
+    best = next(best_cuts(WhatIf(graph), most=1))
+    assert (best.names, best.gain_bytes) == (("T0 -> T1",), 1004)
 
 
 def cache_and_event() -> HeapGraph:
