@@ -10,7 +10,7 @@
 // column: type             STRING   full name of the type that has the field
 // column: weak             BOOLEAN  true if the reference does not hold it: something stronger does
 // column: target_type      STRING   full type name of the objects referred to
-// column: reference_count  INTEGER  references through the field
+// column: reference_count  INTEGER  references of reachable objects through the field
 // column: target_count     INTEGER  objects referred to
 // column: retained_bytes   INTEGER  sum of the retained sizes of the targets that clearing the field frees, bytes
 // column: largest_address  STRING   address of the target with the largest retained size
@@ -25,7 +25,7 @@ WHERE t.dump = $dump AND ($type = '' OR t.name = $type)
   AND ($field STARTS WITH '[' OR ' ' + t.fields + ' ' CONTAINS ' ' + $field + ' ')
 MATCH (a:Object)-[:INSTANCE_OF]->(t)
 MATCH (a)-[r:REFERENCES|WEAKLY_REFERENCES]->(b:Object)
-WHERE r.field = $field
+WHERE r.field = $field AND a.root_distance IS NOT NULL
 WITH t, b, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,
   max(CASE
     WHEN NOT EXISTS { (a)-[:DOMINATES]->(b) } THEN 0

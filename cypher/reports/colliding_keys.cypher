@@ -42,6 +42,7 @@ ORDER BY longest_chain DESC, key_count DESC, a.key
 LIMIT $limit
 CALL (a) {
   OPTIONAL MATCH (m:Object)-[:REFERENCES {field: 'table'}]->(a)
+  WHERE m.root_distance IS NOT NULL
   OPTIONAL MATCH (m)-[:INSTANCE_OF]->(mt:Type)
   RETURN m, mt.name AS map_type
   ORDER BY m.key

@@ -42,7 +42,7 @@ WITH collect(CASE WHEN is_delegate THEN t END) AS delegate_types,
 CALL (delegates, list_types) {
   UNWIND list_types AS t
   MATCH (t)<-[:INSTANCE_OF]-(list)<-[:REFERENCES]-(g:Object)
-  WHERE g.type_name IN delegates
+  WHERE g.type_name IN delegates AND g.root_distance IS NOT NULL
   RETURN collect(DISTINCT list) AS lists
 }
 CALL (delegate_types, delegates, others, lists) {

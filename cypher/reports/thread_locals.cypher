@@ -11,7 +11,7 @@
 // column: value_type      STRING   type of the value
 // column: value_address   STRING   its address
 // column: retained_bytes  INTEGER  retained size of the value, bytes
-// column: stale           BOOLEAN  whether nothing else refers to the ThreadLocal
+// column: stale           BOOLEAN  whether nothing holds the ThreadLocal but weak references
 //
 // A value lives as long as its thread, in a pool forever, unless it is removed. Stale
 // entries belong to a ThreadLocal that nobody can read any more; the map of a thread
@@ -25,6 +25,8 @@ MATCH (e)-[:REFERENCES {field: 'value'}]->(v:Object)
 MATCH (e)<-[:REFERENCES]-(table:Object)<-[:REFERENCES {field: 'table'}]-(map:Object)
 MATCH (map)<-[of:REFERENCES]-(th:Object)
 WHERE of.field IN ['threadLocals', 'inheritableThreadLocals']
+  AND table.root_distance IS NOT NULL AND map.root_distance IS NOT NULL
+  AND th.root_distance IS NOT NULL
 WITH e, v, th
 ORDER BY v.retained_bytes DESC, v.key, th.key, e.key
 LIMIT $limit
@@ -45,6 +47,11 @@ RETURN
   vt.name AS value_type,
   v.address AS value_address,
   v.retained_bytes AS retained_bytes,
-  local IS NULL OR NOT EXISTS { (local)<-[:REFERENCES]-() } AS stale
+  local IS NULL OR NOT EXISTS {
+    MATCH (local)<-[held:REFERENCES]-(h:Object|Root)
+    WHERE h <> local AND NOT EXISTS { (local)-[:DOMINATES]->(h) }
+      AND NOT coalesce(held.strength, 'strong') IN ['weak', 'phantom']
+      AND (NOT h.weak OR h.root_distance IS NOT NULL)
+  } AS stale
 ORDER BY retained_bytes DESC, v.key, th.key, e.key
 LIMIT $limit

@@ -162,7 +162,8 @@ def colliding_keys(heap: Heap, min_chain: int, pattern: str, limit: int) -> Rows
             continue
         longest, _, first = min(chains)
         keys = _through(first, "key", "referent", weak=True)
-        maps = [m for m in heap.objects if table.index in _through(m, "table")]
+        live = map(heap.objects.__getitem__, sorted(heap.live))
+        maps = [m for m in live if table.index in _through(m, "table")]
         count = -sum(one[0] for one in chains)
         row = (
             _name(heap, maps[0]),
@@ -192,10 +193,7 @@ def thread_locals(heap: Heap, limit: int) -> Rows:
                 for r in heap.roots
                 if local and r.object == local[0] and r.kind == "static"
             ]
-            held = local and (
-                any(local[0] in o.strong for o in heap.objects)
-                or any(r.object == local[0] for r in heap.roots)
-            )
+            held = local and heap.is_held(local[0], not_by=("weak", "phantom"))
             row = (
                 heap.objects[thread].value,
                 names[0] if names else None,
@@ -215,16 +213,14 @@ def _declaring(heap: Heap, kind: int | None) -> str:
 
 def java_finalizers(heap: Heap, limit: int) -> Rows:
     groups: dict[str, list[tuple[int, bool, bool]]] = defaultdict(list)
-    for f in heap.objects:
-        if _name(heap, f) == "java.lang.ref.Finalizer":
-            waiting = any(
-                heap.name_of(q).startswith("java.lang.ref.ReferenceQueue$")
-                for q in _through(f, "queue")
-            )
-            for o in _through(f, "referent", weak=True):
-                others = {h.index for h in heap.objects if o in h.strong}
-                only = not others - {f.index, o} and not heap.roots_of(o)
-                groups[heap.name_of(o)].append((o, waiting, only))
+    for f in _live(heap, r"java\.lang\.ref\.Finalizer"):
+        waiting = any(
+            heap.name_of(q).startswith("java.lang.ref.ReferenceQueue$")
+            for q in _through(f, "queue")
+        )
+        for o in _through(f, "referent", weak=True):
+            only = not heap.is_held(o, by_others_than=f.index)
+            groups[heap.name_of(o)].append((o, waiting, only))
     rows = [
         (
             name,
