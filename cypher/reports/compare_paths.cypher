@@ -46,6 +46,9 @@ WITH now, earlier, growing, row
 MATCH (n:TypePath)
 WHERE n.fingerprint = row[0] AND n.dump = now
   AND NOT EXISTS { MATCH (p:TypePath)-[:CONTAINS]->{1,65}(n) WHERE p.fingerprint IN growing }
+WITH earlier, row, n
+ORDER BY n.key
+WITH earlier, row, head(collect(n)) AS n
 MATCH q = (top:TypePath WHERE top.depth = 0)-[:CONTAINS]->{1,65}(n)
 RETURN
   [step IN nodes(q)[1..] | step.name] AS path,

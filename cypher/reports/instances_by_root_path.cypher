@@ -11,8 +11,9 @@
 // column: share           FLOAT         of all reachable instances of the type, 0 to 1
 //
 // Every reachable instance is counted on one shortest path from a root, and equal
-// paths of types are merged; consecutive objects of one type are one step. The paths
-// were merged at load time, and the 2,000 with the most bytes of the whole heap are
+// paths of types are merged; consecutive objects of one type are one step. Types of one
+// name that two class loaders or domains declare are two types: two steps of that name
+// can follow one another. The paths were merged at load time, and the 2,000 with the most bytes of the whole heap are
 // stored: the shares add up to less than 1 if some instances are on others. Continue
 // with root-paths-of-type, which names the roots of the largest instances.
 MATCH (t:Type)
