@@ -56,6 +56,7 @@ def query(
     """
     from ingest.database.needs import why_empty
     from ingest.database.questions import ask, ask_rows
+    from ingest.database.read_only import check_only_reads
     from ingest.queries.library import find, same_in_library
     from ingest.reports.render import OutputFormat, write_answer, write_rows
 
@@ -77,7 +78,10 @@ def query(
         progress.close()
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
-        elif form is OutputFormat.JSONL and not as_json:
+            return
+        if known is None:
+            check_only_reads(store.database, chosen, chosen.bind(given, number))
+        if form is OutputFormat.JSONL and not as_json:
             write_rows(ask_rows(store.database, chosen, given, number, on_notice))
         else:
             answer = ask(store.database, chosen, given, number, on_notice)

@@ -225,6 +225,22 @@ class Database:
                 for notice in _notices(result.consume()):
                     on_notice(notice)
 
+    def plan(self, text: str, values: Mapping[str, object]) -> dict[str, Any]:
+        """The server's plan of a query that begins with ``EXPLAIN``; empty if none.
+
+        Raises:
+            QueryError: the server does not accept the query.
+        """
+
+        def plan() -> dict[str, Any]:
+            with (
+                _translated(self.target.uri),
+                self._session(default_access_mode="READ") as session,
+            ):
+                return session.run(text, dict(values)).consume().plan or {}
+
+        return self._on_server(plan)
+
     def write(
         self, text: str, values: Mapping[str, object]
     ) -> tuple[list[tuple[object, ...]], ResultSummary]:
