@@ -21,13 +21,18 @@ MATCH (t:Type)
 WHERE t.dump = $dump AND t.name = 'java.lang.ThreadLocal$ThreadLocalMap$Entry'
 MATCH (e:Object)-[:INSTANCE_OF]->(t)
 WHERE e.root_distance IS NOT NULL
-MATCH (e)-[:REFERENCES {field: 'value'}]->(v:Object)
-MATCH (e)<-[:REFERENCES]-(table:Object)<-[:REFERENCES {field: 'table'}]-(map:Object)
+MATCH (e)<-[:REFERENCES]-(table:Object)
+WHERE table.root_distance IS NOT NULL
+WITH DISTINCT e, table
+MATCH (table)<-[:REFERENCES {field: 'table'}]-(map:Object)
+WHERE map.root_distance IS NOT NULL
+WITH DISTINCT e, map
 MATCH (map)<-[of:REFERENCES]-(th:Object)
 WHERE of.field IN ['threadLocals', 'inheritableThreadLocals']
-  AND table.root_distance IS NOT NULL AND map.root_distance IS NOT NULL
   AND th.root_distance IS NOT NULL
-WITH e, v, th
+WITH DISTINCT e, th
+MATCH (e)-[:REFERENCES {field: 'value'}]->(v:Object)
+WITH DISTINCT e, v, th
 ORDER BY v.retained_bytes DESC, v.key, th.key, e.key
 LIMIT $limit
 OPTIONAL MATCH (v)-[:INSTANCE_OF]->(vt:Type)

@@ -151,12 +151,13 @@ def colliding_keys(heap: Heap, min_chain: int, pattern: str, limit: int) -> Rows
     for table in _live(heap, pattern):
         chains = []
         for i in table.strong:
-            chain, at = [], [i]
-            while at:
-                o = heap.objects[at[0]]
-                if not _through(o, "first"):
-                    chain.append(o)
-                at = _through(o, "next", "first")
+            found, todo = dict[int, None](), [i]
+            while todo:
+                if (at := todo.pop(0)) not in found:
+                    found[at] = None
+                    others = _through(heap.objects[at], "next", "first")
+                    todo += set(others) - set(table.strong)
+            chain = [o for o in map(heap.objects.__getitem__, found) if _has_key(o)]
             chains.append((-len(chain), i, chain[0]))
         if not chains or -min(chains)[0] < min_chain:
             continue
@@ -177,6 +178,11 @@ def colliding_keys(heap: Heap, min_chain: int, pattern: str, limit: int) -> Rows
         )
         rows.append((longest, -count, table.index, row))
     return [row for *_, row in sorted(rows)][:limit]
+
+
+def _has_key(node: Obj) -> bool:
+    """The head of a tree in a ConcurrentHashMap has none."""
+    return not _through(node, "first")
 
 
 def thread_locals(heap: Heap, limit: int) -> Rows:
