@@ -3,6 +3,7 @@
 // group: JVM
 // needs: jvm
 // mode: read
+// searched: tables with at least $min_chain keys in one bucket
 // param: dump       INTEGER      number of the dump
 // param: min_chain  INTEGER = 4  smallest number of keys in the fullest bucket
 // param: pattern STRING = "java\.util\..*(Map|Hashtable)\$(Node|Entry|HashMapEntry)\[]" tables

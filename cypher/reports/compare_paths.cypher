@@ -3,6 +3,9 @@
 // group: Comparison
 // needs: fingerprints, earlier
 // mode: read
+// searched: the 2,000 paths of each dump with the most bytes
+// more: EXISTS { MATCH (n:TypePath) WHERE n.dump = d.number AND n.tree = $tree AND n.rest_count > 0
+// more: }
 // param: dump     INTEGER                  number of the dump
 // param: earlier  STRING = null            name of the earlier dump; null for the previous one of the program
 // param: tree     STRING = "dominators"  which paths: `dominators` or `root_paths`

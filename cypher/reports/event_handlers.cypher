@@ -3,6 +3,7 @@
 // group: Leaks
 // needs: captions
 // mode: read
+// searched: delegates: types whose names match pattern
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)[\w.+]*(delegate|eventhandler|callback|\b(action|func))([`<].*[\]>])?(?<!\[])" delegates
 // param: limit    INTEGER = 20  maximum number of rows

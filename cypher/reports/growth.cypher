@@ -3,6 +3,8 @@
 // group: Comparison
 // needs: fingerprints, earlier
 // mode: read
+// searched: the last 100 dumps
+// more: $dumps > 100
 // param: dump   INTEGER                  number of the last dump
 // param: dumps  INTEGER = 10             how many dumps, the last one included; at least 3 are needed
 // param: tree   STRING = "dominators"  which paths: `dominators` or `root_paths`

@@ -2,6 +2,11 @@
 // title: All instances of a type, by the types on their shortest root paths
 // group: Roots and paths
 // mode: read
+// searched: the 2,000 paths with the most bytes of the heap
+// more: reduce(n = 0, x IN COLLECT { MATCH (t:Type) WHERE t.dump = d.number AND t.name = $type
+// more: RETURN t.reachable_count } | n + x) > reduce(n = 0, x IN COLLECT { MATCH (:Type {dump:
+// more: d.number, name: $type})<-[:OF_TYPE]-(p:TypePath) WHERE p.tree = 'root_paths' RETURN
+// more: p.object_count } | n + x)
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it
 // param: limit  INTEGER = 20  maximum number of rows

@@ -2,6 +2,7 @@
 // title: Shortest root paths of an object, each through a different referrer
 // group: Roots and paths
 // mode: read
+// searched: paths of at most 10,000 references, and 1,000 dominators of the object
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        address of the object, for example 0x1c15d2
 // param: limit    INTEGER = 20  maximum number of rows

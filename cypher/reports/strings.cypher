@@ -3,6 +3,7 @@
 // group: Objects and references
 // needs: texts
 // mode: read
+// searched: texts that at least $min_count strings have
 // param: dump       INTEGER       number of the dump
 // param: min_count  INTEGER = 2   fewest equal strings
 // param: limit      INTEGER = 20  maximum number of rows

@@ -20,7 +20,6 @@ from ingest.analysis.metrics import analyse
 from ingest.heap.graph import RootKind
 from ingest.suspects.find import find_suspects
 from tests.cypher.answers import by_retained, facts, sizes
-from tests.cypher.twin import Ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -435,9 +434,7 @@ def cycles(heap: Heap, candidates: int, type: str, limit: int) -> Rows:
     for o in by_retained(heap, objects)[:candidates]:
         circles = [c[1:] for c in heap.shortest(o.index, o.index)]
         if circles and len(circles[0]) <= 8:
-            if len(circles) > 1:
-                raise Ambiguous("several shortest circles")
-            circle = circles[0]
+            circle = min(circles)
             first = circle.index(min(circle))
             found.add(circle[first:] + circle[:first])
     rows = []
