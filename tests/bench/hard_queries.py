@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.queries.library import Query
 
-MOST_S = 30.0
+MOST_S = 60.0
 
 
 def questions(query: Query, graph: HeapGraph) -> list[dict[str, str]]:

@@ -206,7 +206,7 @@ SHAPES: dict[str, tuple[Callable[[int], HeapGraph], int, int]] = {
     "clique": (clique, 40, 100),
     "clique of next": (clique_of_next, 40, 300),
     "clique of classes": (clique_of_classes, 40, 300),
-    "star": (star, 300, 10_000),
+    "star": (star, 300, 5_000),
     "hash map": (hash_map, 300, 100_000),
     "weak map": (weak_map, 60, 100_000),
 }
