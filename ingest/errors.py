@@ -23,6 +23,7 @@
     ├── EmbeddedError          exit 8   the embedded Neo4j cannot be started
     ├── CaptureError           exit 11  a running program cannot be captured
     └── NotEnoughMemory        exit 12  the dump needs more than there is
+        └── QueryTooLarge               a query needs more than Neo4j may take
 
     exit 0    done                      exit 2    wrong usage
     exit 20   `ingest check` has findings
@@ -176,3 +177,7 @@ class NotEnoughMemory(IngestError):
     """A dump needs more memory than there is, or than it may take."""
 
     exit_code = 12
+
+
+class QueryTooLarge(NotEnoughMemory):
+    """A query needs more memory than the server may take for it."""

@@ -2,6 +2,7 @@
 // title: Objects below which many small objects accumulate
 // group: Leaks
 // mode: read
+// searched: objects that retain at least $share of the reachable bytes
 // param: dump        INTEGER       number of the dump
 // param: share       FLOAT = 0.01  smallest retained size to list, as a share of the reachable bytes
 // param: pile_share  FLOAT = 0.7   an object is listed if each of its children retains less than this share of it

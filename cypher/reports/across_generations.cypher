@@ -3,6 +3,7 @@
 // group: Segments and generations
 // needs: generations
 // mode: read
+// searched: references from generation $holders to generation $held
 // param: dump     INTEGER       number of the dump
 // param: holders  INTEGER = 0   generation of the referring objects
 // param: held     INTEGER = 2   generation of the objects referred to

@@ -2,6 +2,7 @@
 // title: Big drops in retained size along the dominator tree
 // group: Leaks
 // mode: read
+// searched: objects that retain at least $min_drop_bytes bytes
 // param: dump            INTEGER         number of the dump
 // param: min_drop_bytes  INTEGER = 4096  smallest drop to list, bytes
 // param: limit           INTEGER = 20    maximum number of rows

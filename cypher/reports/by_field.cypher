@@ -10,7 +10,7 @@
 // column: type             STRING   full name of the type that has the field
 // column: weak             BOOLEAN  true if the reference does not hold it: something stronger does
 // column: target_type      STRING   full type name of the objects referred to
-// column: reference_count  INTEGER  references through the field
+// column: reference_count  INTEGER  references of reachable objects through the field
 // column: target_count     INTEGER  objects referred to
 // column: retained_bytes   INTEGER  sum of the retained sizes of the targets that clearing the field frees, bytes
 // column: largest_address  STRING   address of the target with the largest retained size
@@ -25,28 +25,30 @@ WHERE t.dump = $dump AND ($type = '' OR t.name = $type)
   AND ($field STARTS WITH '[' OR ' ' + t.fields + ' ' CONTAINS ' ' + $field + ' ')
 MATCH (a:Object)-[:INSTANCE_OF]->(t)
 MATCH (a)-[r:REFERENCES|WEAKLY_REFERENCES]->(b:Object)
-WHERE r.field = $field
-WITH t, b, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count,
-  max(CASE
-    WHEN NOT EXISTS { (a)-[:DOMINATES]->(b) } THEN 0
-    WHEN EXISTS {
-      MATCH (a)-[other:REFERENCES]->(b)
-      WHERE coalesce(other.field, '') <> $field
-    } THEN 0
-    WHEN EXISTS {
-      MATCH (b)<-[:REFERENCES]-(x:Object)
-      WHERE x <> a AND x <> b AND x.root_distance IS NOT NULL
-        AND (x.root_distance <= b.root_distance
-          OR x.retained_bytes > b.retained_bytes - b.shallow_bytes
-          OR NOT EXISTS {
-            MATCH q = (x)<-[:DOMINATES*..1000000]-(top:Object)
-            WHERE top = b
-              AND all(n IN nodes(q) WHERE n.root_distance >= b.root_distance
-                AND n.retained_bytes <= b.retained_bytes)
-          })
-    } THEN 0
-    ELSE b.retained_bytes
-  END) AS retained_bytes
+WHERE r.field = $field AND a.root_distance IS NOT NULL
+WITH t, a, b, type(r) = 'WEAKLY_REFERENCES' AS weak, count(r) AS reference_count
+WITH t, a, b, weak, reference_count,
+  EXISTS { (a)-[:DOMINATES]->(b) } AND NOT EXISTS {
+    MATCH (a)-[other:REFERENCES]->(b)
+    WHERE coalesce(other.field, '') <> $field
+  } AS alone
+CALL (a, b, alone) {
+  // From other holders up the tree: does one go past the target?
+  WITH a, b
+  WHERE alone
+  MATCH p = (b)<-[:REFERENCES|DOMINATES*1..2147483647]-(top:Object)
+  WHERE all(s IN relationships(p) WHERE startNode(s) <> a AND (
+      (type(s) = 'REFERENCES' AND endNode(s) = b)
+      OR (type(s) = 'DOMINATES' AND endNode(s) <> b)))
+    AND top <> b
+  WITH DISTINCT a, top
+  WHERE EXISTS { (a)-[:DOMINATES]->(top) }
+  WITH top
+  LIMIT 1
+  RETURN count(top) AS others
+}
+WITH t, b, weak, sum(reference_count) AS reference_count,
+  max(CASE WHEN alone AND others = 0 THEN b.retained_bytes ELSE 0 END) AS retained_bytes
 ORDER BY b.retained_bytes DESC, b.key
 OPTIONAL MATCH (b)-[:INSTANCE_OF]->(bt:Type)
 WITH t, weak, coalesce(bt.name, b.type_name) AS target_type, b, reference_count,

@@ -3,6 +3,9 @@
 // group: Comparison
 // needs: fingerprints, earlier
 // mode: read
+// searched: the 2,000 paths of each dump with the most bytes
+// more: EXISTS { MATCH (n:TypePath) WHERE n.dump = d.number AND n.tree = $tree AND n.rest_count > 0
+// more: }
 // param: dump     INTEGER                  number of the dump
 // param: earlier  STRING = null            name of the earlier dump; null for the previous one of the program
 // param: tree     STRING = "dominators"  which paths: `dominators` or `root_paths`
@@ -46,6 +49,9 @@ WITH now, earlier, growing, row
 MATCH (n:TypePath)
 WHERE n.fingerprint = row[0] AND n.dump = now
   AND NOT EXISTS { MATCH (p:TypePath)-[:CONTAINS]->{1,65}(n) WHERE p.fingerprint IN growing }
+WITH earlier, row, n
+ORDER BY n.key
+WITH earlier, row, head(collect(n)) AS n
 MATCH q = (top:TypePath WHERE top.depth = 0)-[:CONTAINS]->{1,65}(n)
 RETURN
   [step IN nodes(q)[1..] | step.name] AS path,

@@ -10,7 +10,7 @@
 // column: shallow_bytes    INTEGER  shallow size, bytes
 // column: retained_bytes   INTEGER  retained size, bytes: freed if the object is freed
 //
-// Arrays, hash tables, buckets: collections that have grown. The count is the number
+// Arrays, hash tables, buckets: reachable collections that have grown. The count is the number
 // of used slots, not the capacity. Two references to one object count twice.
 // Continue with dominator-chain for the owners, and with references-of for the
 // contents. The 10,000 objects with the most were counted at load time; with a higher
@@ -30,6 +30,7 @@ CALL (is_counted) {
   MATCH (o:Object)
   WHERE NOT is_counted
     AND o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
+    AND o.root_distance IS NOT NULL
   WITH o, COUNT { (o)-[:REFERENCES]->() } AS reference_count
   WHERE reference_count > 0
   RETURN o, reference_count

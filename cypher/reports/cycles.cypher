@@ -2,6 +2,9 @@
 // title: Reference cycles
 // group: Leaks
 // mode: read
+// searched: the $candidates objects that retain most, for cycles of at most 8 references
+// more: CASE $type WHEN '' THEN d.object_count + d.missing_count ELSE COUNT { (:Type {dump:
+// more: d.number, name: $type})<-[:INSTANCE_OF]-(:Object) } END > $candidates
 // param: dump        INTEGER        number of the dump
 // param: candidates  INTEGER = 200  number of objects to start from, by retained size
 // param: type        STRING = ""    start from instances of this type only (full name); all types if empty
@@ -11,7 +14,8 @@
 // column: alive           BOOLEAN       whether it is reachable from a root
 // column: members         LIST<STRING>  short type name and address of each member, in the order of the dump
 //
-// The shortest cycle through each candidate, of at most eight references. A cycle
+// The shortest cycle through each candidate, of at most eight references; of several
+// the one whose objects come first in the dump. A cycle
 // found from several of its members is one row. A tracing collector frees cycles
 // that nothing else refers to, so a cycle is no leak by itself, but its members live
 // and die together: one forgotten listener keeps all of them alive. Give a type to
@@ -31,7 +35,35 @@ CALL () {
 }
 CALL (o) {
   MATCH p = SHORTEST 1 (o) (()-[:REFERENCES]->(:Object)){1,8} (o)
-  RETURN tail(nodes(p)) AS circle
+  RETURN length(p) AS length
+}
+// Of several the first; where there are more than 1,000, the first of 1,000.
+CALL (o, length) {
+  WITH o
+  WHERE length = 1
+  RETURN [o.key] AS keys
+  UNION
+  WITH o
+  WHERE length = 2
+  MATCH (o)-[:REFERENCES]->(x:Object)-[:REFERENCES]->(o)
+  WITH o, min(x.key) AS first
+  RETURN [first, o.key] AS keys
+  UNION
+  WITH o
+  WHERE length > 2
+  MATCH p = ALL SHORTEST (o) (()-[:REFERENCES]->(:Object)){3,8} (o)
+  WITH p
+  LIMIT 1000
+  RETURN min([n IN tail(nodes(p)) | n.key]) AS keys
+}
+WITH keys
+WHERE keys[0] IS NOT NULL
+CALL (keys) {
+  UNWIND range(0, size(keys) - 1) AS i
+  MATCH (n:Object {key: keys[i]})
+  WITH i, n
+  ORDER BY i
+  RETURN collect(n) AS circle
 }
 WITH circle, reduce(
   first = 0, i IN range(1, size(circle) - 1) |

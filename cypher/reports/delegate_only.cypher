@@ -2,6 +2,7 @@
 // title: Objects kept alive only by a delegate or event handler
 // group: Leaks
 // mode: read
+// searched: delegates: types whose names match pattern
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)[^`<\[]*(delegate|eventhandler|callback|closure|\baction|\bfunc)([`<].*[^\[,].)?" types
 // param: limit    INTEGER = 20  maximum number of rows

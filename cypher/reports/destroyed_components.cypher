@@ -20,8 +20,9 @@
 MATCH (b:Type)
 WHERE b.dump = $dump AND b.name IN split($bases, ' ')
 MATCH (base:Object {dump: $dump, address: b.class_address})
-MATCH (base) (()<-[s:REFERENCES|WEAKLY_REFERENCES WHERE s.field = '<super>']-()){0,100}
-  (c:Object)
+MATCH p = (base)<-[:REFERENCES|WEAKLY_REFERENCES*0..2147483647]-(c:Object)
+WHERE all(s IN relationships(p) WHERE s.field = '<super>')
+WITH DISTINCT b, c
 WITH b.name AS kind, collect(c.address) AS classes
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.class_address IN classes

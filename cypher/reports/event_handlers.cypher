@@ -3,6 +3,7 @@
 // group: Leaks
 // needs: captions
 // mode: read
+// searched: delegates: types whose names match pattern
 // param: dump     INTEGER       number of the dump
 // param: pattern STRING = "(?i)[\w.+]*(delegate|eventhandler|callback|\b(action|func))([`<].*[\]>])?(?<!\[])" delegates
 // param: limit    INTEGER = 20  maximum number of rows
@@ -42,7 +43,7 @@ WITH collect(CASE WHEN is_delegate THEN t END) AS delegate_types,
 CALL (delegates, list_types) {
   UNWIND list_types AS t
   MATCH (t)<-[:INSTANCE_OF]-(list)<-[:REFERENCES]-(g:Object)
-  WHERE g.type_name IN delegates
+  WHERE g.type_name IN delegates AND g.root_distance IS NOT NULL
   RETURN collect(DISTINCT list) AS lists
 }
 CALL (delegate_types, delegates, others, lists) {

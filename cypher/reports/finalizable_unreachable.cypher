@@ -3,6 +3,8 @@
 // group: .NET
 // needs: finalizers
 // mode: read
+// searched: the 500 that retain most of the queued objects that others refer to
+// more: COUNT { (d)-[:HAS_ROOT]->(r:Root) WHERE r.kind = 'finalizer_queue' } > 500
 // param: dump   INTEGER       number of the dump
 // param: limit  INTEGER = 20  maximum number of rows
 // column: type             STRING   full type name

@@ -3,6 +3,8 @@
 // group: Comparison
 // needs: fingerprints, earlier
 // mode: read
+// searched: the last 100 dumps
+// more: $dumps > 100
 // param: dump   INTEGER                  number of the last dump
 // param: dumps  INTEGER = 10             how many dumps, the last one included; at least 3 are needed
 // param: tree   STRING = "dominators"  which paths: `dominators` or `root_paths`
@@ -49,6 +51,9 @@ WITH numbers[-1] AS now, growing, row, row[1] AS counts
 MATCH (n:TypePath)
 WHERE n.fingerprint = row[0] AND n.dump = now
   AND NOT EXISTS { MATCH (p:TypePath)-[:CONTAINS]->{1,65}(n) WHERE p.fingerprint IN growing }
+WITH row, counts, n
+ORDER BY n.key
+WITH row, counts, head(collect(n)) AS n
 MATCH q = (top:TypePath WHERE top.depth = 0)-[:CONTAINS]->{1,65}(n)
 WITH q, row, counts, (size(counts) - 1) / 2.0 AS middle
 RETURN

@@ -6,7 +6,7 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: type            STRING   full type name
 // column: address         STRING   hexadecimal, as a debugger prints it
-// column: referrer_count  INTEGER  references of objects and of roots that hold it
+// column: referrer_count  INTEGER  references of roots and reachable objects that hold it
 // column: shallow_bytes   INTEGER  shallow size, bytes
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 //
@@ -30,7 +30,10 @@ CALL (is_counted) {
   MATCH (o:Object)
   WHERE NOT is_counted
     AND o.key >= $dump * 1099511627776 AND o.key < ($dump + 1) * 1099511627776
-  WITH o, COUNT { (o)<-[:REFERENCES]-() } AS referrer_count
+  WITH o, COUNT {
+    MATCH (o)<-[:REFERENCES]-(h:Object|Root)
+    WHERE h:Root OR h.root_distance IS NOT NULL
+  } AS referrer_count
   WHERE referrer_count > 0
   RETURN o, referrer_count
   ORDER BY referrer_count DESC, o.key

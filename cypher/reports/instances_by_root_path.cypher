@@ -2,6 +2,11 @@
 // title: All instances of a type, by the types on their shortest root paths
 // group: Roots and paths
 // mode: read
+// searched: the 2,000 paths with the most bytes of the heap
+// more: reduce(n = 0, x IN COLLECT { MATCH (t:Type) WHERE t.dump = d.number AND t.name = $type
+// more: RETURN t.reachable_count } | n + x) > reduce(n = 0, x IN COLLECT { MATCH (:Type {dump:
+// more: d.number, name: $type})<-[:OF_TYPE]-(p:TypePath) WHERE p.tree = 'root_paths' RETURN
+// more: p.object_count } | n + x)
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it
 // param: limit  INTEGER = 20  maximum number of rows
@@ -11,8 +16,9 @@
 // column: share           FLOAT         of all reachable instances of the type, 0 to 1
 //
 // Every reachable instance is counted on one shortest path from a root, and equal
-// paths of types are merged; consecutive objects of one type are one step. The paths
-// were merged at load time, and the 2,000 with the most bytes of the whole heap are
+// paths of types are merged; consecutive objects of one type are one step. Types of one
+// name that two class loaders or domains declare are two types: two steps of that name
+// can follow one another. The paths were merged at load time, and the 2,000 with the most bytes of the whole heap are
 // stored: the shares add up to less than 1 if some instances are on others. Continue
 // with root-paths-of-type, which names the roots of the largest instances.
 MATCH (t:Type)

@@ -8,7 +8,7 @@
 // column: type             STRING   full type name
 // column: object_count     INTEGER  objects whose finalizer has not ended
 // column: waiting_count    INTEGER  of those, objects that wait for the finalizer thread
-// column: only_count       INTEGER  of those, objects that only their finalizer keeps
+// column: only_count       INTEGER  of all, objects that nothing but their finalizer holds
 // column: retained_bytes   INTEGER  sum of the retained sizes of the objects, bytes
 // column: largest_address  STRING   address of the one with the largest retained size
 //
@@ -21,7 +21,7 @@ WHERE t.dump = $dump
   AND t.name IN ['java.lang.ref.Finalizer', 'java.lang.ref.FinalizerReference']
 MATCH (f:Object)-[:INSTANCE_OF]->(t)
 MATCH (f)-[r:REFERENCES|WEAKLY_REFERENCES]->(o:Object)
-WHERE r.field = 'referent'
+WHERE r.field = 'referent' AND f.root_distance IS NOT NULL
 WITH f, o,
   EXISTS {
     MATCH (f)-[:REFERENCES {field: 'queue'}]->(:Object)-[:INSTANCE_OF]->(q:Type)
@@ -30,8 +30,9 @@ WITH f, o,
 OPTIONAL MATCH (o)-[:INSTANCE_OF]->(ot:Type)
 WITH o, waiting, coalesce(ot.name, o.type_name) AS type,
   NOT EXISTS {
-    MATCH (o)<-[:REFERENCES]-(h)
-    WHERE h <> f AND h <> o
+    MATCH (o)<-[:REFERENCES]-(h:Object|Root)
+    WHERE h <> f AND h <> o AND (h:Root OR h.root_distance IS NOT NULL)
+      AND NOT EXISTS { (o)-[:DOMINATES]->(h) }
   } AS only
 ORDER BY o.retained_bytes DESC, o.key
 RETURN

@@ -2,6 +2,7 @@
 // title: Shortest root paths of an object, each through a different referrer
 // group: Roots and paths
 // mode: read
+// searched: paths of at most 10,000 references, and 1,000 dominators of the object
 // param: dump     INTEGER       number of the dump
 // param: address  STRING        address of the object, for example 0x1c15d2
 // param: limit    INTEGER = 20  maximum number of rows
@@ -26,36 +27,71 @@ MATCH (d:Dump {number: $dump})
 MATCH (o:Object {dump: $dump, address: $address})
 WHERE o.root_distance IS NOT NULL
 CALL (o) {
-  MATCH (o)
-    ((a:Object)<-[:DOMINATES]-(b:Object)
-      WHERE NOT EXISTS {
-        MATCH (a)<-[:REFERENCES]-(x:Object|Root)
-        WHERE x <> a AND x <> b AND (x:Root OR x.root_distance IS NOT NULL)
-          AND (x:Root OR x.root_distance <= a.root_distance
-            OR x.retained_bytes > a.retained_bytes - a.shallow_bytes
-            OR NOT EXISTS {
-              MATCH q = (x)<-[:DOMINATES*..1000000]-(top:Object)
-              WHERE top = a
-                AND all(n IN nodes(q) WHERE n.root_distance >= a.root_distance
-                  AND n.retained_bytes <= a.retained_bytes)
-            })
-      }){0,1000}
-    (fork:Object)
-  WITH fork, b
-  ORDER BY size(b) DESC
+  MATCH p = (o)<-[:DOMINATES*0..1000]-(n:Object)
+  WITH n, min(length(p)) AS step
+  ORDER BY step
+  WITH collect(n) AS above
+  UNWIND range(0, size(above) - 1) AS step
+  WITH above, step, above[step] AS a, above[step + 1] AS b
+  CALL (a, b) {
+    // From other holders up the tree: does one go past the object?
+    WITH a, b
+    WHERE b IS NOT NULL AND NOT EXISTS { (a)<-[:REFERENCES]-(:Root) }
+    MATCH p = (a)<-[:REFERENCES|DOMINATES*1..2147483647]-(top:Object)
+    WHERE all(r IN relationships(p) WHERE startNode(r) <> b AND (
+        (type(r) = 'REFERENCES' AND endNode(r) = a)
+        OR (type(r) = 'DOMINATES' AND endNode(r) <> a)))
+      AND top <> a
+    WITH DISTINCT b, top
+    WHERE EXISTS { (b)-[:DOMINATES]->(top) }
+    WITH top
+    LIMIT 1
+    RETURN count(top) AS others
+  }
+  WITH above, step, a, others
+  WHERE others > 0 OR step = size(above) - 1 OR EXISTS { (a)<-[:REFERENCES]-(:Root) }
+  ORDER BY step
   LIMIT 1
-  RETURN fork, reverse(b) + [o] AS below
+  RETURN above[step] AS fork, reverse(above[..step + 1]) AS below
 }
-MATCH (fork)<-[:REFERENCES]-(h:Object|Root)
-WHERE h <> fork AND (h:Root OR h.root_distance IS NOT NULL)
-  AND (h:Root OR h.root_distance <= fork.root_distance
-    OR h.retained_bytes > fork.retained_bytes - fork.shallow_bytes
-    OR NOT EXISTS {
-      MATCH q = (h)<-[:DOMINATES*..1000000]-(top:Object)
-      WHERE top = fork
-        AND all(n IN nodes(q) WHERE n.root_distance >= fork.root_distance
-          AND n.retained_bytes <= fork.retained_bytes)
-    })
+CALL (fork) {
+  MATCH (fork)<-[:REFERENCES]-(h:Object)
+  WHERE h <> fork AND h.root_distance IS NOT NULL
+  RETURN count(DISTINCT h) AS many
+}
+// Below the object is what its part of the tree has: of few up, of many down the tree.
+CALL (fork, many) {
+  MATCH (fork)<-[:REFERENCES]-(h:Root)
+  RETURN DISTINCT h
+  UNION ALL
+  MATCH (fork)<-[:REFERENCES]-(h:Object)
+  WHERE many <= 100 AND h <> fork AND h.root_distance IS NOT NULL
+    AND (h.root_distance <= fork.root_distance
+      OR h.retained_bytes > fork.retained_bytes - fork.shallow_bytes
+      OR NOT EXISTS {
+        MATCH q = (h)<-[:DOMINATES*..2147483647]-(top:Object)
+        WHERE top = fork
+          AND all(n IN nodes(q) WHERE n.root_distance >= fork.root_distance
+            AND n.retained_bytes <= fork.retained_bytes)
+      })
+  RETURN DISTINCT h
+  UNION ALL
+  CALL (fork, many) {
+    MATCH (fork)<-[:REFERENCES]-(h:Object)
+    WHERE many > 100 AND h <> fork AND h.root_distance IS NOT NULL
+    RETURN DISTINCT h, 0 AS is_below
+    UNION ALL
+    WITH fork
+    WHERE many > 100
+    MATCH (fork)-[:DOMINATES*1..2147483647]->(h:Object)
+    WITH DISTINCT fork, h
+    WHERE EXISTS { (h)-[:REFERENCES]->(fork) }
+    RETURN h, 1 AS is_below
+  }
+  WITH h, max(is_below) AS is_below
+  WHERE is_below = 0
+  RETURN h
+}
 WITH DISTINCT d, o, fork, below, h
 ORDER BY o.key, coalesce(h.root_distance, 0), h.key
 LIMIT $limit

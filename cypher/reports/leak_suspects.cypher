@@ -24,13 +24,14 @@
 // column: fingerprint        STRING        equal for the same leak in another dump
 //
 // A suspect is a pile: objects of one type that one holder keeps alive through one
-// field, list, map or event, and that retain at least a tenth of the reachable bytes
-// and clearly more than other piles do. Types of the runtime (collections, delegates,
-// strings) lead to a pile, and are one only if no object of the program is below them.
-// Open the container with dominated-by, and use shortest-root-path or
-// k-shortest-root-paths to see what else keeps the objects alive. A large share alone
-// is not a leak: compare two dumps to see whether it grows. Suspects are computed when
-// a dump is loaded.
+// field, list, map or event, and that retain at least 10 % of the reachable bytes
+// without the runtime's metadata (classes, code; see metadata_bytes of dump), at least
+// 5 % of all reachable bytes, and clearly more than the next pile: three at most.
+// Types of the runtime (collections, delegates, strings) lead to a pile, and are one
+// only if no object of the program is below them. Open the container with dominated-
+// by, and use shortest-root-path or k-shortest-root-paths to see what else keeps the
+// objects alive. A large share alone is not a leak: compare two dumps to see whether
+// it grows. Suspects are computed when a dump is loaded.
 MATCH (:Dump {number: $dump})-[:HAS_SUSPECT]->(s:Suspect)
 MATCH (s)-[:SUSPECTS]->(o:Object)
 MATCH (s)-[:OF_TYPE]->(t:Type)

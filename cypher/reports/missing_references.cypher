@@ -6,7 +6,7 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: domain           INTEGER       ordinal of its domain; null if the dump has only one
 // column: address          STRING        hexadecimal, as a debugger prints it
-// column: reference_count  INTEGER       references to it, including weak ones
+// column: reference_count  INTEGER       references to it, including weak ones and those of unreachable objects
 // column: root_count       INTEGER       roots that refer to it, including weak ones
 // column: referrer_types   LIST<STRING>  short type names of its referrers, at most five
 // column: alive            BOOLEAN       whether a root holds it

@@ -14,7 +14,7 @@
 // column: strength              STRING        soft, weak, finalizer or phantom if nothing stronger holds it
 // column: missing               BOOLEAN       true if it is referred to but not in the dump
 // column: reference_count       INTEGER       outgoing references, including weak ones
-// column: referrer_count        INTEGER       incoming references, including weak ones
+// column: referrer_count        INTEGER       incoming references, including weak ones and those of unreachable objects
 // column: root_count            INTEGER       roots that refer to it, including weak ones
 // column: dominator_type        STRING        type of its immediate dominator, or `(roots)`
 // column: dominator_address     STRING        address of its immediate dominator

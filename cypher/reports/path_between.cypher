@@ -23,7 +23,7 @@ MATCH (b:Object {dump: $dump, address: $to})
 WITH a, b
 WHERE a <> b
 CALL (a, b) {
-  MATCH p = allShortestPaths((a)-[:REFERENCES*..1000000]->(b))
+  MATCH p = allShortestPaths((a)-[:REFERENCES*..2147483647]->(b))
   WITH p
   LIMIT 1001
   RETURN count(p) AS paths, min([n IN nodes(p) | n.key]) AS some
@@ -36,7 +36,7 @@ CALL (a, b, paths, some) {
   WITH a, b, paths, some
   WHERE paths > 1000
   CALL (b, some) {
-    MATCH p = (b)<-[:REFERENCES*0..1000000]-(z:Object)
+    MATCH p = (b)<-[:REFERENCES*0..2147483647]-(z:Object)
     WITH z, min(length(p)) AS left
     WHERE left < size(some) - 1
     MATCH (z)<-[:REFERENCES]-(y:Object)
@@ -45,19 +45,19 @@ CALL (a, b, paths, some) {
     ORDER BY next[0] DESC
     RETURN collect([one, next[1]]) AS nexts
   }
-  RETURN reduce(way = [a.key], next IN nexts |
-    CASE WHEN next[0] = way[-1] THEN way + next[1] ELSE way END) AS way
+  // In stretches of a hundred: a list of n keys takes n x n bytes to make.
+  RETURN reduce(way = [a.key], begin IN range(0, size(nexts), 100) |
+    way + tail(reduce(some = [way[-1]], next IN nexts[begin..begin + 100] |
+      CASE WHEN next[0] = some[-1] THEN some + next[1] ELSE some END))) AS way
 }
-CALL (way) {
-  UNWIND range(0, size(way) - 1) AS step
-  WITH step, way[step] AS key, CASE WHEN step > 0 THEN way[step - 1] END AS before
-  MATCH (n:Object {key: key})
-  OPTIONAL MATCH (:Object {key: before})-[r:REFERENCES]->(n)
-  RETURN step, n, min(r.field) AS via
-  ORDER BY step
-  LIMIT $limit
-}
-WITH a, b, step, n, via
+// Not in a subquery: each of its rows would have the way, n x n keys.
+UNWIND range(0, size(way) - 1) AS step
+WITH a, b, step, way[step] AS key, CASE WHEN step > 0 THEN way[step - 1] END AS before
+MATCH (n:Object {key: key})
+OPTIONAL MATCH (:Object {key: before})-[r:REFERENCES]->(n)
+WITH a, b, step, n, min(r.field) AS via
+ORDER BY a.key, b.key, step
+LIMIT $limit
 OPTIONAL MATCH (n)-[:INSTANCE_OF]->(t:Type)
 RETURN
   a.domain AS domain,

@@ -3,6 +3,7 @@
 // group: Segments and generations
 // needs: segments, pinned
 // mode: read
+// searched: objects with addresses below 2^60
 // param: dump   INTEGER        number of the dump
 // param: limit  INTEGER = 100  maximum number of rows
 // column: segment            INTEGER       ordinal of the segment, by address

@@ -2,6 +2,7 @@
 // title: Types with the largest retained sizes
 // group: Ownership
 // mode: read
+// searched: types that retain at least $min_bytes bytes
 // param: dump       INTEGER       number of the dump
 // param: min_bytes  INTEGER = 0   smallest retained size to list, bytes
 // param: limit      INTEGER = 20  maximum number of rows

@@ -2,6 +2,9 @@
 // title: Shortest root paths of all objects, merged by type
 // group: Roots and paths
 // mode: read
+// searched: the 2,000 paths with the most bytes
+// more: EXISTS { MATCH (n:TypePath) WHERE n.dump = d.number AND n.tree = 'root_paths' AND
+// more: n.rest_count > 0 }
 // param: dump   INTEGER         number of the dump
 // param: limit  INTEGER = 2000  maximum number of rows
 // column: path           INTEGER  number of the merged path, from 0

@@ -2,6 +2,9 @@
 // title: Shortest root paths of the instances of a type, merged
 // group: Roots and paths
 // mode: read
+// searched: the $instances instances that retain most
+// more: reduce(n = 0, x IN COLLECT { MATCH (t:Type) WHERE t.dump = d.number AND t.name = $type
+// more: RETURN t.reachable_count } | n + x) > $instances
 // param: dump       INTEGER        number of the dump
 // param: type       STRING         full type name, as the runtime spells it
 // param: instances  INTEGER = 500  number of instances to follow, by retained size

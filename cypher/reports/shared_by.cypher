@@ -2,6 +2,7 @@
 // title: Objects that several referrers keep alive independently
 // group: Ownership
 // mode: read
+// searched: objects that retain at least $min_bytes bytes
 // param: dump       INTEGER         number of the dump
 // param: min_bytes  INTEGER = 1024  smallest retained size to list, bytes
 // param: limit      INTEGER = 20    maximum number of rows
@@ -26,14 +27,25 @@ MATCH (o:Object)
 WHERE o.dump = $dump AND o.retained_bytes >= $min_bytes
 MATCH (i:Dump|Object)-[:DOMINATES]->(o)
 WITH o, i, COUNT { (o)<-[:REFERENCES]-(:Root) } AS root_count
+CALL (o, i, root_count) {
+  // From other holders up the tree: does one go past the object?
+  WITH o
+  WHERE i:Dump AND root_count = 1
+  MATCH p = (o)<-[:REFERENCES|DOMINATES*1..2147483647]-(top:Object)
+  WHERE all(r IN relationships(p) WHERE
+      (type(r) = 'REFERENCES' AND endNode(r) = o)
+      OR (type(r) = 'DOMINATES' AND endNode(r) <> o))
+    AND top <> o
+  WITH DISTINCT top
+  WHERE EXISTS { (:Dump)-[:DOMINATES]->(top) }
+  WITH top
+  LIMIT 1
+  RETURN count(top) AS others
+}
+WITH o, i, root_count, others
 WHERE CASE
   WHEN i:Object THEN NOT EXISTS { (i)-[:REFERENCES]->(o) }
-  WHEN root_count <> 1 THEN true
-  ELSE EXISTS {
-    MATCH (o)<-[:REFERENCES]-(h:Object)
-    WHERE h <> o AND h.root_distance IS NOT NULL
-      AND NOT EXISTS { (h)<-[:DOMINATES*1..100000]-(o) }
-  }
+  ELSE root_count <> 1 OR others > 0
 END
 WITH o, i, root_count
 ORDER BY o.dump DESC, o.retained_bytes DESC, o.key

@@ -17,8 +17,9 @@
 // Read from the top: the root keeps the first object alive, each object the next
 // one. No rows: the object is unreachable, or does not exist (see object). Of
 // several shortest paths one is shown: from the object up, each step is the first
-// referrer in the order of the dump, and the last the first root. See
-// k-shortest-root-paths for others. Cutting one path does not
+// holder in the order of the dump, and the last the first root: roots are in the order
+// in which the dump has them, whatever their kinds; static fields of Java classes come
+// after all others. See k-shortest-root-paths for other paths. Cutting one path does not
 // free the object as long as another one remains: dominator-chain shows where to
 // cut. Addresses are unique only within a domain, so there may be one path for each
 // domain. If a path is longer than the limit, its start is shown.

@@ -2,6 +2,7 @@
 // title: Linked lists: long chains of objects of one type
 // group: Leaks
 // mode: read
+// searched: chains of at least $min_length objects whose head retains at least $min_bytes bytes
 // param: dump        INTEGER         number of the dump
 // param: min_bytes   INTEGER = 1024  smallest retained size of the head of a chain, bytes
 // param: min_length  INTEGER = 3     shortest chain to list

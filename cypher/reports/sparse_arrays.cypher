@@ -3,6 +3,7 @@
 // group: Objects and references
 // needs: fields
 // mode: read
+// searched: arrays of at least $min_length slots of which at most $max_fill are in use
 // param: dump        INTEGER         number of the dump
 // param: min_length  INTEGER = 2     smallest length of an array
 // param: max_fill    FLOAT   = 0.25  largest part of the slots in use

@@ -2,6 +2,7 @@
 // title: Possible duplicate strings, by size
 // group: Objects and references
 // mode: read
+// searched: sizes that at least $min_count strings have
 // param: dump       INTEGER                   number of the dump
 // param: type       STRING = "System.String"  full name of the string type
 // param: min_count  INTEGER = 2               fewest strings of one size

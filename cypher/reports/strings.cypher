@@ -3,6 +3,7 @@
 // group: Objects and references
 // needs: texts
 // mode: read
+// searched: texts that at least $min_count strings have
 // param: dump       INTEGER       number of the dump
 // param: min_count  INTEGER = 2   fewest equal strings
 // param: limit      INTEGER = 20  maximum number of rows
@@ -12,7 +13,7 @@
 // column: retained_bytes  INTEGER  their retained size, bytes: with the array that has the text
 // column: wasted_bytes    INTEGER  retained size of all but the largest of them, bytes
 // column: sample_address  STRING   address of the first of them in the dump
-// column: holder_type     STRING   type of the first referrer of that one, nearest to the roots
+// column: holder_type     STRING   type of the first object that holds that one, nearest to the roots
 //
 // Equal strings stored many times: intern them, or share one copy. Java strings that
 // share one array do not retain it. Strings longer than 128 characters are compared by
@@ -33,9 +34,10 @@ LIMIT $limit
 MATCH (sample:Object {key: key})
 CALL (sample) {
   OPTIONAL MATCH (h:Object)-[:REFERENCES]->(sample)
+  WHERE h.root_distance IS NOT NULL
   OPTIONAL MATCH (h)-[:INSTANCE_OF]->(ht:Type)
   RETURN ht.name AS holder_type
-  ORDER BY coalesce(h.root_distance, 1000000000), h.key
+  ORDER BY h.root_distance, h.key
   LIMIT 1
 }
 RETURN

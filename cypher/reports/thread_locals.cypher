@@ -11,7 +11,7 @@
 // column: value_type      STRING   type of the value
 // column: value_address   STRING   its address
 // column: retained_bytes  INTEGER  retained size of the value, bytes
-// column: stale           BOOLEAN  whether nothing else refers to the ThreadLocal
+// column: stale           BOOLEAN  whether nothing holds the ThreadLocal but weak references
 //
 // A value lives as long as its thread, in a pool forever, unless it is removed. Stale
 // entries belong to a ThreadLocal that nobody can read any more; the map of a thread
@@ -21,11 +21,18 @@ MATCH (t:Type)
 WHERE t.dump = $dump AND t.name = 'java.lang.ThreadLocal$ThreadLocalMap$Entry'
 MATCH (e:Object)-[:INSTANCE_OF]->(t)
 WHERE e.root_distance IS NOT NULL
-MATCH (e)-[:REFERENCES {field: 'value'}]->(v:Object)
-MATCH (e)<-[:REFERENCES]-(table:Object)<-[:REFERENCES {field: 'table'}]-(map:Object)
+MATCH (e)<-[:REFERENCES]-(table:Object)
+WHERE table.root_distance IS NOT NULL
+WITH DISTINCT e, table
+MATCH (table)<-[:REFERENCES {field: 'table'}]-(map:Object)
+WHERE map.root_distance IS NOT NULL
+WITH DISTINCT e, map
 MATCH (map)<-[of:REFERENCES]-(th:Object)
 WHERE of.field IN ['threadLocals', 'inheritableThreadLocals']
-WITH e, v, th
+  AND th.root_distance IS NOT NULL
+WITH DISTINCT e, th
+MATCH (e)-[:REFERENCES {field: 'value'}]->(v:Object)
+WITH DISTINCT e, v, th
 ORDER BY v.retained_bytes DESC, v.key, th.key, e.key
 LIMIT $limit
 OPTIONAL MATCH (v)-[:INSTANCE_OF]->(vt:Type)
@@ -45,6 +52,11 @@ RETURN
   vt.name AS value_type,
   v.address AS value_address,
   v.retained_bytes AS retained_bytes,
-  local IS NULL OR NOT EXISTS { (local)<-[:REFERENCES]-() } AS stale
+  local IS NULL OR NOT EXISTS {
+    MATCH (local)<-[held:REFERENCES]-(h:Object|Root)
+    WHERE h <> local AND NOT EXISTS { (local)-[:DOMINATES]->(h) }
+      AND NOT coalesce(held.strength, 'strong') IN ['weak', 'phantom']
+      AND (NOT h.weak OR h.root_distance IS NOT NULL)
+  } AS stale
 ORDER BY retained_bytes DESC, v.key, th.key, e.key
 LIMIT $limit

@@ -3,6 +3,7 @@
 // group: .NET
 // needs: dotnet
 // mode: read
+// searched: timers: types whose names match pattern
 // param: dump      INTEGER       number of the dump
 // param: pattern STRING = "System\.(Threading\.(TimerQueueTimer|PeriodicTimer)|Timers\.Timer|Windows\..*Timer)" timers
 // param: callback STRING = "[\w.+]*(Delegate|EventHandler|Callback|\b(Action|Func))([`<].*[\]>])?(?<!\[])" delegates

@@ -3,6 +3,7 @@
 // group: Segments and generations
 // needs: segments
 // mode: read
+// searched: segment $segment from address $start on
 // param: dump     INTEGER         number of the dump
 // param: segment  INTEGER = 0     ordinal of the segment
 // param: start    STRING = "0x0"  first address to list

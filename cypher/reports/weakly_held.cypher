@@ -25,8 +25,8 @@ CALL () {
   UNION ALL
   MATCH (o:Object)
   WHERE o.dump = $dump AND o.weakly_referenced = true
-  MATCH (:Object)-[r:REFERENCES|WEAKLY_REFERENCES]->(o)
-  WHERE r.strength IS NOT NULL
+  MATCH (h:Object)-[r:REFERENCES|WEAKLY_REFERENCES]->(o)
+  WHERE r.strength IS NOT NULL AND h.root_distance IS NOT NULL
   RETURN o, 0 AS by_root, 1 AS by_object
 }
 WITH o, sum(by_root) AS weak_root_count, sum(by_object) AS weak_reference_count

@@ -7,9 +7,9 @@ group. Only the groups with most bytes, their descendants included, are returned
 each the rest of its descendants is summed.
 
 Root paths begin with the kind of root and its role, where the dump records one: roots
-of one kind are told apart by what stays the same from run to run. That is the type that
-declares a static field and the name of the field, and the name of the thread or isolate
-without its numbers.
+of one kind are told apart by the type that declares a static field, the name of the
+field, and the name of the thread or isolate without its numbers. Types whose names
+differ only from run to run have roles of their own, with one fingerprint.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.fingerprints import (
     normalised_owner,
     normalised_reference,
-    normalised_type,
 )
 from ingest.analysis.types import count_by, sum_by
 from ingest.compiled import kernel
@@ -99,7 +98,7 @@ def root_roles(graph: HeapGraph, chosen: Bools) -> RootRoles:
     for row, at in enumerate(first.tolist()):
         declaring, field, owner = (int(column[at]) for column in columns)
         names = (
-            "" if declaring < 0 else normalised_type(graph.type_names[declaring]),
+            "" if declaring < 0 else graph.type_names[declaring],
             "" if field < 0 else normalised_reference(graph.field_names[field]),
             "" if owner < 0 else normalised_owner(graph.owners[owner]),
         )

@@ -235,11 +235,15 @@ class Counted(NamedTuple):
 
 
 @kernel
-def _count(references: ReferenceColumns, incoming: Ints, outgoing: Ints) -> None:
-    """Add the references and the roots of each object to int32 (N + M,) columns."""
+def _count(
+    references: ReferenceColumns, distance: Ints, incoming: Ints, outgoing: Ints
+) -> None:
+    """Add references of what roots reach, and roots, to int32 (N + M,) columns."""
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
     for source in range(len(outgoing)):
+        if distance[source] < 0:
+            continue
         for ref in range(start[source], start[source + 1]):
             if not (some_skipped and skipped[ref]):
                 incoming[targets[ref]] += 1
@@ -249,13 +253,18 @@ def _count(references: ReferenceColumns, incoming: Ints, outgoing: Ints) -> None
 
 
 def most_connected(
-    graph: HeapGraph, strength: NDArray[np.uint8] | None
+    graph: HeapGraph,
+    strength: NDArray[np.uint8] | None,
+    root_distance: NDArray[np.int32],
 ) -> tuple[Counted, Counted]:
     """Count references that hold their target, those of roots included.
+
+    An unreachable object holds nothing.
 
     Args:
         graph: The heap.
         strength: From `ingest.analysis.distances.search_roots`.
+        root_distance: Likewise; -1 for what no root reaches.
 
     Returns:
         The objects with the most references to them, and those with the most
@@ -263,7 +272,7 @@ def most_connected(
     """
     n = len(graph.object_id)
     incoming, outgoing = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    _count(holding_references(graph, strength), incoming, outgoing)
+    _count(holding_references(graph, strength), root_distance, incoming, outgoing)
     return _highest(incoming), _highest(outgoing)
 
 

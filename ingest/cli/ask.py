@@ -22,8 +22,10 @@ from ingest.reports.render import OutputFormat
 from ingest.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ingest.database.connection import Database
-    from ingest.queries.library import Query
+    from ingest.queries.library import Query, Value
 
 _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
 """Parameters of the library that name an object or a type of the dump."""
@@ -54,10 +56,15 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
-    from ingest.database.needs import why_empty
     from ingest.database.questions import ask, ask_rows
-    from ingest.queries.library import find, same_in_library
-    from ingest.reports.render import OutputFormat, write_answer, write_rows
+    from ingest.database.read_only import check_only_reads
+    from ingest.queries.library import same_in_library
+    from ingest.reports.render import (
+        OutputFormat,
+        write_answer,
+        write_notes,
+        write_rows,
+    )
 
     given = _pairs(param or [])
     chosen = _query(name, given)
@@ -77,14 +84,39 @@ def query(
         progress.close()
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
-        elif form is OutputFormat.JSONL and not as_json:
-            write_rows(ask_rows(store.database, chosen, given, number, on_notice))
+            return
+        if known is None:
+            check_only_reads(store.database, chosen, chosen.bind(given, number))
+        database, values = store.database, chosen.bind(given, number)
+        if form is OutputFormat.JSONL and not as_json:
+            count = 0
+            for row in ask_rows(database, chosen, given, number, on_notice):
+                write_rows([row])
+                count += 1
+            write_notes(*_left_out(database, chosen, values, count))
         else:
-            answer = ask(store.database, chosen, given, number, on_notice)
-            reason = None
-            if not answer.rows and known is not None:
-                reason = why_empty(store.database, find(known), number)
-            write_answer(answer, OutputFormat.JSON if as_json else form, about, reason)
+            answer = ask(database, chosen, given, number, on_notice)
+            left_out = _left_out(database, chosen, values, len(answer.rows))
+            form = OutputFormat.JSON if as_json else form
+            write_answer(answer, form, about, *left_out)
+
+
+def _left_out(
+    database: Database, query: Query, values: Mapping[str, Value], row_count: int
+) -> tuple[str | None, str | None]:
+    """Why an answer is empty, and where it may have been cut."""
+    from ingest.database.bounds import bound, searched
+    from ingest.database.needs import why_empty
+    from ingest.queries.library import find, same_in_library
+
+    if (name := same_in_library(query)) is None:
+        return None, None
+    known = find(name)
+    if row_count:
+        return None, bound(database, known, values, row_count)
+    dump = values.get("dump")
+    number = dump if isinstance(dump, int) else 0
+    return why_empty(database, known, number) or searched(known, values), None
 
 
 def _warn(notice: str) -> None:

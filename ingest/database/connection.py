@@ -20,6 +20,7 @@ from ingest.errors import (
     InTheWay,
     NeedsRestart,
     QueryError,
+    QueryTooLarge,
     ServerFailed,
     ServerUnavailable,
     StoreError,
@@ -79,6 +80,8 @@ def _translated(uri: str) -> Iterator[None]:
             raise QueryError(_first_line(error)) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
     except errors.TransientError as error:
+        if _is_memory(error):
+            raise _too_large(uri) from error
         raise InTheWay(f"{uri}: {_first_line(error)}") from error
     except (errors.Neo4jError, errors.DriverError) as error:
         if _PANIC in _first_line(error):
@@ -86,6 +89,8 @@ def _translated(uri: str) -> Iterator[None]:
                 f"{uri} has met a critical error and needs to be restarted; its log "
                 "says why, for example a full disk"
             ) from error
+        if _is_memory(error):
+            raise _too_large(uri) from error
         if isinstance(error, errors.DatabaseError):
             said = shorten(_first_line(error), _SAID_LENGTH)
             raise ServerFailed(
@@ -96,6 +101,20 @@ def _translated(uri: str) -> Iterator[None]:
         raise StoreError(f"{uri}: {_first_line(error)}") from error
     except ValueError as error:
         raise StoreError(f"{uri}: {_first_line(error)}") from error
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether the server had too little memory for a query."""
+    code = getattr(error, "code", None) or ""
+    return str(code).endswith("OutOfMemoryError") or "StackOverFlow" in str(code)
+
+
+def _too_large(uri: str) -> QueryTooLarge:
+    return QueryTooLarge(
+        f"{uri} has too little memory for this query: ask for less (a smaller limit, "
+        "nearer objects), or give Neo4j more (INGEST_NEO4J_HEAP_MIB, or "
+        "server.memory.heap.max_size of your own server)"
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -184,8 +203,13 @@ class Database:
         def work(
             transaction: ManagedTransaction,
         ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-            result = transaction.run(text, dict(values))
-            rows = [tuple(record.values()) for record in result]
+            try:
+                result = transaction.run(text, dict(values))
+                rows = [tuple(record.values()) for record in result]
+            except errors.Neo4jError as error:
+                if _is_memory(error):  # trying again would not help
+                    raise _too_large(self.target.uri) from error
+                raise
             columns = tuple(result.keys())
             if on_notice is not None:
                 notices.extend(_notices(result.consume()))
@@ -224,6 +248,22 @@ class Database:
             if on_notice is not None:
                 for notice in _notices(result.consume()):
                     on_notice(notice)
+
+    def plan(self, text: str, values: Mapping[str, object]) -> dict[str, Any]:
+        """The server's plan of a query that begins with ``EXPLAIN``; empty if none.
+
+        Raises:
+            QueryError: the server does not accept the query.
+        """
+
+        def plan() -> dict[str, Any]:
+            with (
+                _translated(self.target.uri),
+                self._session(default_access_mode="READ") as session,
+            ):
+                return session.run(text, dict(values)).consume().plan or {}
+
+        return self._on_server(plan)
 
     def write(
         self, text: str, values: Mapping[str, object]

@@ -13,7 +13,10 @@ A header is the run of ``//`` lines at the top of the file::
     // A paragraph on how to read the answer.
 
 ``group`` is one of `GROUPS`. A query that not every dump can answer has a line such as
-``// needs: trace, siblings``, whose words `ingest.database.needs` explains. A parameter
+``// needs: trace, siblings``, whose words `ingest.database.needs` explains. One that
+does not look at everything has a line ``// searched:`` with what it looks at, in which
+``$name`` is a parameter; ``// more:`` lines are the Cypher condition under which the
+dump ``d`` has more than that (see `ingest.database.bounds`). A parameter
 without a default is required, except ``dump``, which the tool sets.
 Values are sent to the server as parameters only, never as text.
 """
@@ -43,7 +46,17 @@ _TYPES: dict[str, type] = {
     "FLOAT": float,
     "BOOLEAN": bool,
 }
-_KEYS = ("name", "title", "group", "needs", "mode", "param", "column")
+_KEYS = (
+    "name",
+    "title",
+    "group",
+    "needs",
+    "searched",
+    "more",
+    "mode",
+    "param",
+    "column",
+)
 GROUPS = (
     "Overview",
     "Leaks",
@@ -135,6 +148,10 @@ class Query:
         preset_dump: Number of the dump in a file that ``--show`` has printed.
         group: One of `GROUPS`; empty for a query written by the user.
         needs: What a dump must have for the query to have an answer.
+        searched: What it looks at, in words with ``$name`` for parameters; empty if
+            that is everything.
+        more: Cypher condition on the dump ``d``: there is more than that. Empty if
+            only an empty answer needs to say what was searched.
     """
 
     name: str
@@ -147,6 +164,8 @@ class Query:
     preset_dump: int | None = None
     group: str = ""
     needs: tuple[str, ...] = ()
+    searched: str = ""
+    more: str = ""
 
     @property
     def is_of_fleet(self) -> bool:
@@ -352,6 +371,8 @@ def parse(text: str, place: str) -> Query:
         place,
         group=one("group"),
         needs=tuple(needs),
+        searched=" ".join(value for _, value in entries["searched"]),
+        more=" ".join(value for _, value in entries["more"]),
     )
 
 

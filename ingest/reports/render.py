@@ -267,6 +267,7 @@ def write_answer(
     form: OutputFormat,
     about: About | None = None,
     why_empty: str | None = None,
+    bound: str | None = None,
 ) -> None:
     """Write ``answer`` to standard output.
 
@@ -275,11 +276,15 @@ def write_answer(
         form: How. CSV and lines of JSON are rows only.
         about: The dump it is about, which is said first.
         why_empty: Why there are no rows, if that is known.
+        bound: Where the answer may have been cut. With rows only, this and
+            ``why_empty`` go to standard error.
     """
     if about is not None and form is OutputFormat.JSON:
         facts: dict[str, object] = {"about": about.facts(), "rows": answer.dicts()}
         if why_empty is not None:
             facts["why_empty"] = why_empty
+        if bound is not None:
+            facts["bound"] = bound
         json.dump(facts, sys.stdout, indent=2)
         sys.stdout.write("\n")
         return
@@ -291,3 +296,22 @@ def write_answer(
         sys.stdout.write(f"no rows: {why_empty}\n")
     else:
         _WRITERS[form.value](answer)
+    if why_empty is not None and form is OutputFormat.MARKDOWN:
+        sys.stdout.write(f"\nno rows: {markdown_text(why_empty)}\n")
+    if bound is not None and form is OutputFormat.TABLE:
+        sys.stdout.write(f"\n{bound}\n")
+    if bound is not None and form is OutputFormat.MARKDOWN:
+        sys.stdout.write(f"\n{markdown_text(bound)}\n")
+    if form in _ROWS_ONLY:
+        write_notes(why_empty, bound)
+
+
+_ROWS_ONLY = (OutputFormat.CSV, OutputFormat.CSV_RAW, OutputFormat.JSONL)
+
+
+def write_notes(why_empty: str | None, bound: str | None) -> None:
+    """Write to standard error what formats of rows only have no place for."""
+    if why_empty is not None:
+        sys.stderr.write(f"note: no rows: {why_empty}\n")
+    if bound is not None:
+        sys.stderr.write(f"note: {bound}\n")

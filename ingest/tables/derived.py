@@ -133,7 +133,8 @@ class HeapColumns:
 
     @cached_property
     def _most_connected(self) -> tuple[Counted, Counted]:
-        return most_connected(self.graph, self.metrics.strength)
+        metrics = self.metrics
+        return most_connected(self.graph, metrics.strength, metrics.root_distance)
 
     def referrer_count(self, rows: slice) -> pl.Series:
         """References to objects, of those with the most."""

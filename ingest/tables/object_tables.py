@@ -50,12 +50,12 @@ OBJECTS = Table(
             absent=-1,
         ),
         Column("referrer_count", INT64,
-            "references that hold it, of roots too; only of the 10,000 "
-            "objects with the most",
+            "references of roots and reachable objects that hold it; only of the "
+            "10,000 objects with the most",
             lambda heap: heap.referrer_count, absent=None),
         Column("reference_count", INT64,
-            "references from it that hold their target; only of the 10,000 objects "
-            "with the most",
+            "references from it that hold their target; only of the 10,000 reachable "
+            "objects with the most",
             lambda heap: heap.reference_count, absent=None),
         Column("missing", FLAG, "true for placeholders, else absent",
             lambda heap: heap.missing, absent=False),

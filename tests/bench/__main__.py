@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from ingest.places import places
@@ -54,6 +55,15 @@ def queries(objects: int) -> None:
         print(f"\n{len(over_limit)} over their limit: {', '.join(over_limit)}")
 
 
+def hard_queries() -> None:
+    """Every query, on heaps on which a careless one does not end."""
+    start_server()
+    try:
+        print(run(sys.executable, "-m", "tests.bench.hard_queries").output)
+    finally:
+        run(*INGEST, "server", "stop")
+
+
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
@@ -62,12 +72,16 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=0, help="of a real sample")
     parser.add_argument("--sample", type=Path, help="that sample, a gclog")
     parser.add_argument("--queries", action="store_true", help="only queries")
+    parser.add_argument("--hard", action="store_true", help="on hard heaps instead")
     parser.add_argument("--no-store", action="store_true", help="without Neo4j")
     parser.add_argument("--no-bolt", action="store_true", help="only bulk loads")
     parser.add_argument("--no-peers", action="store_true", help="only ours")
     chosen = parser.parse_args()
     HOME.mkdir(exist_ok=True)
     fresh_home()
+    if chosen.hard:
+        hard_queries()
+        return
     if chosen.queries:
         queries(chosen.objects)
         return

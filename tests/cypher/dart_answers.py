@@ -28,6 +28,8 @@ def by_field(heap: Heap, field: str, type: str, limit: int) -> Rows:
     counts: Counter[tuple[str, bool, str, int]] = Counter()
     held: dict[tuple[str, bool, str, int], int] = defaultdict(int)
     for o in heap.objects:
+        if o.index not in heap.live:
+            continue
         if o.type is None or (type and heap.type_name(o.type) != type):
             continue
         for weak, targets, fields in (
@@ -122,13 +124,9 @@ def strings(heap: Heap, min_count: int, limit: int) -> Rows:
         sizes = [heap.retained_bytes(o.index) for o in alike]
         if len(alike) < min_count:
             continue
-        holders = [p for p in heap.objects if alike[0].index in p.strong]
-        far = len(heap.objects)
-        nearest = min(
-            holders,
-            key=lambda p: (heap.distance.get(p.index, far), p.index),
-            default=None,
-        )
+        first = alike[0].index
+        holders = heap.holders(first) | ({first} & set(heap.objects[first].strong))
+        nearest = min(holders, key=lambda p: (heap.distance[p], p), default=None)
         rows.append(
             (
                 value,
@@ -137,7 +135,7 @@ def strings(heap: Heap, min_count: int, limit: int) -> Rows:
                 sum(sizes),
                 sum(sizes) - max(sizes),
                 alike[0].address,
-                None if nearest is None else heap.name_of(nearest.index),
+                None if nearest is None else heap.name_of(nearest),
                 alike[0].index,
             )
         )

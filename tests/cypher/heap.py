@@ -68,7 +68,7 @@ def main_heap() -> HeapGraph:
     _roots(log)
     _circles(log)
     _crowd(log)
-    graph = _weakened(_read(log.close("App.exe", clock=0x74)), WEAK_REFERENCES)
+    graph = _weakened(read_log(log.close("App.exe", clock=0x74)), WEAK_REFERENCES)
     return _placed(graph)
 
 
@@ -163,7 +163,7 @@ def two_domains() -> HeapGraph:
         log.object(0x112, 1, size + 2, [0x113]).object(0x120, 1, 8, [0x113])
         if name == "one":
             log.close(name)
-    return _read(log)
+    return read_log(log)
 
 
 def reasons() -> HeapGraph:
@@ -190,7 +190,7 @@ def reasons() -> HeapGraph:
     log.object(0x302, ITEM, 55, [0x300]).object(0x303, ITEM, 56, [0x300, 0x300])
     path(0x304, 0x303)
     path(0x305, 0x303)
-    return _read(log.close("App.exe"))
+    return read_log(log.close("App.exe"))
 
 
 def lattice() -> HeapGraph:
@@ -205,7 +205,7 @@ def lattice() -> HeapGraph:
         for one in chance.sample(here, 2):
             log.object(one, NODE, 10, chance.sample(there, len(there)))
     log.root(pairs[0][0], LOCAL)
-    return _read(log.object(0x80, NODE, 12).close("App.exe"))
+    return read_log(log.object(0x80, NODE, 12).close("App.exe"))
 
 
 def ladder(rungs: int) -> HeapGraph:
@@ -216,10 +216,11 @@ def ladder(rungs: int) -> HeapGraph:
         below = (here + 32, there + 32) if rung + 1 < rungs else ()
         for one in chance.sample((here, there), 2):
             log.object(one, NODE, 10, chance.sample(below, len(below)))
-    return _read(log.root(0x1000, LOCAL).root(0x1010, LOCAL).close("App.exe"))
+    return read_log(log.root(0x1000, LOCAL).root(0x1010, LOCAL).close("App.exe"))
 
 
-def _read(log: Gclog) -> HeapGraph:
+def read_log(log: Gclog) -> HeapGraph:
+    """The heap of a log."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "heap.gclog"
         path.write_bytes(log.bytes())

@@ -151,18 +151,20 @@ def colliding_keys(heap: Heap, min_chain: int, pattern: str, limit: int) -> Rows
     for table in _live(heap, pattern):
         chains = []
         for i in table.strong:
-            chain, at = [], [i]
-            while at:
-                o = heap.objects[at[0]]
-                if not _through(o, "first"):
-                    chain.append(o)
-                at = _through(o, "next", "first")
+            found, todo = dict[int, None](), [i]
+            while todo:
+                if (at := todo.pop(0)) not in found:
+                    found[at] = None
+                    others = _through(heap.objects[at], "next", "first")
+                    todo += set(others) - set(table.strong)
+            chain = [o for o in map(heap.objects.__getitem__, found) if _has_key(o)]
             chains.append((-len(chain), i, chain[0]))
         if not chains or -min(chains)[0] < min_chain:
             continue
         longest, _, first = min(chains)
         keys = _through(first, "key", "referent", weak=True)
-        maps = [m for m in heap.objects if table.index in _through(m, "table")]
+        live = map(heap.objects.__getitem__, sorted(heap.live))
+        maps = [m for m in live if table.index in _through(m, "table")]
         count = -sum(one[0] for one in chains)
         row = (
             _name(heap, maps[0]),
@@ -176,6 +178,11 @@ def colliding_keys(heap: Heap, min_chain: int, pattern: str, limit: int) -> Rows
         )
         rows.append((longest, -count, table.index, row))
     return [row for *_, row in sorted(rows)][:limit]
+
+
+def _has_key(node: Obj) -> bool:
+    """The head of a tree in a ConcurrentHashMap has none."""
+    return not _through(node, "first")
 
 
 def thread_locals(heap: Heap, limit: int) -> Rows:
@@ -192,10 +199,7 @@ def thread_locals(heap: Heap, limit: int) -> Rows:
                 for r in heap.roots
                 if local and r.object == local[0] and r.kind == "static"
             ]
-            held = local and (
-                any(local[0] in o.strong for o in heap.objects)
-                or any(r.object == local[0] for r in heap.roots)
-            )
+            held = local and heap.is_held(local[0], not_by=("weak", "phantom"))
             row = (
                 heap.objects[thread].value,
                 names[0] if names else None,
@@ -215,16 +219,14 @@ def _declaring(heap: Heap, kind: int | None) -> str:
 
 def java_finalizers(heap: Heap, limit: int) -> Rows:
     groups: dict[str, list[tuple[int, bool, bool]]] = defaultdict(list)
-    for f in heap.objects:
-        if _name(heap, f) == "java.lang.ref.Finalizer":
-            waiting = any(
-                heap.name_of(q).startswith("java.lang.ref.ReferenceQueue$")
-                for q in _through(f, "queue")
-            )
-            for o in _through(f, "referent", weak=True):
-                others = {h.index for h in heap.objects if o in h.strong}
-                only = not others - {f.index, o} and not heap.roots_of(o)
-                groups[heap.name_of(o)].append((o, waiting, only))
+    for f in _live(heap, r"java\.lang\.ref\.Finalizer"):
+        waiting = any(
+            heap.name_of(q).startswith("java.lang.ref.ReferenceQueue$")
+            for q in _through(f, "queue")
+        )
+        for o in _through(f, "referent", weak=True):
+            only = not heap.is_held(o, by_others_than=f.index)
+            groups[heap.name_of(o)].append((o, waiting, only))
     rows = [
         (
             name,

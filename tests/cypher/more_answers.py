@@ -20,7 +20,6 @@ from ingest.analysis.metrics import analyse
 from ingest.heap.graph import RootKind
 from ingest.suspects.find import find_suspects
 from tests.cypher.answers import by_retained, facts, sizes
-from tests.cypher.twin import Ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +119,7 @@ def weakly_held(heap: Heap, limit: int) -> Rows:
         by_root = sum(r.weak and r.object == o.index for r in heap.roots)
         by_object = sum(
             target == o.index and kind is not None
-            for p in heap.objects
+            for p in map(heap.objects.__getitem__, heap.live)
             for target, kind in zip(
                 (*p.strong, *p.weak), (*p.strong_kinds, *p.weak_kinds), strict=True
             )
@@ -435,9 +434,7 @@ def cycles(heap: Heap, candidates: int, type: str, limit: int) -> Rows:
     for o in by_retained(heap, objects)[:candidates]:
         circles = [c[1:] for c in heap.shortest(o.index, o.index)]
         if circles and len(circles[0]) <= 8:
-            if len(circles) > 1:
-                raise Ambiguous("several shortest circles")
-            circle = circles[0]
+            circle = min(circles)
             first = circle.index(min(circle))
             found.add(circle[first:] + circle[:first])
     rows = []
@@ -460,14 +457,14 @@ def _most(heap: Heap, count: Counter[int], limit: int) -> Rows:
 
 def hubs(heap: Heap, limit: int) -> Rows:
     count = Counter(r.object for r in heap.roots if r.holds)
-    for o in heap.objects:
-        count.update(o.strong)
+    for i in heap.live:
+        count.update(heap.objects[i].strong)
     return _most(heap, count, limit)
 
 
 def containers(heap: Heap, limit: int) -> Rows:
-    count = {o.index: len(o.strong) for o in heap.objects if o.strong}
-    return _most(heap, Counter(count), limit)
+    count = {i: len(heap.objects[i].strong) for i in heap.live}
+    return _most(heap, +Counter(count), limit)
 
 
 def single_type_chains(heap: Heap, min_bytes: int, min_length: int, limit: int) -> Rows:

@@ -318,6 +318,27 @@ class Heap:
         """Live objects with a strong reference to ``i``, itself left out."""
         return {h for h in self.live - {i} if i in self.objects[h].strong}
 
+    def is_held(
+        self, i: int, by_others_than: int | None = None, not_by: Sequence[str] = ()
+    ) -> bool:
+        """Whether a root or a live object holds ``i``, as the guide defines it.
+
+        Neither itself nor an object that it immediately dominates counts.
+
+        Args:
+            i: The object.
+            by_others_than: An object that does not count either.
+            not_by: Strengths of references that do not count.
+        """
+        if any(not (r.weak and "weak" in not_by) for r in self.roots_of(i)):
+            return True
+        others = self.holders(i) - {by_others_than} - set(self.children(i))
+        return any(
+            target == i and kind not in not_by
+            for o in (self.objects[h] for h in others)
+            for target, kind in zip(o.strong, o.strong_kinds, strict=True)
+        )
+
     def roots_of(self, i: int) -> list[Root]:
         """The roots that hold it."""
         return [r for r in self.roots if r.object == i and r.holds]

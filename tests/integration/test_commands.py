@@ -193,6 +193,11 @@ def test_own_cypher_finds_the_dump_and_may_not_write(
     assert code in (5, 6)
     assert err.count("\n") == 1
     assert json.loads(loaded("list", "--json")[1])
+    for form in ("table", "jsonl"):
+        file.write_text("CALL db.clearQueryCaches()", encoding="utf-8")
+        code, _, err = loaded("query", str(file), "-f", form)
+        assert code == 5
+        assert "calls db.clearQueryCaches, which may do more than read" in err
     file.write_text("MATCH (n RETURN n", encoding="utf-8")
     assert loaded("query", str(file))[0] == 5
     file.write_text("RETURN $other", encoding="utf-8")

@@ -29,7 +29,7 @@ def test_the_most_connected_are_those_with_the_highest_counts(
         np.arange(len(graph.object_id), dtype=np.int32), np.diff(graph.ref_start)
     )
     rows = slice(0, len(sources))
-    held = holds(graph, reach.strength, rows, sources)
+    held = holds(graph, reach.strength, rows, sources) & (reach.distance[sources] >= 0)
     outgoing.update(sources[held].tolist())
     incoming.update(graph.ref_target[held].tolist())
 
@@ -39,7 +39,7 @@ def test_the_most_connected_are_those_with_the_highest_counts(
 
     before, metrics.MOST = metrics.MOST, most
     try:
-        found = metrics.most_connected(graph, reach.strength)
+        found = metrics.most_connected(graph, reach.strength, reach.distance)
     finally:
         metrics.MOST = before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest import mock
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from ingest.analysis import merged as module
 from ingest.analysis.distances import ROOT, UNREACHABLE, holding_roots
-from ingest.analysis.merged import MAX_DEPTH, MergedTree, merged_tree
+from ingest.analysis.merged import MAX_DEPTH, MergedTree, merged_tree, root_roles
 from ingest.analysis.metrics import analyse
 from tests.unit.graphs import Held, graph_of, small_graphs
 
@@ -200,3 +201,15 @@ def test_an_empty_heap() -> None:
     for by_root in (None, np.zeros(0, np.bool_)):
         tree = merged_tree(graph, analyse(graph).dominator, by_root=by_root)
         assert tree.total_bytes[0] == 0
+
+
+def test_types_that_differ_in_their_numbers_have_roles_of_their_own() -> None:
+    graph = replace(
+        graph_of([], [], [], roots=[0, 1, 2]),
+        type_names=("T0", "<type 0x96>", "<type 0x23e>"),
+        type_domain=np.zeros(3, np.int32),
+        root_type=np.array([1, 2, 1], np.int32),
+    )
+    found = root_roles(graph, np.ones(3, np.bool_))
+
+    assert [found.roles[at].type_index for at in found.role] == [1, 2, 1]
