@@ -26,9 +26,9 @@ class OutputFile:
         byte_count: Bytes written so far.
     """
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, part: _Part) -> None:
         self._path = path
-        self._file = file
+        self._part = part
         import hashlib  # takes 10 ms, which help need not spend
 
         self._digest = hashlib.sha256()
@@ -39,6 +39,16 @@ class OutputFile:
         """Digest of what is written so far."""
         return self._digest.hexdigest()
 
+    def written(self) -> Path | None:
+        """Where what is written so far can be read; ``None`` for a device or a pipe.
+
+        Raises:
+            IngestError: the disk is full, or gone.
+        """
+        with _explained(self._path):
+            self._part.file.flush()
+        return None if self._part.is_device else self._part.path
+
     def write(self, data: bytes | memoryview) -> None:
         """Append ``data``.
 
@@ -46,7 +56,7 @@ class OutputFile:
             IngestError: the disk is full, or gone.
         """
         with _explained(self._path):
-            self._file.write(data)
+            self._part.file.write(data)
         self._digest.update(data)
         self.byte_count += len(data)
 
@@ -88,7 +98,7 @@ def output_file(path: Path, *, force: bool, private: bool) -> Iterator[OutputFil
         part = _Part(path, private=private)
     try:
         with interrupts.at_the_end(part.discard):
-            yield OutputFile(path, part.file)
+            yield OutputFile(path, part)
         with _explained(path):
             part.publish(force=force)
     finally:
@@ -172,38 +182,44 @@ def write_private(path: Path, text: str) -> None:
 
 
 class _Part:
-    """A file that is written beside its target; or the target, if it is a device."""
+    """A file that is written beside its target; or the target, if it is a device.
+
+    Attributes:
+        path: Where it is written.
+        file: Open to be written.
+        is_device: Whether it is the target, which is no file.
+    """
 
     def __init__(self, path: Path, *, private: bool) -> None:
         self._private = private
         self._target = path if private else path.resolve()
-        self._is_device = self._target.exists() and not self._target.is_file()
-        if self._is_device:
-            self._path, self.file = self._target, self._target.open("wb")
+        self.is_device = self._target.exists() and not self._target.is_file()
+        if self.is_device:
+            self.path, self.file = self._target, self._target.open("wb")
             return
         handle, name = tempfile.mkstemp(  # mode 0600
             ".part", f".{self._target.name}.", self._target.parent
         )
-        self._path, self.file = Path(name), os.fdopen(handle, "wb")
+        self.path, self.file = Path(name), os.fdopen(handle, "wb")
 
     def publish(self, *, force: bool) -> None:
         """Make the file durable, and give it its name."""
         self.file.flush()
-        if not self._is_device:
+        if not self.is_device:
             os.fsync(self.file.fileno())
         self.file.close()
-        if not self._is_device:
+        if not self.is_device:
             if not self._private:
-                self._path.chmod(_mode(self._target))
-            _rename(self._path, self._target, force=force)
+                self.path.chmod(_mode(self._target))
+            _rename(self.path, self._target, force=force)
 
     def discard(self) -> None:
         """Close the file, and remove it unless it has its name."""
         try:
             self.file.close()
         finally:
-            if not self._is_device:
-                self._path.unlink(missing_ok=True)
+            if not self.is_device:
+                self.path.unlink(missing_ok=True)
 
 
 def _mode(path: Path) -> int:
