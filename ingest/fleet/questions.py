@@ -336,6 +336,10 @@ class Fleet:
         return Answer(columns, rows)
 
 
+_CHANGING = re.compile(r"(enable|disable|truncate|write|force|import)_|checkpoint")
+"""How the names of functions begin that change the connection, or write a log. In
+DuckDB 1.4 a locked configuration does not stop them."""
+
 _READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 """Kinds of queries that only read."""
 
@@ -367,7 +371,10 @@ def _check_reads(cursor: DuckDBPyConnection, name: str, sql: str) -> None:
 
 
 def _query_kinds(parsed: object) -> set[str]:
-    """Kinds of all queries in what DuckDB has parsed; each can have a WITH clause."""
+    """Kinds of all queries in what DuckDB has parsed; each can have a WITH clause.
+
+    Functions that do more than read are among them.
+    """
     found: set[str] = set()
     waiting = [parsed]
     while waiting:
@@ -377,6 +384,8 @@ def _query_kinds(parsed: object) -> set[str]:
         elif isinstance(one, dict):
             if "cte_map" in one or str(one.get("type")).endswith("_NODE"):
                 found.add(str(one.get("type")))
+            if _CHANGING.match(name := str(one.get("function_name")).lower()):
+                found.add(name)
             waiting += one.values()
     return found or {"what DuckDB cannot show"}
 
