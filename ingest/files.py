@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,9 @@ from ingest.errors import IngestError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filelock import BaseFileLock
+
+_TAKEN = {errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK}
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EACCES, errno.EMLINK}
 
 
@@ -173,6 +177,47 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def file_lock(path: Path, *, poll_s: float = 0.05) -> BaseFileLock:
+    """A lock by which processes keep apart, once its file system is known to have any.
+
+    On some network file systems ``flock`` fails. Versions of filelock take that for a
+    lock that another process has and wait for ever, or lock in a way that a killed
+    process leaves locked.
+
+    Args:
+        path: Its file, in a folder that exists.
+        poll_s: How often to look whether it is free.
+
+    Raises:
+        IngestError: the file system has no locks.
+        OSError: the file cannot be made.
+    """
+    from filelock import FileLock
+
+    _check_locks(path)
+    return FileLock(path, poll_interval=poll_s)
+
+
+def _check_locks(path: Path) -> None:
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            why = error.strerror or type(error).__name__
+            raise IngestError(
+                f"{path.parent} is on a file system that locks no files ({why}), so "
+                "that two commands could harm each other: use a folder on a local disk "
+                "(INGEST_HOME, or --to of a fleet)"
+            ) from error
+    finally:
+        os.close(handle)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -34,6 +34,7 @@ from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
 from ingest.database.links import link_next
 from ingest.errors import Conflict, StoreError
+from ingest.files import file_lock
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
@@ -251,7 +252,7 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
     Raises:
         StoreError: another process has it.
     """
-    lock = filelock.FileLock(server.home / "bulk.lock")
+    lock = file_lock(server.home / "bulk.lock")
     try:
         lock.acquire(timeout=_CLEANING_S)
     except filelock.Timeout as error:
