@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,9 @@ from ingest.errors import IngestError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filelock import BaseFileLock
+
+_TAKEN = {errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK}
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EACCES, errno.EMLINK}
 
 
@@ -26,9 +30,9 @@ class OutputFile:
         byte_count: Bytes written so far.
     """
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, part: _Part) -> None:
         self._path = path
-        self._file = file
+        self._part = part
         import hashlib  # takes 10 ms, which help need not spend
 
         self._digest = hashlib.sha256()
@@ -39,6 +43,16 @@ class OutputFile:
         """Digest of what is written so far."""
         return self._digest.hexdigest()
 
+    def written(self) -> Path | None:
+        """Where what is written so far can be read; ``None`` for a device or a pipe.
+
+        Raises:
+            IngestError: the disk is full, or gone.
+        """
+        with _explained(self._path):
+            self._part.file.flush()
+        return None if self._part.is_device else self._part.path
+
     def write(self, data: bytes | memoryview) -> None:
         """Append ``data``.
 
@@ -46,7 +60,7 @@ class OutputFile:
             IngestError: the disk is full, or gone.
         """
         with _explained(self._path):
-            self._file.write(data)
+            self._part.file.write(data)
         self._digest.update(data)
         self.byte_count += len(data)
 
@@ -88,7 +102,7 @@ def output_file(path: Path, *, force: bool, private: bool) -> Iterator[OutputFil
         part = _Part(path, private=private)
     try:
         with interrupts.at_the_end(part.discard):
-            yield OutputFile(path, part.file)
+            yield OutputFile(path, part)
         with _explained(path):
             part.publish(force=force)
     finally:
@@ -165,6 +179,47 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def file_lock(path: Path, *, poll_s: float = 0.05) -> BaseFileLock:
+    """A lock by which processes keep apart, once its file system is known to have any.
+
+    On some network file systems ``flock`` fails. Versions of filelock take that for a
+    lock that another process has and wait for ever, or lock in a way that a killed
+    process leaves locked.
+
+    Args:
+        path: Its file, in a folder that exists.
+        poll_s: How often to look whether it is free.
+
+    Raises:
+        IngestError: the file system has no locks.
+        OSError: the file cannot be made.
+    """
+    from filelock import FileLock
+
+    _check_locks(path)
+    return FileLock(path, poll_interval=poll_s)
+
+
+def _check_locks(path: Path) -> None:
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            why = error.strerror or type(error).__name__
+            raise IngestError(
+                f"{path.parent} is on a file system that locks no files ({why}), so "
+                "that two commands could harm each other: use a folder on a local disk "
+                "(INGEST_HOME, or --to of a fleet)"
+            ) from error
+    finally:
+        os.close(handle)
+
+
 def write_private(path: Path, text: str) -> None:
     """Replace a file by one with ``text`` that only its owner may read."""
     with replaced_file(path, private=True) as file:
@@ -172,38 +227,44 @@ def write_private(path: Path, text: str) -> None:
 
 
 class _Part:
-    """A file that is written beside its target; or the target, if it is a device."""
+    """A file that is written beside its target; or the target, if it is a device.
+
+    Attributes:
+        path: Where it is written.
+        file: Open to be written.
+        is_device: Whether it is the target, which is no file.
+    """
 
     def __init__(self, path: Path, *, private: bool) -> None:
         self._private = private
         self._target = path if private else path.resolve()
-        self._is_device = self._target.exists() and not self._target.is_file()
-        if self._is_device:
-            self._path, self.file = self._target, self._target.open("wb")
+        self.is_device = self._target.exists() and not self._target.is_file()
+        if self.is_device:
+            self.path, self.file = self._target, self._target.open("wb")
             return
         handle, name = tempfile.mkstemp(  # mode 0600
             ".part", f".{self._target.name}.", self._target.parent
         )
-        self._path, self.file = Path(name), os.fdopen(handle, "wb")
+        self.path, self.file = Path(name), os.fdopen(handle, "wb")
 
     def publish(self, *, force: bool) -> None:
         """Make the file durable, and give it its name."""
         self.file.flush()
-        if not self._is_device:
+        if not self.is_device:
             os.fsync(self.file.fileno())
         self.file.close()
-        if not self._is_device:
+        if not self.is_device:
             if not self._private:
-                self._path.chmod(_mode(self._target))
-            _rename(self._path, self._target, force=force)
+                self.path.chmod(_mode(self._target))
+            _rename(self.path, self._target, force=force)
 
     def discard(self) -> None:
         """Close the file, and remove it unless it has its name."""
         try:
             self.file.close()
         finally:
-            if not self._is_device:
-                self._path.unlink(missing_ok=True)
+            if not self.is_device:
+                self.path.unlink(missing_ok=True)
 
 
 def _mode(path: Path) -> int:

@@ -29,6 +29,16 @@ class Places:
     config: Path
 
 
+def variable(name: str) -> str | None:
+    """A variable of the environment; ``None`` if it is not set, or only blanks.
+
+    Nobody means a folder or an address of blanks: it is what a script makes of a
+    variable that it lacks.
+    """
+    value = os.environ.get(name, "")
+    return value if value.strip() else None
+
+
 def places() -> Places:
     """Return the folders for the current environment, without creating them.
 
@@ -36,7 +46,7 @@ def places() -> Places:
         OSError: The user has no home, as in some containers.
     """
     try:
-        if home := os.environ.get("INGEST_HOME"):
+        if home := variable("INGEST_HOME"):
             base = Path(home).expanduser().absolute()
             return Places(base / "cache", base / "state", base / "config")
         return Places(

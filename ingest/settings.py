@@ -1,19 +1,18 @@
 """User settings: environment variables, then ``config.toml``, then defaults.
 
-An empty environment variable counts as not set.
+An environment variable that is empty, or only blanks, counts as not set.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import tomllib
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
-from ingest.places import places
+from ingest.places import places, variable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,12 +98,10 @@ def settings() -> Settings:
     """
     chosen: dict[str, object] = _from_file(places().config / "config.toml")
     for entry in fields(Settings):
-        variable = entry.metadata["variable"]
-        if value := os.environ.get(variable):
+        name = entry.metadata["variable"]
+        if value := variable(name):
             chosen[entry.name] = (
-                _whole_number(value, variable)
-                if entry.name in _WHOLE_NUMBERS
-                else value
+                _whole_number(value, name) if entry.name in _WHOLE_NUMBERS else value
             )
     return Settings(**chosen)  # type: ignore[arg-type]
 

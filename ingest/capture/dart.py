@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from ingest.capture import TIMEOUT_S
 from ingest.capture.processes import safe_name
 from ingest.capture.vm_service import connected, short
+from ingest.capture.whole import check_captured
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent
@@ -89,6 +90,7 @@ def capture(
             for piece in service.snapshot(chosen[0]):
                 file.write(piece)
                 progress("capture", file.byte_count, None)
+            check_captured(file.written())
         return DartCapture(
             path, file.byte_count, file.sha256, chosen, program.vm_version, protocol
         )

@@ -26,6 +26,7 @@ from ingest.capture.dotnet_ipc import Provider, session
 from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import check_answers, safe_name
+from ingest.capture.whole import check_captured
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent
@@ -124,6 +125,7 @@ def capture(
         taking = _Taking(port, file, timeout_s, buffer_mib, progress)
         events = taking.track(track_s) if track_s else taking.heap()
         _check(events, 2 if track_s else 1)
+        check_captured(file.written())
         return DotnetCapture(
             path,
             file.byte_count,

@@ -23,6 +23,7 @@ from ingest.capture import TIMEOUT_S
 from ingest.capture.jvm_attach import acting_as, effective_id, execute, temporary_folder
 from ingest.capture.jvm_processes import JVM
 from ingest.capture.processes import PROC, check_answers, safe_name
+from ingest.capture.whole import check_captured
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file, publish
 from ingest.progress import silent
@@ -38,7 +39,11 @@ SUFFIX = ".hprof"
 _FILE = "heap.hprof"
 _GZIP = b"\x1f\x8b"
 _LEVEL = "1"
+_NEWS, _CREATED = "Dumping heap to", "Heap dump file created"
+"""What HotSpot tells when it begins, and when all is written (heapDumper.cpp)."""
 _PIECE_BYTES = 1 << 22
+INNER = Path("/tmp")
+"""As a JVM sees its folder for temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,7 @@ def capture(
         )
         took_s = time.monotonic() - start
         made = folder / _FILE
+        check_captured(made)
         with made.open("rb") as file:
             is_compressed = file.read(2) == _GZIP
         path = output or Path(file_name(target.name, is_compressed=is_compressed))
@@ -158,10 +164,13 @@ def _dump(
         while_waiting=written,
     )  # fmt: skip
     made = folder / _FILE
-    if reply.code != 0 or not made.is_file() or not made.stat().st_size:
-        said = printable(" ".join(reply.text.split())[:200])
+    is_there = made.is_file() and made.stat().st_size > 0
+    # The code is 0 even where the disk was full: only the text tells.
+    if reply.code != 0 or _CREATED not in reply.text or not is_there:
+        said = " ".join(line for line in reply.text.splitlines() if _NEWS not in line)
+        said = printable(" ".join(said.split())[:200])
         raise CaptureError(
-            f"process {target.pid} ({target.name}) has not written its heap"
+            f"process {target.pid} ({target.name}) has not written its whole heap"
             + (f": {said}" if said else "; it may be ending, or its disk full")
         )
 
@@ -195,7 +204,7 @@ def _folder(pid: int, place: Path | None) -> Iterator[tuple[Path, str]]:
         raise CaptureError(
             f"no folder for the dump can be made in {parent} ({why})"
         ) from error
-    inner = folder if parent == place else Path("/tmp") / folder.name
+    inner = folder if parent == place else INNER / folder.name
 
     def remove() -> None:
         shutil.rmtree(folder, ignore_errors=True)

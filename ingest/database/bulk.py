@@ -34,6 +34,7 @@ from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
 from ingest.database.links import link_next
 from ingest.errors import Conflict, StoreError
+from ingest.files import file_lock
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
@@ -183,8 +184,14 @@ def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | Non
     stored, expected = stored_dumps(_server_of(database)), _of_fleets(database)
     for dump in present:
         tables = stored.find(dump.number, dump.identity.sha256)
+        name = dump.properties["name"]
         if tables is None:
-            return f"the tables of {dump.properties['name']!r} are not stored"
+            return f"the tables of {name!r} are not stored"
+        if fault := tables.fault():
+            return (
+                f"the stored tables of {name!r} are not whole ({fault}); load it again "
+                "with --replace"
+            )
         expected += tables.counts()
     if count(database) != expected:
         return "the database holds more than dumps and fleets, which would be lost"
@@ -245,7 +252,7 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
     Raises:
         StoreError: another process has it.
     """
-    lock = filelock.FileLock(server.home / "bulk.lock")
+    lock = file_lock(server.home / "bulk.lock")
     try:
         lock.acquire(timeout=_CLEANING_S)
     except filelock.Timeout as error:
@@ -372,6 +379,11 @@ class BulkWriter:
             if tables is None:
                 raise StoreError(
                     f"the tables of dump {node.number} are missing; load it again"
+                )
+            if fault := tables.fault():
+                raise StoreError(
+                    f"the stored tables of dump {node.number} are not whole ({fault}); "
+                    "load it again with --replace"
                 )
             values = node.properties | (ready if node.number == number else {})
             dumps.append(DumpToImport(node.number, values, tables))

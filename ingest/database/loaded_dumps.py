@@ -147,6 +147,8 @@ class LoadedDumps:
         stored = store.server and stored_dumps(store.server).find(
             found.number, found.sha256
         )
+        if stored and stored.fault():
+            stored = None
         return KeptDump(
             found.name,
             found.source,

@@ -172,8 +172,10 @@ def kept_export(folder: Path) -> KeptDump:
     """The dump of a folder.
 
     Raises:
-        DumpError: the folder has no tables of a dump.
+        DumpError: the folder has no tables of a dump, or those of two.
     """
+    from ingest.tables.export_format import ExportFormat
+    from ingest.tables.manifest import check_manifest
     from ingest.tables.parquet import StoredTables
     from ingest.tables.stored_heap import about_export
 
@@ -182,6 +184,7 @@ def kept_export(folder: Path) -> KeptDump:
         raise DumpError(
             f"not an exported dump: it has no {missing[0]}.parquet", path=folder
         )
+    check_manifest(folder, ExportFormat.PARQUET)
     about = about_export(folder)
     return KeptDump(
         folder.name,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from concurrent.futures import FIRST_COMPLETED, wait
+import signal
+from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import ATTEMPTS, refuse, try_dump
-from ingest.fleet.workplace import merge_batch
+from ingest.fleet.workplace import FleetFolder, merge_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from concurrent.futures import Future
 
     from pebble import ProcessPool
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ingest.fleet.workplace import DumpBatch
 
 _BASE_BYTES = 250 << 20
+_POLL_S = 0.5
 _EXPANSION = {"": 8, "gz": 30, "zst": 30, "xz": 40, "bz2": 40, "zip": 30}
 """Memory for each byte of a file, by its compression: about three times what the
 frozen limits of the readers are for files of usual proportions."""
@@ -36,6 +39,18 @@ def estimated_need_bytes(source: FleetSource) -> int:
     return _BASE_BYTES + source.size_bytes * _EXPANSION.get(suffix, _EXPANSION[""])
 
 
+class _Ended(Exception):
+    """The process that had a dump has ended; the text says how.
+
+    Attributes:
+        is_known: Whether it had begun with the dump; else some process has ended.
+    """
+
+    def __init__(self, why: str, *, is_known: bool) -> None:
+        super().__init__(why)
+        self.is_known = is_known
+
+
 class LocalWorkers:
     """Processes of this machine.
 
@@ -45,57 +60,170 @@ class LocalWorkers:
 
     def __init__(
         self,
-        pool: ProcessPool,
+        new_pool: Callable[[], ProcessPool],
         processes: int,
         memory_bytes: int,
         timeout_s: float | None,
     ) -> None:
         self.processors = processes
-        self._pool = pool
+        self._new_pool = new_pool
+        self._pool = new_pool()
+        self._broken: list[ProcessPool] = []
         self._memory_bytes = memory_bytes
         self._timeout_s = timeout_s
 
     def add(self, sources: Sequence[FleetSource], job: Job) -> Iterator[Outcome]:
         """Add dumps; yields outcomes as they come.
 
-        A dump that kills its process, takes too long or fails for a reason outside of
-        it is tried again, `ATTEMPTS` times in all, and then set aside with its error.
+        A dump that takes too long is tried again, `ATTEMPTS` times in all. One whose
+        process ends, such as by the kernel for lack of memory, is tried once more,
+        while nothing else runs. Then it is set aside with its error.
         """
-        from pebble import ProcessExpired
+        again: list[FleetSource] = []
+        yield from self._together(sources, job, again)
+        for source in again:
+            yield from self._alone(source, job)
 
+    def _together(
+        self, sources: Sequence[FleetSource], job: Job, again: list[FleetSource]
+    ) -> Iterator[Outcome]:
+        """Add dumps, several at a time.
+
+        Args:
+            sources: The dumps.
+            job: What is to be done.
+            again: Receives those whose process has ended.
+        """
         waiting = [(source, 1) for source in reversed(sources)]
         running: dict[Future[Outcome], tuple[FleetSource, int, int]] = {}
         while waiting or running:
+            if not running:
+                self._repair()
             free = self._memory_bytes - sum(need for _, _, need in running.values())
             # One more than there are processes, so that none waits for the next.
             while waiting and len(running) <= self.processors:
-                need = estimated_need_bytes(waiting[-1][0])
+                source, attempt = waiting[-1]
+                need = estimated_need_bytes(source)
                 if running and need > free:
                     break
-                source, attempt = waiting.pop()
-                future = self._pool.schedule(
-                    try_dump, args=(source, job), timeout=self._timeout_s
-                )
+                if (future := self._scheduled(source, job)) is None:
+                    break
                 running[future] = (source, attempt, need)
+                waiting.pop()
                 free -= need
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in self._done(running):
                 source, attempt, _ = running.pop(future)
                 try:
-                    yield future.result()
-                    continue
+                    yield _outcome(future)
+                except _Ended:
+                    again.append(source)
                 except TimeoutError:
-                    why = f"not finished after {self._timeout_s:g} s"
-                except ProcessExpired as error:
-                    why = f"its process ended with code {error.exitcode}"
-                if attempt < ATTEMPTS:
-                    waiting.insert(0, (source, attempt + 1))
-                else:
-                    yield refuse(source, job, f"{why} ({attempt} attempts)", 0.0)
+                    if attempt < ATTEMPTS:
+                        waiting.insert(0, (source, attempt + 1))
+                    else:
+                        yield self._late(source, job)
+
+    def _alone(self, source: FleetSource, job: Job) -> Iterator[Outcome]:
+        """Add one dump while nothing else runs."""
+        why = "its process cannot be started"
+        for _ in range(ATTEMPTS):
+            self._repair()
+            if (future := self._scheduled(source, job)) is None:
+                continue
+            while not (done := self._done([future])):
+                pass
+            try:
+                yield _outcome(*done)
+            except _Ended as error:
+                why = str(error)
+                if error.is_known:
+                    break
+            except TimeoutError:
+                yield self._late(source, job)
+                return
+            else:
+                return
+        FleetFolder(job.folder).forget_attempts(source.address)
+        yield refuse(source, job, f"{why}, also when nothing else ran", 0.0)
+
+    def _late(self, source: FleetSource, job: Job) -> Outcome:
+        """Set a dump aside that takes too long."""
+        why = f"not finished after {self._timeout_s:g} s ({ATTEMPTS} attempts)"
+        return refuse(source, job, why, 0.0)
 
     def merge(self, batches: Sequence[DumpBatch]) -> None:
         """Publish some batches of dumps; what fails is left undone."""
-        wait([self._pool.schedule(merge_batch, args=(batch,)) for batch in batches])
+        self._repair()
+        try:
+            left = {self._pool.schedule(merge_batch, args=(one,)) for one in batches}
+        except RuntimeError:  # its processes have just ended
+            return
+        while left:
+            left -= self._done(left)
+
+    def _scheduled(self, source: FleetSource, job: Job) -> Future[Outcome] | None:
+        """A dump that a process will add; ``None`` if all processes have ended."""
+        try:
+            future: Future[Outcome] = self._pool.schedule(
+                try_dump, args=(source, job), timeout=self._timeout_s
+            )
+        except RuntimeError:
+            return None
+        return future
+
+    def _done(self, running: Collection[Future[Any]]) -> set[Future[Any]]:
+        """What has ended in the meantime: all, if the pool of processes is broken.
+
+        It breaks when a process ends at a moment at which it is not known what it did.
+        Then some of the rest would never end.
+        """
+        done, _ = wait(running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+        return done if self._pool.active else {*running}
+
+    def _repair(self) -> None:
+        """Have processes again, if the pool of processes is broken; nothing may run."""
+        if not self._pool.active:
+            self.end()
+            # A process that is still starting needs what belongs to its pool.
+            self._broken.append(self._pool)
+            self._pool = self._new_pool()
+
+    def end(self, *, after_work: bool = False) -> None:
+        """End the processes, at once or when they have done all."""
+        if after_work:
+            self._pool.close()
+        else:
+            self._pool.stop()
+        self._pool.join()
+
+
+def _outcome(future: Future[Outcome]) -> Outcome:
+    """What became of a dump.
+
+    Raises:
+        _Ended: its process has ended, or the pool of all processes is broken.
+        TimeoutError: it has taken too long.
+    """
+    from pebble import ProcessExpired
+
+    if not future.done():
+        raise _Ended(_ENDED, is_known=False)
+    try:
+        return future.result()
+    except ProcessExpired as error:
+        raise _Ended(_how(int(error.exitcode)), is_known=True) from error
+    except (BrokenProcessPool, CancelledError) as error:
+        raise _Ended(_ENDED, is_known=False) from error
+
+
+_ENDED = "the process that read it has ended"
+
+
+def _how(code: int) -> str:
+    """How a process has ended."""
+    if code == -signal.SIGKILL:
+        return f"{_ENDED} (SIGKILL), perhaps for lack of memory"
+    return f"{_ENDED} with code {code}"
 
 
 @contextmanager
@@ -120,15 +248,18 @@ def local_workers(
             "a fleet needs more packages: pip install 'heaproots[fleet]'"
         ) from error
     context = multiprocessing.get_context("spawn")
-    with (
-        _one_thread_each(),
-        ProcessPool(processes, context=context, initializer=_start_worker) as pool,
-    ):
+
+    def new_pool() -> ProcessPool:
+        return ProcessPool(processes, context=context, initializer=_start_worker)
+
+    with _one_thread_each():
+        workers = LocalWorkers(new_pool, processes, memory_bytes, timeout_s)
         try:
-            yield LocalWorkers(pool, processes, memory_bytes, timeout_s)
+            yield workers
         except BaseException:
-            pool.stop()
+            workers.end()
             raise
+        workers.end(after_work=True)
 
 
 @contextmanager

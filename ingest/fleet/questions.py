@@ -10,6 +10,7 @@ dataset, and two more:
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from ingest.queries.answer import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from duckdb import DuckDBPyConnection
 
     from ingest.fleet.datasets import Dataset
 
@@ -172,6 +175,7 @@ class Fleet:
             config={
                 "memory_limit": _MEMORY_LIMIT,
                 "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
             }
         )
         for dataset in DATASETS:
@@ -314,14 +318,76 @@ class Fleet:
             yield batch
 
     def _run(self, name: str, sql: str, values: Mapping[str, object]) -> Answer:
+        """The answer to one SELECT, in a transaction that cannot write.
+
+        Raises:
+            QueryError: it is no SELECT, or is wrong, or needs too much memory.
+        """
         try:
-            cursor = self._connection.execute(sql, dict(values))
-            columns = tuple(about[0] for about in cursor.description or ())
-            rows = tuple(tuple(map(_plain, row)) for row in cursor.fetchall())
+            with self._connection.cursor() as cursor:
+                _check_reads(cursor, name, sql)
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+                cursor.execute(sql, dict(values))
+                columns = tuple(about[0] for about in cursor.description or ())
+                rows = tuple(tuple(map(_plain, row)) for row in cursor.fetchall())
         except self._errors as error:
             line = str(error).strip().splitlines()[0]
             raise QueryError(f"{name}: {line}") from error
         return Answer(columns, rows)
+
+
+_CHANGING = re.compile(r"(enable|disable|truncate|write|force|import)_|checkpoint")
+"""How the names of functions begin that change the connection, or write a log. In
+DuckDB 1.4 a locked configuration does not stop them."""
+
+_READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+"""Kinds of queries that only read."""
+
+
+def _check_reads(cursor: DuckDBPyConnection, name: str, sql: str) -> None:
+    """Accept one SELECT that only reads, as DuckDB itself parses it.
+
+    Its kind of statement is not enough: from DuckDB 2 on, ``WITH a AS (COPY ...)`` is a
+    SELECT that writes a file. So the kinds of all queries within it are looked at.
+
+    Raises:
+        QueryError: it is anything else.
+    """
+    from duckdb import StatementType
+
+    kinds = [statement.type for statement in cursor.extract_statements(sql)]
+    if len(kinds) != 1:
+        raise QueryError(f"{name}: {len(kinds)} statements; write one SELECT")
+    others = {kinds[0].name} - {StatementType.SELECT.name}
+    if not others:
+        row = cursor.execute("SELECT json_serialize_sql($1)", [sql]).fetchone()
+        assert row is not None
+        others = _query_kinds(json.loads(row[0])) - _READING
+    if others:
+        raise QueryError(
+            f"{name}: {min(others)} is not accepted, for a fleet is only read; write "
+            "one SELECT"
+        )
+
+
+def _query_kinds(parsed: object) -> set[str]:
+    """Kinds of all queries in what DuckDB has parsed; each can have a WITH clause.
+
+    Functions that do more than read are among them.
+    """
+    found: set[str] = set()
+    waiting = [parsed]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            if "cte_map" in one or str(one.get("type")).endswith("_NODE"):
+                found.add(str(one.get("type")))
+            if _CHANGING.match(name := str(one.get("function_name")).lower()):
+                found.add(name)
+            waiting += one.values()
+    return found or {"what DuckDB cannot show"}
 
 
 def _quoted(text: str) -> str:

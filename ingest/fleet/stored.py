@@ -13,7 +13,7 @@ from ingest.fleet.datasets import DATASETS, HEAVY, partition
 from ingest.fleet.questions import Fleet
 from ingest.fleet.workplace import FleetFolder
 from ingest.heap.identity import Identity
-from ingest.tables.parquet import FileTables
+from ingest.tables.parquet import FileTables, require_columns
 from ingest.tables.schema import label, table
 
 if TYPE_CHECKING:
@@ -106,6 +106,9 @@ class FleetTables(FileTables):
                 .collect(engine="streaming")
                 for path in self._fleet.files(dataset)
             ]
+            for found in rows:
+                if found.height:  # beside files with the column, null would be read
+                    require_columns(name, found.columns)
             found = pl.concat(rows, how="diagonal") if rows else pl.DataFrame()
             row = table(name).columns[0].name
             self._small[name] = found.sort(row).lazy() if found.height else None

@@ -37,12 +37,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import filelock
 import polars as pl
 
 from ingest.analysis.fingerprints import RULE_VERSION, rule_of
 from ingest.errors import IngestError
-from ingest.files import replaced_file, temporary_folder
+from ingest.files import file_lock, replaced_file, temporary_folder
 from ingest.fleet.datasets import (
     DATASETS,
     DUMPS,
@@ -68,6 +67,8 @@ if TYPE_CHECKING:
     )
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from filelock import BaseFileLock
 
     from ingest.fleet.datasets import Dataset
     from ingest.heap.read_options import ReadOptions
@@ -226,7 +227,7 @@ class FleetFolder:
         """Make the folder.
 
         Raises:
-            IngestError: it has files of others, or cannot be written.
+            IngestError: it has files of others, or cannot be written or locked.
         """
         try:
             names = {path.name for path in self.folder.glob("*")}
@@ -236,6 +237,7 @@ class FleetFolder:
                 )
             self._staged.mkdir(parents=True, exist_ok=True)
             (self._work / _TMP).mkdir(exist_ok=True)
+            self.locked()  # which no dump is read for in vain
             readme = self.folder / "README.md"
             if not readme.exists():
                 with replaced_file(readme, private=False) as file:
@@ -287,9 +289,13 @@ class FleetFolder:
                 folder.rename(final)
         return before in ("", address)
 
-    def locked(self) -> filelock.BaseFileLock:
-        """The lock that who publishes holds."""
-        return filelock.FileLock(self._work / _LOCK, poll_interval=_POLL_S)
+    def locked(self) -> BaseFileLock:
+        """The lock that who publishes holds.
+
+        Raises:
+            IngestError: the file system has no locks.
+        """
+        return file_lock(self._work / _LOCK, poll_s=_POLL_S)
 
     # ------------------------------------------------------------ publishing
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -126,6 +124,9 @@ class ReadOptions:
             Options as in a command; empty where none differs. Patterns for types of a
             redacted dump are replaced by their digest.
         """
+        import hashlib
+        import shlex
+
         own = " ".join(self.own)
         if own and self.redaction is not None:
             own = hashlib.sha256(own.encode()).hexdigest()[:16]

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ingest.errors import DumpError, UnknownFormat
+from ingest.heap.read_options import ReadOptions
 from ingest.memory import trim
 from ingest.readers import (
     clrprofiler,
@@ -19,7 +20,12 @@ from ingest.readers import (
     traverseheap,
 )
 from ingest.readers.archive import MAGIC, file_of, member_of, open_dump
-from ingest.readers.base import PartsReader, PendingDump, TimelineReader
+from ingest.readers.base import (
+    CapturedReader,
+    PartsReader,
+    PendingDump,
+    TimelineReader,
+)
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN
 from ingest.readers.unsupported import name_of
 
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
-    from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
     from ingest.readers.base import Format, Reader
     from ingest.readers.source import Source
@@ -42,6 +47,8 @@ FORMATS: tuple[Format, ...] = (
     gclog.FORMAT,
 )
 """All formats, in the order in which they are asked."""
+
+_ANY_SIZE = ReadOptions(any_expansion=True)
 
 SUFFIXES = frozenset(suffix for one in FORMATS for suffix in one.suffixes)
 """Suffixes of dumps, in lower case with the dot."""
@@ -202,6 +209,21 @@ def timeline(
     reader = _prepared(source, options)
     assert isinstance(reader, TimelineReader)
     return reader.timeline(source, progress)
+
+
+def check_whole(dump: str, progress: Progress) -> None:
+    """Make sure that a captured ``dump`` has all its records; no graph is made.
+
+    Raises:
+        TruncatedDump: it ends too early.
+        DumpError: it is of no format in which programs are captured, or contradicts
+            its format.
+    """
+    with open_source(dump) as source:
+        reader = _prepared(source, _ANY_SIZE)
+        if not isinstance(reader, CapturedReader):
+            raise UnknownFormat("no program is captured in this format", path=dump)
+        reader.check_whole(source, progress)
 
 
 def probe(dump: str) -> None:

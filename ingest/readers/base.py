@@ -99,6 +99,19 @@ class TimelineReader(Reader, Protocol):
         """
 
 
+@runtime_checkable
+class CapturedReader(Reader, Protocol):
+    """A format in which running programs are captured."""
+
+    def check_whole(self, source: Source, progress: Progress) -> None:
+        """Read all records of the file; no graph is made.
+
+        Raises:
+            TruncatedDump: the file ends too early.
+            MalformedDump: it contradicts its format beyond reading.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One dump format: the face of its package.

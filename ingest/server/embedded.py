@@ -26,6 +26,7 @@ import psutil
 
 from ingest import interrupts
 from ingest.errors import EmbeddedError
+from ingest.files import file_lock
 from ingest.places import places
 from ingest.progress import silent
 from ingest.server import artifacts, launch
@@ -396,7 +397,7 @@ class EmbeddedServer:
         """Hold the lock for starting and stopping; explains failed writes."""
         try:
             self.files.make()
-            lock = filelock.FileLock(self.home / "server.lock")
+            lock = file_lock(self.home / "server.lock")
             begun = time.monotonic()
             while True:
                 try:

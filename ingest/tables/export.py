@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import secrets
-from contextlib import contextmanager
+import shutil
+import sys
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ingest.errors import IngestError
@@ -13,6 +19,7 @@ from ingest.progress import OneStage, silent
 from ingest.tables.dump_properties import EXPORTED, dump_row
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import DumpToImport, write_import_files
+from ingest.tables.manifest import manifest_name, write_manifest
 from ingest.tables.parquet import write_csv, write_parquet, write_spreadsheet_csv
 from ingest.tables.schema import (
     TABLES,
@@ -64,11 +71,14 @@ def export(
     Raises:
         IngestError: The folder has files, or cannot be written to.
     """
-    with _complete_or_not(folder, force=force) as part:
+    export_id = secrets.token_hex(16)
+    with _complete_or_not(folder, kind, export_id, force=force) as part:
         if kind is ExportFormat.NEO4J_ADMIN:
             _for_neo4j_admin(tables, part, about, version, progress)
         else:
             write = _WRITERS[kind]
+            if kind is ExportFormat.PARQUET:
+                write = partial(write_parquet, export_id=export_id)
             rows = sum(tables.rows(entry.name) for entry in TABLES)
             stage = OneStage(progress, "export", rows)
             for entry in TABLES:
@@ -104,23 +114,87 @@ def _for_neo4j_admin(
 
 
 @contextmanager
-def _complete_or_not(folder: Path, *, force: bool) -> Iterator[Path]:
-    """A folder beside ``folder``, whose files come to it when all are written."""
-    part = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}.part")
+def _complete_or_not(
+    folder: Path, kind: ExportFormat, export_id: str, *, force: bool
+) -> Iterator[Path]:
+    """A folder beside ``folder``, whose files come to it when all are written.
+
+    A new folder appears at once. One that is there may have files of others, so that
+    files are replaced one by one: without those that say that it is whole, which are
+    removed first and come last.
+    """
+    place = folder.resolve()
     try:
-        if not force and folder.is_dir() and any(folder.iterdir()):
+        has_files = place.is_dir() and any(place.iterdir())
+        if not force and has_files:
             raise IngestError(
                 f"{folder} has files in it; --force writes between them, and over "
                 "those of the same names"
             )
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(part):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(place)
+        with _part_of(place) as part:
             yield part
-            for path in sorted(part.iterdir()):
-                path.replace(folder / path.name)
+            write_manifest(part, kind, export_id)
+            if place.exists():
+                _replace_files(part, place, kind)
+            else:
+                part.rename(place)
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise IngestError(f"{folder} cannot be written to ({why})") from error
+
+
+def _replace_files(part: Path, place: Path, kind: ExportFormat) -> None:
+    """Move all files to a folder that others may use too."""
+    marks = [manifest_name(kind)]
+    if kind is ExportFormat.NEO4J_ADMIN:
+        marks.insert(0, ARGUMENTS)
+    for name in reversed(marks):
+        (place / name).unlink(missing_ok=True)
+    for path in sorted(part.iterdir()):
+        if path.name not in marks:
+            path.replace(place / path.name)
+    for name in marks:
+        (part / name).replace(place / name)
+
+
+@contextmanager
+def _part_of(place: Path) -> Iterator[Path]:
+    """A new folder beside ``place``, locked until the block ends, or the process."""
+    part = place.with_name(f".{place.name}-{secrets.token_hex(4)}.part")
+    with temporary_folder(part), ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(_locked(part))
+        yield part
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Remove what exports into a folder have left that were killed."""
+    pattern = re.compile(re.escape(f".{place.name}-") + r"[0-9a-f]{8}\.part")
+    for path in place.parent.iterdir():
+        if pattern.fullmatch(path.name) and path.is_dir():
+            with suppress(OSError), _locked(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder.
+
+    Raises:
+        OSError: another process has it, or the system locks no folders.
+    """
+    if sys.platform == "win32":
+        raise OSError(errno.ENOTSUP, "folders are not locked")
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def import_markdown(version: str) -> str:

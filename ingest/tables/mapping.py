@@ -96,11 +96,7 @@ def relationships(relation: Relationship, frame: Frame) -> Frame:
         chosen &= start >= 0
     if relation.where is not None:
         column, value = relation.where
-        known = pl.col(column)
-        if isinstance(value, bool):
-            # Tables that an earlier version stored have no such flag.
-            known = known.fill_null(value=True)
-        chosen &= known == value
+        chosen &= pl.col(column) == value
     return frame.filter(chosen).select(
         start.alias(START),
         pl.col(relation.end_column).alias(END),

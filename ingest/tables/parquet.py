@@ -2,8 +2,9 @@
 
 A bulk load makes a new store, and imports the dumps that are already loaded from these
 files. Each dump has a folder ``NUMBER-DIGEST`` with one Parquet file for each table and
-``counts.json``; the folder appears complete, or not at all. The files are those that
-``ingest export --for parquet`` writes, without the columns that the heap does not have.
+``counts.json``, which has the version of the tables too; the folder appears complete,
+or not at all. The files are those that ``ingest export --for parquet`` writes, without
+the columns that the heap does not have.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import errno
 import json
 import os
 import re
+import secrets
 import shutil
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
+from ingest.errors import DumpError, IngestError, StoreError
 from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
+from ingest.tables.manifest import EXPORT_KEY, TABLES_VERSION
 from ingest.tables.mapping import Counts, counts
 from ingest.tables.schema import TABLES, table
 from ingest.text import FORMULA, NUMBER
@@ -35,6 +39,24 @@ if TYPE_CHECKING:
 
 _COUNTS = "counts.json"
 _PART = ".part"
+
+
+def require_columns(name: str, stored: Iterable[str]) -> None:
+    """Refuse a table that lacks what each dump has; null instead would be wrong.
+
+    Args:
+        name: Of the table.
+        stored: Its columns.
+
+    Raises:
+        DumpError: it does.
+    """
+    needed = {column.name for column in table(name).columns if not column.optional}
+    if lost := needed.difference(stored):
+        raise DumpError(
+            f"the table {name} has no column {min(lost)}, as by another version of "
+            "heaproots: read the dump itself, or export or load it again"
+        )
 
 
 class FileTables:
@@ -61,13 +83,17 @@ class FileTables:
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed from its file.
 
-        Columns that the file does not have are null, and a table that has no file
+        Columns that the file need not have are null, and a table that has no file
         has no rows.
+
+        Raises:
+            DumpError: the file lacks a column that each dump has.
         """
         del progress
         file, entry = self._scan(name), table(name)
         if file is None:
             return pl.LazyFrame(schema=entry.schema)
+        require_columns(name, file.collect_schema().names())
         absent = self.absent(name)
         file = file.with_columns(
             pl.lit(None, dtype=column.dtype.polars).alias(column.name)
@@ -77,12 +103,17 @@ class FileTables:
         return file.select(entry.schema.names())
 
     def absent(self, name: str) -> frozenset[str]:
-        """Columns that the heap does not have, or that are newer than the file."""
+        """Columns that the heap does not have, or that are newer than the file.
+
+        Raises:
+            DumpError: the file lacks a column that each dump has.
+        """
         if name not in self._absent:
             file = self._scan(name)
             if file is None:
                 return frozenset()
             stored = file.collect_schema().names()
+            require_columns(name, stored)
             self._absent[name] = frozenset(table(name).schema.names()) - {*stored}
         return self._absent[name]
 
@@ -99,8 +130,55 @@ class StoredTables(FileTables):
         return pl.scan_parquet(path, glob=False) if path.is_file() else None
 
     def counts(self) -> Counts:
-        """Nodes and relationships of the dump in the graph."""
-        return Counts(**json.loads((self.folder / _COUNTS).read_text("utf-8")))
+        """Nodes and relationships of the dump in the graph.
+
+        Raises:
+            StoreError: the file that tells it is damaged.
+        """
+        found = self._recorded()
+        return Counts(found["nodes"], found["relationships"])
+
+    def _recorded(self) -> dict[str, Any]:
+        """What is told of stored tables.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        try:
+            found = json.loads((self.folder / _COUNTS).read_text("utf-8"))
+            Counts(found["nodes"], found["relationships"]).total  # noqa: B018
+            int(found.get("version", 0))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{self.folder / _COUNTS} cannot be read") from error
+        return cast("dict[str, Any]", found)
+
+    def fault(self) -> str | None:
+        """Why stored tables are not the whole dump; ``None`` where they are.
+
+        Their last version, without a number, is whole if no table lacks a column that
+        each dump has.
+        """
+        try:
+            found = self._recorded()
+            if (version := int(found.get("version", 0))) > TABLES_VERSION:
+                return f"a newer version of heaproots has stored them ({version})"
+            rows = found.get("rows", {})
+            for entry in TABLES:
+                file = self._scan(entry.name)
+                if file is None:
+                    return f"{entry.name}.parquet is missing"
+                stored = file.collect_schema()
+                require_columns(entry.name, stored.names())
+                for column, dtype in entry.schema.items():
+                    if stored.get(column, dtype) != dtype:
+                        return f"{entry.name}.{column} is {stored[column]}, not {dtype}"
+                if self.rows(entry.name) != rows.get(entry.name, self.rows(entry.name)):
+                    return f"{entry.name}.parquet is cut"
+        except IngestError as error:
+            return str(error).partition(":")[0]
+        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+            return str(error).partition("\n")[0]
+        return None
 
 
 class StoredDumps:
@@ -137,7 +215,13 @@ class StoredDumps:
                 frame = tables.lazy(entry.name, stage)
                 stored = frame.drop(tables.absent(entry.name))
                 write_parquet(stored, part / f"{entry.name}.parquet")
-            text = json.dumps(asdict(counts(StoredTables(part))), indent=2)
+            written = StoredTables(part)
+            about = {
+                "version": TABLES_VERSION,
+                "rows": {entry.name: written.rows(entry.name) for entry in TABLES},
+                **asdict(counts(written)),
+            }
+            text = json.dumps(about, indent=2)
             (part / _COUNTS).write_text(text, encoding="utf-8")
             _remove(final)
             part.rename(final)
@@ -164,8 +248,16 @@ class StoredDumps:
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder; another process may be doing the same."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Remove a folder at once; another process may be doing the same.
+
+    Under its name it is never there in part, even if this is killed.
+    """
+    gone = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
+    try:
+        path.rename(gone)
+    except OSError:
+        gone = path
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 LIST_SEPARATOR = "\x1f"
@@ -176,8 +268,15 @@ _ROW_GROUP_ROWS = 1 << 16
 """Few enough that a slice of a file is read without decoding much more."""
 
 
-def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
+def write_parquet(
+    frame: pl.LazyFrame, path: Path, *, export_id: str | None = None
+) -> None:
     """Stream a table into a Parquet file.
+
+    Args:
+        frame: The table.
+        path: The file.
+        export_id: Of the export that the file belongs to.
 
     Raises:
         OSError: it cannot be written.
@@ -188,6 +287,7 @@ def write_parquet(frame: pl.LazyFrame, path: Path) -> None:
             compression="zstd",
             compression_level=1,
             row_group_size=_ROW_GROUP_ROWS,
+            metadata=None if export_id is None else {EXPORT_KEY: export_id},
         )
 
 

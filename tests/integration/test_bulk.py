@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
+import polars as pl
 import pytest
 
 from ingest.analysis.fingerprints import RULE_VERSION
@@ -249,6 +250,32 @@ def test_what_is_not_a_dump_is_never_lost(
     assert server.files.data == data
     assert Loader(Store(database), via=Via.AUTO).load(str(path)).loaded
     assert server.files.data == data, "so few objects go over Bolt"
+
+
+def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
+    server: EmbeddedServer, database: Database, tmp_path: Path
+) -> None:
+    """It would be null where each dump has a value, such as its retained sizes."""
+    path = hostile(tmp_path / "hostile.gclog")
+    small = tmp_path / "small.gclog"
+    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    first = Loader(Store(database), via=Via.BOLT).load(str(small))
+    retained = "MATCH (o:Object {dump: $dump}) RETURN sum(o.retained_bytes)"
+    _, before = database.read(retained, {"dump": first.number})
+    data = server.files.data
+    (table,) = server.home.glob(f"dumps/{first.number}-*/objects.parquet")
+    pl.read_parquet(table).drop("retained_bytes").write_parquet(table)
+
+    with pytest.raises(StoreError, match=r"'small' .*has no column retained_bytes"):
+        Loader(Store(database), via=Via.BULK).load(str(path))
+
+    assert server.files.data == data
+    assert Loader(Store(database), via=Via.AUTO).load(str(path)).loaded
+    assert server.files.data == data
+    _, after = database.read(retained, {"dump": first.number})
+    assert [tuple(row) for row in after] == [tuple(row) for row in before] != [(0,)]
+    for name in ("small", "hostile"):
+        Store(database).drop(name)
 
 
 def test_dropping_the_only_dump_makes_a_new_store(

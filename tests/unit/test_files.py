@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from filelock import Timeout
 
 from ingest.errors import IngestError
-from ingest.files import output_file
+from ingest.files import file_lock, output_file
+from ingest.progress import silent
+from ingest.server.embedded import EmbeddedServer
+from ingest.settings import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Ran
 
 
 def put_half(path: Path, *, private: bool) -> None:
@@ -90,3 +101,36 @@ def test_a_pipe_stays_one(tmp_path: Path, private: bool) -> None:
 def test_a_full_device_is_told_once() -> None:
     with pytest.raises(IngestError, match="No space left"):
         put(Path("/dev/full"), private=False)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="flock")
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks_is_one_line(
+    ingest: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    number: int,
+) -> None:
+    def flock(_handle: int, _how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    dump, fleet = tmp_path / "a.gclog", tmp_path / "fleet"
+    dump.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    monkeypatch.setattr("fcntl.flock", flock)
+    monkeypatch.setenv("INGEST_HOME", str(tmp_path / "home"))
+
+    code, _, err = ingest("fleet", "add", str(dump), "--to", str(fleet))
+    assert (code, err.count("\n")) == (1, 1), err
+    assert "locks no files" in err
+    server = EmbeddedServer(settings())
+    with pytest.raises(IngestError, match="use a folder on a local disk"):
+        server._lock(silent).__enter__()
+
+
+def test_a_lock_that_another_one_has(tmp_path: Path) -> None:
+    with file_lock(tmp_path / "lock"):
+        other = file_lock(tmp_path / "lock")
+        with pytest.raises(Timeout):
+            other.acquire(timeout=0)
+    with other:
+        assert other.is_locked

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.errors import IngestError
+from ingest.places import places
 from ingest.settings import Settings, settings
 
 if TYPE_CHECKING:
@@ -85,3 +86,25 @@ def test_a_wrong_number_in_the_environment_is_told(
 
 def test_the_password_is_not_in_the_repr() -> None:
     assert "hunter2" not in repr(Settings(password="hunter2"))
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\t"])
+def test_a_variable_of_blanks_is_not_set(
+    config: Path, monkeypatch: pytest.MonkeyPatch, blank: str
+) -> None:
+    """A folder of three blanks in the current one would be made otherwise."""
+    config.write_text('uri = "bolt://file"\n')
+    monkeypatch.setenv("NEO4J_URI", blank)
+    assert settings().uri == "bolt://file"
+
+    set_, home = places(), config.parents[1]
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("INGEST_HOME", blank)
+    found = places()
+    assert found != set_
+    assert all(
+        path.name.strip() and blank not in path.parts
+        for path in (found.cache, found.state, found.config)
+    )
+    monkeypatch.delenv("INGEST_HOME")
+    assert found == places()

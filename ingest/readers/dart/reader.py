@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,42 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     Memory while reading: at most 44 bytes an object and 13 a reference, and its value.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
+    recorded = _recorded(source, counter, progress)
+    return assemble(
+        recorded.classes,
+        recorded.objects,
+        isolate=recorded.isolate,
+        fold=options.fold,
+        counter=counter,
+    )
+
+
+def check_whole(source: Source, progress: Progress) -> None:
+    """Read all records; see `ingest.readers.base.CapturedReader.check_whole`.
+
+    Memory: as `read` while reading, for objects have no length of their own.
+    """
+    counter = IrregularityCounter(strict=False, name=source.name)
+    _recorded(source, counter, progress)
+    counter.check_end()
+
+
+class _Recorded(NamedTuple):
+    """What a snapshot records."""
+
+    isolate: str
+    classes: SnapshotClasses
+    objects: SnapshotObjects
+
+
+def _recorded(
+    source: Source, counter: IrregularityCounter, progress: Progress
+) -> _Recorded:
+    """All records of a snapshot.
+
+    Raises:
+        MalformedDump, TruncatedDump: it cannot be read.
+    """
     feed = Feed(source.chunks(progress), source.name)
     feed.take(len(MAGIC))
     feed.uleb()  # flags, none known
@@ -64,13 +100,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     objects.external, objects.identity_hash = _tail(feed, objects, counter)
     if source.truncated:
         counter.add("truncated_compression", 1, 0, feed.offset)
-    return assemble(
-        classes,
-        objects,
-        isolate=isolate,
-        fold=options.fold,
-        counter=counter,
-    )
+    return _Recorded(isolate, classes, objects)
 
 
 def _classes(feed: Feed) -> SnapshotClasses:

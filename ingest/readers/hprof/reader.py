@@ -113,6 +113,14 @@ def parts(source: Source, progress: Progress) -> list[Part]:
     ]
 
 
+def check_whole(source: Source, progress: Progress) -> None:
+    """Read all records; see `ingest.readers.base.CapturedReader.check_whole`."""
+    counter = IrregularityCounter(strict=False, name=source.name)
+    for _ in _dumps(source, counter, progress, lambda _index: False):
+        pass
+    counter.check_end()
+
+
 class _Dump(NamedTuple):
     """One heap dump of a file.
 

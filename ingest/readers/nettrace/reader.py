@@ -74,6 +74,12 @@ def timeline(source: Source, progress: Progress) -> list[GarbageCollection]:
     ]
 
 
+def check_whole(source: Source, progress: Progress) -> None:
+    """Read all events; see `ingest.readers.base.CapturedReader.check_whole`."""
+    trace = _Trace.read(source, DEFAULTS, progress, Selection.NONE)
+    trace.counter.check_end()
+
+
 @dataclass(frozen=True, slots=True)
 class _Trace:
     """A stream that has been read.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _NO_FAULTS = frozenset({"other_heap_dump"})
 """Kinds that deserve a warning but are not faults of the file."""
+_CUT = ("truncated_", "unclosed_")
+"""How the names of kinds begin that mean that the file ends too early."""
 
 
 class IrregularityCounter:
@@ -79,6 +81,21 @@ class IrregularityCounter:
         else:
             self.add_lines(kind, lines[rows])
 
+    def check_end(self) -> None:
+        """Refuse a file that ends too early; anything else irregular may be in it.
+
+        Raises:
+            TruncatedDump: it does.
+        """
+        for kind, (_, line, offset) in self._found.items():
+            if kind.startswith(_CUT):
+                raise TruncatedDump(
+                    f"{kind.replace('_', ' ')}: the file ends too early",
+                    path=self.name,
+                    line=line or None,
+                    offset=offset,
+                )
+
     def finish(self) -> tuple[Irregularity, ...]:
         """All irregularities, the earliest first.
 
@@ -98,8 +115,7 @@ class IrregularityCounter:
         faults = [entry for entry in found if entry[0] not in _NO_FAULTS]
         if self._strict and faults:
             kind, (_, line, offset) = faults[0]
-            cut = kind.startswith(("truncated_", "unclosed_"))
-            error = TruncatedDump if cut else MalformedDump
+            error = TruncatedDump if kind.startswith(_CUT) else MalformedDump
             raise error(
                 f"{kind.replace('_', ' ')}; without --strict it is counted instead",
                 path=self.name,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve
 
+from tests.dumps.dartheap import large_snapshot, program
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -44,7 +46,8 @@ SERVICE = {
     "isSystemIsolate": True,
     "isolateGroupId": "isolateGroups/9",
 }
-HEAP = b"dartheap" + bytes(range(256)) * 40
+HEAP = large_snapshot(600, 1500, kinds=20)
+SMALL = program().bytes()
 
 
 def frame(

@@ -27,6 +27,7 @@ from tests.unit.capture.fake_vm import (
     MAIN,
     OTHER,
     SERVICE,
+    SMALL,
     TOKEN,
     WORKER,
     FakeVm,
@@ -71,7 +72,7 @@ def test_a_snapshot_is_written_as_it_was_sent(
     assert (code, err) == (0, "")
     assert [path.name for path in folder.iterdir()] == ["main.dartheap"]
     assert (folder / "main.dartheap").read_bytes() == HEAP
-    assert "wrote main.dartheap, 10,248 bytes" in out
+    assert f"wrote main.dartheap, {len(HEAP):,} bytes" in out
     assert "isolates  main (isolates/11), worker (isolates/12)" in out
     assert max(map(len, out.splitlines())) <= 80
 
@@ -112,11 +113,11 @@ def test_the_program_is_asked_for_nothing_else_and_left_as_it_was(
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 60), max_size=12))
 def test_pieces_are_split_anywhere(sizes: list[int]) -> None:
-    vm = FakeVm(split(HEAP[:300], *sizes))
+    vm = FakeVm(split(SMALL, *sizes))
     with serving(vm) as address, tempfile.TemporaryDirectory() as name:
         taken = capture(address, Path(name) / "x")
-        assert taken.path.read_bytes() == HEAP[:300]
-        assert taken.sha256 == hashlib.sha256(HEAP[:300]).hexdigest()
+        assert taken.path.read_bytes() == SMALL
+        assert taken.sha256 == hashlib.sha256(SMALL).hexdigest()
 
 
 def test_other_frames_in_between_do_not_matter(folder: Path) -> None:
@@ -284,6 +285,14 @@ def test_what_is_no_snapshot(folder: Path, pieces: list[bytes]) -> None:
 )  # fmt: skip
 def test_a_data_offset_out_of_its_frame(folder: Path, bad: bytes) -> None:
     assert "has its data at offset" in refused(FakeVm([bad]), folder)
+
+
+@pytest.mark.parametrize("byte_count", [20, 60, len(SMALL) - 20])
+def test_a_snapshot_that_is_cut(folder: Path, byte_count: int) -> None:
+    """The VM says that this was the last piece, but records are missing."""
+    vm = FakeVm([frame(SMALL[:byte_count], last=True)])
+
+    assert "is not a whole dump" in refused(vm, folder)
 
 
 def test_a_data_offset_at_the_end_is_an_empty_piece(folder: Path) -> None:

@@ -26,6 +26,7 @@ from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import RunningProgram
 from ingest.errors import CaptureError
+from ingest.files import OutputFile
 from tests.unit.capture.fake_dotnet import (
     COLLECT,
     COLLECT_2,
@@ -213,6 +214,23 @@ GAP = [
     (1, gc_start(1)), (15, types(7)), (18, nodes(0, (0x10, 7, 1))),
     (19, edges(1, 0x10)), (2, gc_end(1)),
 ]  # fmt: skip
+
+
+def test_a_file_that_is_not_what_was_sent(
+    monkeypatch: pytest.MonkeyPatch, use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """All has arrived, but what lies on the disk is cut."""
+    written = OutputFile.written
+
+    def cut(self: OutputFile) -> Path | None:
+        path = written(self)
+        assert path is not None
+        os.truncate(path, len(WHOLE) - 30)
+        return path
+
+    monkeypatch.setattr(OutputFile, "written", cut)
+
+    assert "is not a whole dump" in refused(FakeDotnet(), use, tmp_path)
 
 
 @pytest.mark.parametrize(

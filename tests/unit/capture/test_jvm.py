@@ -27,6 +27,7 @@ from ingest.capture.jvm_processes import JVM, main_class
 from ingest.capture.processes import PROC, RunningProgram, is_stopped, status_of
 from ingest.errors import CaptureError, IngestError
 from ingest.readers.hprof import sniff
+from tests.dumps import hprof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -246,9 +247,74 @@ def test_a_jvm_that_refuses(
     refused = jvm_attach.Reply(1, "\x1b[31mno\nspace left")
     monkeypatch.setattr("ingest.capture.jvm.execute", lambda *_, **__: refused)
 
-    with pytest.raises(CaptureError, match=r"has not written its heap: .*31mno space"):
+    with pytest.raises(CaptureError, match=r"not written its whole heap: .*31mno sp"):
         capture(str(jvm.pid), tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
+
+
+# A full disk
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a disk")
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_full_disk(
+    jvm: subprocess.Popen[str],
+    ingest: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
+    share: float,
+    beside: bool,
+) -> None:
+    """The JVM says 0 for success; the file is written beside ours, or copied."""
+    pid = str(jvm.pid)
+    need = capture(pid, tmp_path / "whole.hprof").byte_count
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={int(need * share)}", "tmpfs"]
+    if subprocess.run([*mount, str(disk)], check=False).returncode:
+        pytest.skip("this container may not mount a disk")
+    try:
+        path = disk / "x.hprof"
+        if not beside:
+            monkeypatch.setattr("ingest.capture.jvm._sees_the_same", lambda _: False)
+            monkeypatch.setattr("ingest.capture.jvm.temporary_folder", lambda _: disk)
+            monkeypatch.setattr("ingest.capture.jvm.INNER", disk)
+            path = tmp_path / "x.hprof"
+        code, out, err = ingest("capture", "jvm", pid, "-o", str(path))
+
+        assert (code, out) == (11, "")
+        assert "No space left on device" in err
+        assert list(disk.iterdir()) == []
+        assert not path.exists()
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_file_that_is_cut_though_the_jvm_says_success(
+    jvm: subprocess.Popen[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
+    cut: bool,
+) -> None:
+    data = hprof.program().bytes()
+
+    def pretend(_: int, command: str, *words: str, **__: object) -> jvm_attach.Reply:
+        if command == "dumpheap":
+            Path(words[0]).write_bytes(data[:-20] if cut else data)
+        return jvm_attach.Reply(0, "Heap dump file created\n")
+
+    monkeypatch.setattr("ingest.capture.jvm.execute", pretend)
+    path = tmp_path / "x.hprof"
+    if cut:
+        with pytest.raises(CaptureError, match="not a whole dump"):
+            capture(str(jvm.pid), path)
+    else:
+        capture(str(jvm.pid), path)
+    assert [one.name for one in tmp_path.iterdir()] == ([] if cut else ["x.hprof"])
 
 
 # Programs

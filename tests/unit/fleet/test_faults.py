@@ -180,3 +180,94 @@ def test_an_error_of_ours_is_one_row(
     add_in_process(dumps / "maps" / "1.0", tmp_path / "fleet")
     (why,) = set(tables(tmp_path / "fleet")["dumps"]["error"])
     assert why == "internal error (IndexError: 7 is out of bounds)"
+
+
+_MAIN = """
+if __name__ == "__main__":
+    from ingest.__main__ import main
+    sys.argv[0] = "ingest"
+    sys.exit(main())
+"""
+_DEADLY = (
+    """
+import os, signal, sys
+from ingest.fleet import pool, task
+
+def deadly(source, job, real=task.try_dump):
+    if "deadly" in source.address:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(source, job)
+
+pool.try_dump = deadly
+"""
+    + _MAIN
+)
+"""The command line, where a dump kills whatever process reads it."""
+_EARLY = (
+    """
+import os, signal, sys
+from pathlib import Path
+from ingest.fleet import pool
+
+def start(real=pool._start_worker):
+    dead = Path(os.environ["DEAD"])
+    if len(list(dead.iterdir())) < 4:
+        (dead / str(os.getpid())).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    real()
+
+pool._start_worker = start
+"""
+    + _MAIN
+)
+"""The same, where processes are killed before they have a dump."""
+
+
+def add_by(script: str, folder: Path, *named: Path) -> dict[str, pl.DataFrame]:
+    """Add dumps by a changed command line; returns the tables of the fleet."""
+    path, dead, target = folder / "changed.py", folder / "dead", folder / "fleet"
+    path.write_text(script, encoding="utf-8")
+    dead.mkdir()
+    done = subprocess.run(
+        [sys.executable, str(path), "fleet", "add", *map(str, named), "--to",
+         str(target), "--label", LABELS, "--processes", "2"],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "DEAD": str(dead)},
+        check=False, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr, done.stderr
+    return tables(target)
+
+
+def check_killed(
+    dumps: Path, undisturbed: dict[str, pl.DataFrame], folder: Path
+) -> None:
+    deadly = folder / "deadly.gclog"
+    deadly.write_text("a 2 x\nc x\n", encoding="utf-8")
+    found = add_by(_DEADLY, folder, deadly, dumps)
+    failed = found["dumps"].filter(pl.col("state") == "failed")
+    (why,) = failed["error"]
+    assert "has ended" in why
+    assert "also when nothing else ran" in why
+    of_others = ~pl.col("dump_id").is_in(failed["dump_id"].to_list())
+    rest = {name: frame.filter(of_others) for name, frame in found.items()}
+    assert same(rest, undisturbed)
+
+
+def test_a_dump_that_kills_its_process(
+    dumps: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    check_killed(dumps, undisturbed, tmp_path)
+
+
+def test_processes_that_are_killed_before_they_have_a_dump(
+    dumps: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    assert same(add_by(_EARLY, tmp_path, dumps), undisturbed)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("attempt", range(20))
+def test_a_dump_that_kills_its_process_many_times(
+    dumps: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path, attempt: int
+) -> None:
+    check_killed(dumps, undisturbed, tmp_path)

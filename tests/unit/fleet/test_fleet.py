@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -394,3 +395,101 @@ def test_sql_reads_nothing_but_the_fleet(fleet: Path, tmp_path: Path) -> None:
         Fleet(fleet).ask(asked)
     counted = FleetQuestion("mine", "", "", "SELECT count(*) AS n FROM ready")
     assert Fleet(fleet).ask(counted).rows == ((SIZE,),)
+
+
+WRITES = (
+    "COPY (SELECT 1) TO '{file}'",
+    "COPY dumps FROM '{file}'",
+    "COPY (SELECT 1 AS a) TO '{folder}/types/program=mail/part-1.parquet'",
+    "WITH a AS (COPY (SELECT 1) TO '{file}') SELECT 1",
+    "WITH a AS MATERIALIZED (COPY (SELECT 1) TO '{file}'), b AS (SELECT 2) FROM b",
+    "WITH a AS (INSERT INTO dumps VALUES (1) RETURNING *) FROM a",
+    "SELECT 1 UNION ALL (WITH a AS (COPY (SELECT 1) TO '{file}') FROM a)",
+    "FROM query('COPY (SELECT 1) TO ''{file}''')",
+    "FROM query($$WITH a AS (COPY (SELECT 1) TO '{file}') SELECT 1$$)",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}'",
+    "PREPARE a AS COPY (SELECT 1) TO '{file}'",
+    "ATTACH '{file}' AS other",
+    "EXPORT DATABASE '{file}'",
+    "IMPORT DATABASE '{folder}'",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; COPY (SELECT 1) TO '{file}'",
+    "-- only a remark",
+    "CREATE TABLE a AS SELECT 1",
+    "CREATE OR REPLACE VIEW dumps AS SELECT 1",
+    "CREATE TEMP TABLE a AS SELECT 1",
+    "CREATE MACRO a() AS 1",
+    "INSERT INTO dumps VALUES (1)",
+    "DELETE FROM dumps",
+    "DROP VIEW dumps",
+    "UPDATE dumps SET name = 'x'",
+    "SET memory_limit = '9GB'",
+    "RESET memory_limit",
+    "PRAGMA enable_profiling",
+    "PRAGMA database_list",
+    "CALL enable_logging(storage = 'file', storage_path = '{file}')",
+    "FROM enable_logging(storage = 'file', storage_path = '{file}')",
+    "SELECT * FROM (FROM Enable_Logging(storage = 'file', storage_path = '{file}'))",
+    "SELECT write_log('x')",
+    "FROM checkpoint()",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "BEGIN",
+    "USE memory",
+    "VACUUM",
+    "CHECKPOINT",
+    "FROM read_text('/etc/hostname')",
+    "FROM read_text('{folder}/../secret.csv')",
+    "FROM '{folder}/../secret.csv'",
+    "FROM glob('/etc/*')",
+)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def copied(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fleet of whose files all are known, beside another file."""
+    folder = tmp_path_factory.mktemp("sql") / "fleet"
+    shutil.copytree(fleet, folder)
+    folder.with_name("secret.csv").write_text("a\n1\n", "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("sql", WRITES)
+def test_sql_only_reads(copied: Path, sql: str) -> None:
+    before = contents(copied.parent)
+    text = sql.format(folder=copied, file=copied / "new.csv")
+    opened = Fleet(copied)
+
+    with pytest.raises(QueryError, match="mine: "):
+        opened.ask(FleetQuestion("mine", "", "", text))
+    with pytest.raises(QueryError):
+        opened.choose(where=f"true); {text}; SELECT (1")
+
+    assert contents(copied.parent) == before
+    assert opened.totals()["dumps"] == SIZE
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM ready; -- all of them",
+        "FROM ready SELECT count(*)",
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 9)"
+        " SELECT count(*) FROM ready WHERE 9 = (SELECT max(i) FROM n)",
+        "WITH a AS MATERIALIZED (FROM ready) SELECT count(*) FROM a",
+        "SELECT count(*) FROM (SELECT * FROM ready UNION ALL FROM ready LIMIT {size})",
+        "SELECT count(*) FROM ready WHERE 'COPY_QUERY_NODE' <> 'a; COPY'",
+    ],
+)
+def test_sql_of_ones_own(fleet: Path, sql: str) -> None:
+    asked = FleetQuestion("mine", "", "", sql.format(size=SIZE))
+    assert Fleet(fleet).ask(asked).rows == ((SIZE,),)
+
+
+@pytest.mark.parametrize("sql", ["SUMMARIZE ready", "DESCRIBE ready", "VALUES (1)"])
+def test_other_words_for_select(fleet: Path, sql: str) -> None:
+    assert Fleet(fleet).ask(FleetQuestion("mine", "", "", sql)).rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ingest.readers
+from ingest.errors import DumpError
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
-from ingest.readers import FORMATS, format_of, open_source, read, stem
+from ingest.readers import FORMATS, check_whole, format_of, open_source, read, stem
 from tests.fuzz.seeds import SEEDS
 
 if TYPE_CHECKING:
@@ -31,6 +33,20 @@ def test_a_format_claims_its_dumps_and_names_their_graphs(
 
     assert graph.format_name == reader.name
     assert graph.object_count > 0
+
+
+@pytest.mark.parametrize("name", ["dart", "hprof", "nettrace"])
+def test_a_captured_dump_is_whole_or_refused(name: str, tmp_path: Path) -> None:
+    path, data = tmp_path / "dump", SEEDS[name]()[0]
+    path.write_bytes(data)
+    check_whole(str(path), silent)
+
+    path.write_bytes(gzip.compress(data))
+    check_whole(str(path), silent)
+    for part in (data[: len(data) // 2], gzip.compress(data)[:-9]):
+        path.write_bytes(part)
+        with pytest.raises(DumpError):
+            check_whole(str(path), silent)
 
 
 def test_every_package_of_a_format_is_in_the_registry() -> None:
