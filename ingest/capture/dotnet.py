@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.capture import TIMEOUT_S
-from ingest.capture.dotnet_ipc import Provider, session
+from ingest.capture.dotnet_ipc import Port, Provider, session
 from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import check_answers, safe_name
@@ -117,8 +117,8 @@ def capture(
         check_writable(output, force=force)
     target = DOTNET.find(wanted)
     check_answers(target)
-    port = target.socket
-    assert port is not None
+    assert target.socket is not None
+    port = Port(target.socket, target.pid)
     path = output or Path(file_name(target.name))
     with output_file(path, force=force, private=True) as file:
         forget_types(port, timeout_s)
@@ -141,7 +141,7 @@ def capture(
         )
 
 
-def forget_types(port: Path, timeout_s: float) -> None:
+def forget_types(port: Port, timeout_s: float) -> None:
     """Make the runtime name all types again.
 
     Raises:
@@ -169,7 +169,7 @@ class _Taking:
 
     def __init__(
         self,
-        port: Path,
+        port: Port,
         file: OutputFile,
         timeout_s: float,
         buffer_mib: int,

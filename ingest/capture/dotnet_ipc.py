@@ -31,8 +31,9 @@ import struct
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.capture.processes import check_listener, check_socket
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -65,6 +66,18 @@ _MEANINGS = {
     0x80070005: "access denied",
     0x8000FFFF: "unexpected failure",
 }
+
+
+class Port(NamedTuple):
+    """The diagnostics port of a program.
+
+    Attributes:
+        path: Its socket.
+        pid: The process that must be at the other end.
+    """
+
+    path: Path
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +136,7 @@ class Session:
         number: Its id in the program.
     """
 
-    def __init__(self, port: Path, connection: socket.socket, number: int) -> None:
+    def __init__(self, port: Port, connection: socket.socket, number: int) -> None:
         self._port = port
         self._connection = connection
         self._ended = False
@@ -200,7 +213,7 @@ class Session:
 
 @contextmanager
 def session(
-    port: Path, providers: tuple[Provider, ...], *, mib: int, timeout_s: float
+    port: Port, providers: tuple[Provider, ...], *, mib: int, timeout_s: float
 ) -> Iterator[Session]:
     """A session that ends with the block.
 
@@ -233,7 +246,7 @@ def session(
 
 @contextmanager
 def _begun(
-    port: Path,
+    port: Port,
     command: int,
     providers: tuple[Provider, ...],
     mib: int,
@@ -262,7 +275,7 @@ def _session_number(answer: bytes) -> int:
     return int.from_bytes(payload[:8], "little")
 
 
-def _greet(port: Path, timeout_s: float) -> None:
+def _greet(port: Port, timeout_s: float) -> None:
     """Check that the program answers; the answer does not matter.
 
     Raises:
@@ -277,27 +290,30 @@ def _greet(port: Path, timeout_s: float) -> None:
 
 
 @contextmanager
-def _connected(port: Path, timeout_s: float) -> Iterator[socket.socket]:
-    """A connection to the socket at ``port``, closed at the end."""
+def _connected(port: Port, timeout_s: float) -> Iterator[socket.socket]:
+    """A connection to a port, closed at the end; nobody else's is spoken to."""
+    path, pid = port
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
         try:
-            connection.connect(os.fspath(port))
+            check_socket(path, pid)
+            connection.connect(os.fspath(path))
+            check_listener(connection, path, pid)
         except TimeoutError as error:
             raise _silent("does not accept a connection", timeout_s) from error
         except PermissionError as error:
             raise CaptureError(
-                f"{port} belongs to another user; run this as that user, or as root"
+                f"{path} belongs to another user; run this as that user, or as root"
             ) from error
         except (ConnectionRefusedError, FileNotFoundError) as error:
             raise CaptureError(
-                f"nothing listens at {port}: the program has ended; list the running "
+                f"nothing listens at {path}: the program has ended; list the running "
                 "ones with ingest capture list"
             ) from error
         except OSError as error:
             why = error.strerror or str(error)
             raise CaptureError(
-                f"{port} cannot be reached ({why}); list the running programs with "
+                f"{path} cannot be reached ({why}); list the running programs with "
                 "ingest capture list"
             ) from error
         yield connection

@@ -23,6 +23,7 @@ from ingest.capture.processes import (
     RunningProgram,
     environment_of,
     has_mapped,
+    is_socket_of,
     number_within,
     user_of,
 )
@@ -41,7 +42,8 @@ def _programs(proc: Path) -> list[RunningProgram]:
     for folder in _common_folders():
         for socket, pid, key in _sockets_in(folder):
             began = _began(pid, proc)
-            if pid in alive and (began is None or began == key):
+            is_its = pid in alive and (began is None or began == key)
+            if is_its and _is_of(socket, pid):
                 found.setdefault(pid, _target(pid, socket))
     for pid in alive:
         if pid not in found and has_mapped(pid, RUNTIME_LIBRARY, proc):
@@ -138,9 +140,17 @@ def _socket_of(pid: int, proc: Path) -> Path | None:
     for folder in (*_folders_of(pid, proc), *_common_folders()):
         is_its_own = folder.is_relative_to(proc)
         for path, of, key in _sockets_in(folder):
-            if of == (number if is_its_own else pid) and began in (None, key):
+            is_its = of == (number if is_its_own else pid) and began in (None, key)
+            if is_its and _is_of(path, pid):
                 return path
     return None
+
+
+def _is_of(path: Path, pid: int) -> bool:
+    try:
+        return is_socket_of(path, pid)
+    except OSError:
+        return False
 
 
 def _folders_of(pid: int, proc: Path) -> list[Path]:

@@ -29,7 +29,15 @@ from typing import TYPE_CHECKING
 
 from ingest import interrupts
 from ingest.capture.jvm_processes import LIBRARY
-from ingest.capture.processes import PROC, exists, has_mapped, number_within, status_of
+from ingest.capture.processes import (
+    PROC,
+    check_listener,
+    check_socket,
+    exists,
+    has_mapped,
+    number_within,
+    status_of,
+)
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -171,7 +179,9 @@ def _connect(connection: socket.socket, pid: int, proc: Path) -> bool:
     path = temporary_folder(pid, proc) / f".java_pid{number_within(pid, proc)}"
     try:
         with acting_as(pid, proc):
+            check_socket(path, pid)
             connection.connect(os.fspath(path))
+        check_listener(connection, path, pid)
     except (FileNotFoundError, ConnectionRefusedError):
         return False
     except TimeoutError as error:
@@ -203,7 +213,9 @@ def _open(connection: socket.socket, pid: int, timeout_s: float, proc: Path) -> 
         with interrupts.at_the_end(lambda: path.unlink(missing_ok=True)):
             try:
                 with acting_as(pid, proc):
-                    path.touch(0o600)
+                    # Not through a link that somebody else has put there.
+                    how = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+                    os.close(os.open(path, how, 0o600))
                 wait_s = 0.02
                 signal.pidfd_send_signal(process, signal.SIGQUIT)
                 while not _connect(connection, pid, proc):

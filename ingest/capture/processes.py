@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import stat
+import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +142,68 @@ def user_of(pid: int) -> str:
         return psutil.Process(pid).username()
     except (psutil.Error, KeyError):
         return ""
+
+
+def is_socket_of(path: Path, pid: int) -> bool:
+    """Whether a file is a socket that the user of a process has made.
+
+    Anyone can make a file of that name in ``/tmp``. A link is none, and neither is a
+    socket that others may write to.
+
+    Raises:
+        OSError: it is not there, or cannot be looked at.
+    """
+    found = path.lstat()
+    return (
+        stat.S_ISSOCK(found.st_mode)
+        and found.st_uid == _effective_user(pid)
+        and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+def check_socket(path: Path, pid: int) -> None:
+    """Make sure of `is_socket_of`, before it is connected to.
+
+    Raises:
+        CaptureError: it is not so.
+        OSError: it is not there, or cannot be looked at.
+    """
+    if not is_socket_of(path, pid):
+        raise CaptureError(
+            f"{path} was not made by the user of process {pid}, or others may write to "
+            "it, so nothing was sent: somebody may pretend to be that process; look at "
+            "it, and remove it"
+        )
+
+
+def check_listener(connection: socket.socket, path: Path, pid: int) -> None:
+    """Make sure that a process is at the other end, before anything is sent.
+
+    A process that is not seen from here has the number 0; then its user counts.
+
+    Source: unix(7), ``SO_PEERCRED``: who called ``listen``.
+
+    Raises:
+        CaptureError: it is another one.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return
+    layout = struct.Struct("3i")
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, layout.size)
+    peer, user, _ = layout.unpack(told)
+    if user != _effective_user(pid) or peer not in (0, pid):
+        raise CaptureError(
+            f"process {peer} listens at {path}, not process {pid}, so nothing was "
+            "sent: somebody may pretend to be that process; look at what it is"
+        )
+
+
+def _effective_user(pid: int) -> int | None:
+    """The number of the user of a process; ``None`` if it has ended."""
+    try:
+        return int(psutil.Process(pid).uids().effective)
+    except psutil.Error:
+        return None
 
 
 def has_mapped(pid: int, library: str, proc: Path = PROC) -> bool | None:

@@ -50,6 +50,7 @@ from tests.unit.capture.fake_dotnet import (
     stream,
     types,
 )
+from tests.unit.capture.test_jvm import listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -403,6 +404,38 @@ def test_a_port_that_nobody_listens_at(
         use(path)
         with pytest.raises(CaptureError, match=r"nothing listens at .* list$"):
             capture(PID, tmp_path / "x")
+
+
+def test_a_port_of_somebody_else_is_not_listed(
+    use: Callable[[Path], None], ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    fake = FakeDotnet()
+    with serving(fake) as path:
+        use(path)
+        assert str(path) in ingest("capture", "list")[1]
+        path.chmod(0o777)
+        assert str(path) not in ingest("capture", "list")[1]
+        with pytest.raises(CaptureError, match="has no diagnostics port"):
+            capture(PID, tmp_path / "x")
+        path.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(path, 65534, 65534)
+            assert str(path) not in ingest("capture", "list")[1]
+    assert fake.asked == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SO_PEERCRED")
+def test_another_process_at_the_port_gets_no_byte(
+    use: Callable[[Path], None], tmp_path: Path
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"dotnet-diagnostic-{PID}-{began()}-socket"
+        use(path)
+        with listening(path) as other:
+            with pytest.raises(CaptureError, match=f"process {other.pid} listens at"):
+                capture(PID, tmp_path / "x")
+            assert other.stdout is not None
+            assert other.stdout.readline() == "0\n"
 
 
 def test_a_program_of_another_user(

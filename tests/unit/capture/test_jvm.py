@@ -317,6 +317,70 @@ def test_a_file_that_is_cut_though_the_jvm_says_success(
     assert [one.name for one in tmp_path.iterdir()] == ([] if cut else ["x.hprof"])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+@pytest.mark.parametrize("change", ["owner", "mode", "link"])
+def test_a_socket_of_somebody_else(proc: Path, change: str) -> None:
+    """It is not connected to."""
+    folder = proc / PID / "root" / "tmp"
+    folder.mkdir(parents=True)
+    path = folder / f".java_pid{PID}"
+    with socket.socket(socket.AF_UNIX) as server:
+        where = path.with_name("elsewhere") if change == "link" else path
+        server.bind(str(where))
+        server.listen()
+        server.setblocking(False)
+        if change == "link":
+            path.symlink_to(where)
+        elif change == "owner":
+            os.chown(path, 65534, 65534)
+        else:
+            path.chmod(0o666)
+        (proc / PID / "status").write_text("Uid:\t0\t0\nGid:\t0\t0\n", "utf-8")
+
+        with pytest.raises(CaptureError, match="not made by the user of process"):
+            execute(os.getpid(), "x", timeout_s=1, proc=proc)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+LISTENER = """
+import socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+print("ready", flush=True)
+peer, _ = server.accept()
+print(len(peer.recv(1000)), flush=True)
+"""
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process at a socket, which tells how many bytes it gets."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTENER, str(path)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        try:
+            yield other
+        finally:
+            other.kill()
+
+
+def test_another_process_that_listens_gets_no_byte(proc: Path) -> None:
+    folder = proc / PID / "root" / "tmp"
+    folder.mkdir(parents=True)
+    words = {name: " ".join(status_of(os.getpid(), name)) for name in ("Uid", "Gid")}
+    status = "".join(f"{name}:\t{value}\n" for name, value in words.items())
+    (proc / PID / "status").write_text(status, encoding="utf-8")
+    with listening(folder / f".java_pid{PID}") as other:
+        with pytest.raises(CaptureError, match=f"process {other.pid} listens at"):
+            execute(os.getpid(), "x", timeout_s=1, proc=proc)
+        assert other.stdout is not None
+        assert other.stdout.readline() == "0\n"
+
+
 # Programs
 
 
