@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-MOST_S = 20.0
+MOST_S = 60.0
+
+ONCE_ENDLESS = {
+    "by-field", "colliding-keys", "cycles", "destroyed-components",
+    "k-shortest-root-paths", "path-between", "shared-by", "thread-locals",
+}  # fmt: skip
+"""Queries that did not end on one of these heaps, or ran out of memory."""
+
+DEEP = pytest.mark.deep
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +47,11 @@ def hard_heaps(database: Database) -> Iterator[list[Loaded]]:
 
 @pytest.mark.parametrize(
     "query",
-    [query for query in library().values() if not query.is_of_fleet],
+    [
+        pytest.param(query, marks=() if query.name in ONCE_ENDLESS else DEEP)
+        for query in library().values()
+        if not query.is_of_fleet
+    ],
     ids=lambda query: query.name,
 )
 def test_a_query_ends(query: Query, hard_heaps: list[Loaded]) -> None:
