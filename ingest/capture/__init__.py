@@ -1,7 +1,7 @@
 """Heap dumps of running programs: one module for each runtime.
 
 A capture does not harm the program, and never leaves an incomplete file: what was
-written is read to its end before it gets its name, see `ingest.capture.whole`.
+written is read to its end before it gets its name, see `ingest.capture.completeness`.
 """
 
 TIMEOUT_S = 60.0

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from ingest.capture import TIMEOUT_S
+from ingest.capture.completeness import check_captured
 from ingest.capture.processes import safe_name
 from ingest.capture.vm_service import connected, short
-from ingest.capture.whole import check_captured
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent

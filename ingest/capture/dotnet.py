@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.capture import TIMEOUT_S
+from ingest.capture.completeness import check_captured
 from ingest.capture.dotnet_ipc import Port, Provider, session
 from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import check_answers, safe_name
-from ingest.capture.whole import check_captured
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent

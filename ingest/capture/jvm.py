@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from ingest import interrupts
 from ingest.capture import TIMEOUT_S
+from ingest.capture.completeness import check_captured
 from ingest.capture.jvm_attach import acting_as, effective_id, execute, temporary_folder
 from ingest.capture.jvm_processes import JVM
 from ingest.capture.processes import PROC, check_answers, safe_name
-from ingest.capture.whole import check_captured
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file, publish
 from ingest.progress import silent
