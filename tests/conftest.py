@@ -179,7 +179,11 @@ def _container() -> Iterator[Target]:
 
     image = os.environ.get("INGEST_TEST_IMAGE", "neo4j:5.26.29")
     password = "only-for-tests"
-    with Neo4jContainer(image, password=password) as container:
+    container = Neo4jContainer(image, password=password)
+    # Its heap is small. Without a limit a test of a query that needs all of it would
+    # leave the server too busy to answer the next test.
+    container.with_env("NEO4J_db_memory_transaction_max", "200m")
+    with container:
         yield Target(container.get_connection_url(), "neo4j", password, "neo4j")
 
 

@@ -215,6 +215,16 @@ def _is_like(layout: ObjectLayout, given: LayoutOption) -> bool:
     return given[:3] == (layout.header, layout.reference, array)
 
 
+def _is_tie(tried: list[Candidate]) -> bool:
+    """Whether the gaps speak for two layouts alike, as where all gaps are equal."""
+    best = {
+        (one.layout.header, one.layout.reference)
+        for one in tried
+        if one.vote == tried[0].vote
+    }
+    return len(best) > 1
+
+
 def _made(given: LayoutOption) -> ObjectLayout:
     return ObjectLayout(given.header, given.reference, given.array - 4)
 
@@ -267,12 +277,15 @@ class ShallowSizes:
         candidates = tuple(tried)
         if self._given is not None:
             return self._as_given(self._given, alignment, candidates, (gap, row, items))
-        if tried and tried[0].vote >= _LEAST_VOTE:
+        if tried and tried[0].vote >= _LEAST_VOTE and not _is_tie(tried):
             return Fit(tried[0].layout, alignment, tried[0].how, candidates)
         assumed = layouts[0]
         if self._id_size == 8 and len(ids) and int(ids.max()) >= _LARGEST_COMPRESSED:
             assumed = _UNCOMPRESSED
-        return Fit(assumed, 8, "assumed", candidates)
+        how = "assumed"
+        if tried and tried[0].vote >= _LEAST_VOTE:
+            how = "assumed: several layouts fit equally well"
+        return Fit(assumed, 8, how, candidates)
 
     def _judged(
         self,

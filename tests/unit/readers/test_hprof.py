@@ -270,12 +270,30 @@ def test_a_layout_that_few_gaps_fit_is_uncertain(
     reading: Callable[..., HeapGraph],
 ) -> None:
     dump = jdk()
+    dump.cls("A", 0x2000, "java/lang/Object", {name: OBJECT for name in "abcde"})
     for i in range(300):  # garbage is between most
-        dump.obj(0x100000 + 64 * i - (40 if i % 3 == 1 else 0), "java/lang/Integer")
+        dump.obj(0x100000 + 64 * i - (24 if i % 3 == 1 else 0), "A")
 
     graph = reading(dump.bytes())
 
     assert "(uncertain: only 33.4% of gaps fit)" in graph.producer
+
+
+def test_gaps_that_fit_several_layouts_do_not_choose_one(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    """An Integer takes 16 bytes whether headers and references are small or large."""
+    dump = jdk()
+    for i in range(300):
+        dump.obj(0x100000 + 64 * i, "java/lang/Integer")
+
+    graph = reading(dump.bytes())
+
+    assert "alignment 8 bytes (assumed: several layouts fit equally well)" in (
+        graph.producer
+    )
+    rows = [by_id(graph)[0x100000 + 64 * i] for i in range(300)]
+    assert set(graph.shallow_bytes[rows].tolist()) == {16}
 
 
 def test_the_layout_is_assumed_of_few_objects_and_recorded_on_android(
