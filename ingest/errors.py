@@ -27,6 +27,7 @@
 
     exit 0    done                      exit 2    wrong usage
     exit 20   `ingest check` has findings
+    exit 21   `ingest check` was given an incomplete dump
     exit 130  interrupted (Ctrl-C)   exit 143, 129  by SIGTERM, SIGHUP
 """
 
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 
 FINDINGS = 20
 """Exit code of `ingest check` if there are findings: nothing went wrong in the tool."""
+
+
+INCOMPLETE = 21
+"""Exit code of `ingest check` if a dump is incomplete, which proves nothing."""
 
 
 class IngestError(Exception):

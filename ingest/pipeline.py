@@ -196,6 +196,7 @@ class Loader:
             shallow_bytes=found.shallow_bytes,
             folded_count=found.folded_count,
             folded_bytes=found.folded_bytes,
+            incomplete=found.incomplete,
             renamed_from=before,
         )
 
@@ -338,6 +339,7 @@ class Loader:
             shallow_bytes=count("shallow_bytes"),
             folded_count=count("folded_count"),
             folded_bytes=count("folded_bytes"),
+            incomplete=cast("str", about.get("incomplete") or ""),
             seconds=round(time.monotonic() - begun, 3),
             replaced=tuple(dump.name for dump in place.replaced),
         )
@@ -378,6 +380,8 @@ class Receipt:
         replaced: Names of the dumps that it replaces.
         process: Of the dump, where its file records several; else empty.
         left_out: The other processes, whose dumps ``--all-dumps`` does not load.
+        incomplete: Why the dump is not the whole heap; empty if nothing speaks against
+            it.
     """
 
     name: str
@@ -396,3 +400,4 @@ class Receipt:
     replaced: tuple[str, ...] = ()
     process: str = ""
     left_out: tuple[str, ...] = ()
+    incomplete: str = ""

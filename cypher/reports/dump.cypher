@@ -18,6 +18,7 @@
 // column: weak_root_count  INTEGER  weak roots
 // column: missing_count    INTEGER  objects that are referred to but not in the dump
 // column: warning_count    INTEGER  irregularities found by the reader
+// column: incomplete       STRING   why it is not the whole heap, else null
 // column: strength_policy  STRING   which weaker references hold their target: strongest or mat
 // column: soft_only_count  INTEGER  reachable objects that nothing stronger than a soft reference holds
 // column: soft_only_bytes  INTEGER  their shallow size, bytes
@@ -29,7 +30,8 @@
 // column: estimated_count  INTEGER  estimated objects of the heap if the dump is a sample, else null
 // column: estimated_bytes  INTEGER  their estimated shallow size, bytes, else null
 //
-// Shallow bytes minus reachable bytes is garbage (see unreachable-types). What only
+// Shallow bytes minus reachable bytes is garbage (see unreachable-types), unless the
+// dump is incomplete: what is missing may refer to it. What only
 // soft or weak references hold is reachable, until the collector clears them. All roots
 // except weak ones are strong, including the finalizer queue. Continue with
 // leak-suspects, retained-objects and type-histogram; and with warnings and
@@ -50,6 +52,7 @@ RETURN
   d.weak_root_count AS weak_root_count,
   d.missing_count AS missing_count,
   d.warning_count AS warning_count,
+  d.incomplete AS incomplete,
   d.strength_policy AS strength_policy,
   d.soft_only_count AS soft_only_count,
   d.soft_only_bytes AS soft_only_bytes,

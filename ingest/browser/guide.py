@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.library import Value, find, own_query
-from ingest.reports.leaks import origin
+from ingest.reports.leaks import notes_of, origin
 from ingest.reports.render import cell
-from ingest.reports.suspects import NO_SUSPECTS
+from ingest.reports.suspects import no_suspects
 from ingest.text import printable_lines
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         "origin": origin(facts),
         "suspects": [(row["sentence"], row["contents"]) for row in suspects],
         "pile": suspects[0]["contents"] if suspects else [],
-        "no_suspects": NO_SUSPECTS,
+        "no_suspects": no_suspects(cast("str | None", facts["incomplete"])),
+        "incomplete": facts["incomplete"],
+        "notes": notes_of(facts),
         "garbage_bytes": cast("int", facts["shallow_bytes"])
         - cast("int", facts["reachable_bytes"]),
         "followed": followed,

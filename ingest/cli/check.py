@@ -11,7 +11,7 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of
-from ingest.errors import FINDINGS
+from ingest.errors import FINDINGS, INCOMPLETE
 from ingest.files import check_writable, output_file
 
 if TYPE_CHECKING:
@@ -99,6 +99,13 @@ def check(
             "May be repeated; an existing file is replaced.",
         ),
     ] = None,
+    allow_incomplete: Annotated[
+        bool,
+        typer.Option(
+            "--allow-incomplete",
+            help="Judge what incomplete dumps have. Without it, they fail the check.",
+        ),
+    ] = False,
     reading: Reading,
     connection: Connection,
 ) -> None:
@@ -107,7 +114,8 @@ def check(
     Findings are paths whose number of objects grew in every dump, leak suspects that
     are new in the last dump, and what your rules forbid. For a single dump, they are
     its suspects.
-    Exit 20: there are findings. Exit 3: not a readable dump. Exit 9: no such dump.
+    Exit 20: there are findings. Exit 21: a dump is incomplete. Exit 3: not a readable
+    dump. Exit 9: no such dump.
     """
     from ingest.gate.baseline import (
         DEFAULT_NAME,
@@ -149,11 +157,13 @@ def check(
         known = updated(known, found, add=update_baseline, prune=prune)
         write_baseline(file, known)
         found = compared(judged.findings, known, datetime.datetime.now().date())
-    verdict = Verdict(judged, found, str(file), strict_baseline)
+    verdict = Verdict(judged, found, str(file), strict_baseline, allow_incomplete)
     for path, of_file in zip(save or (), forms, strict=True):
         with output_file(path, force=True, private=False) as out:
             out.write(_written(verdict, of_file).encode("utf-8", "replace"))
     typer.echo(_written(verdict, form), nl=False)
+    if not verdict.is_conclusive:
+        raise typer.Exit(INCOMPLETE)
     if not verdict.is_clean:
         raise typer.Exit(FINDINGS)
 
@@ -206,6 +216,7 @@ def _judged(
                 last,
                 format_name=last.graph.format_name,
                 identity=dump.identity,
+                incomplete=last.graph.incomplete,
             )
         )
     return found, last

@@ -164,6 +164,8 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
             f"{human_bytes(receipt.shallow_bytes)}, "
             f"loaded in {human_seconds(receipt.seconds)}"
         )
+    if receipt.incomplete:
+        typer.echo(f"  it is incomplete: {receipt.incomplete}")
     for replaced in receipt.replaced:
         if replaced != receipt.name:
             typer.echo(f"  it replaces {printable(replaced)}, the same dump")

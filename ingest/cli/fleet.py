@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from ingest.fleet.engines import Engine
 from ingest.reports.render import OutputFormat
 from ingest.text import printable
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 app = typer.Typer(
     name="fleet",
     no_args_is_help=True,
@@ -27,6 +30,8 @@ app = typer.Typer(
 )
 
 _ALL = "all"
+_LISTED = 20
+"""Files of a kind that are named."""
 
 
 @app.command("add", epilog=examples("fleet add"))
@@ -166,13 +171,27 @@ def add(
                 f"other options, and stay as they are: {first}"
                 + (" ..." if len(result.differing) > 1 else "")
             )
-        for address, error in result.failures[:20]:
-            typer.echo(printable(f"  {address}: {error}"))
-        if len(result.failures) > 20:
-            typer.echo(f"  and {len(result.failures) - 20:,} more")
+        _write_some(result.failures)
+        if result.incomplete:
+            count = len(result.incomplete)
+            counts = (
+                "is incomplete and counts"
+                if count == 1
+                else ("are incomplete and count")
+            )
+            typer.echo(f"{count:,} of those added {counts} in no share:")
+            _write_some(result.incomplete)
         typer.echo(f"next: ingest fleet report {printable(str(folder))}")
     if result.failures and not (result.added_count or result.skipped_count):
         raise DumpError("no dump could be read")
+
+
+def _write_some(files: Sequence[tuple[str, str]]) -> None:
+    """A line for each file, up to some."""
+    for address, why in files[:_LISTED]:
+        typer.echo(printable(f"  {address}: {why}"))
+    if len(files) > _LISTED:
+        typer.echo(f"  and {len(files) - _LISTED:,} more")
 
 
 def _processors() -> int:
@@ -273,7 +292,8 @@ def query(
 ) -> None:
     """Query a fleet in SQL with DuckDB. Each dataset is a table.
 
-    There are two more: ready has the complete dumps, and leaks has their suspects.
+    There are three more: readable has the dumps that could be read, ready those of
+    them that are complete, and leaks has their suspects.
     Exit 5: the SQL is wrong.
     """
     from ingest.fleet.questions import Fleet, own_question, question

@@ -470,6 +470,7 @@ def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
         dump.number if is_of_one else None,
         selection.loaded_count,
         selection.is_newest,
+        dump.incomplete if is_of_one else "",
     )
 
 

@@ -15,7 +15,7 @@ has not freed yet is no growth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,12 +104,14 @@ class Totals:
         name: Its name.
         format_name: Its format; ``None`` if that is not known.
         reachable_count, reachable_bytes: Its strongly reachable objects.
+        incomplete: Why it is not the whole heap; empty if nothing speaks against it.
     """
 
     name: str
     format_name: str | None
     reachable_count: int
     reachable_bytes: int
+    incomplete: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +175,13 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
     if len(dumps) < 2:
         raise IngestError("one dump cannot be compared; name a second one")
     totals = tuple(
-        Totals(dump.name, dump.format_name, dump.reachable_count, dump.reachable_bytes)
+        Totals(
+            dump.name,
+            dump.format_name,
+            dump.reachable_count,
+            dump.reachable_bytes,
+            dump.incomplete,
+        )
         for dump in dumps
     )
     trees = {by: path_tree(dumps, name) for by, name in PATHS.items()}
@@ -184,12 +192,44 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
         Dimension.TYPE: types,
         Dimension.NAMESPACE: namespaces,
     }
+    incomplete = [bool(dump.incomplete) for dump in dumps]
+    if any(incomplete):
+        differences = {
+            by: tuple(_certain(one, incomplete) for one in found)
+            for by, found in differences.items()
+        }
     return Comparison(
         totals,
         tuple(notes_on(dumps)),
         differences,
         trees,
-        lives(dumps[0], dumps[-1]),
+        None if incomplete[0] or incomplete[-1] else lives(dumps[0], dumps[-1]),
+    )
+
+
+_MORE = (Change.NEW, Change.GROWN)
+_LESS = (Change.GONE, Change.SHRUNK)
+
+
+def _certain(found: Difference, incomplete: Sequence[bool]) -> Difference:
+    """What can be said where some dumps are incomplete.
+
+    What an incomplete dump lacks cannot have grown or gone because of that.
+    """
+    change = found.change
+    uncertain = {
+        *(_MORE if incomplete[0] else ()),
+        *(_LESS if incomplete[-1] else ()),
+        *((Change.MOVED,) if incomplete[0] or incomplete[-1] else ()),
+    }
+    if change in uncertain:
+        change = Change.UNKNOWN
+    return replace(
+        found,
+        change=change,
+        is_topmost=found.is_topmost and not incomplete[0],
+        moved_to=() if change is Change.UNKNOWN else found.moved_to,
+        growth=None if any(incomplete[:-1]) else found.growth,
     )
 
 

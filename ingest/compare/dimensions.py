@@ -32,4 +32,6 @@ class Change(StrEnum):
     GROWN = "grown"
     SHRUNK = "shrunk"
     MOVED = "moved"
+    UNKNOWN = "unknown"
+    """One of the two is incomplete, and what it lacks may be what seems to differ."""
     SAME = "same"

@@ -15,6 +15,7 @@ import polars as pl
 
 from ingest.analysis.fingerprints import RULE_VERSION, normalised_type
 from ingest.errors import DumpError
+from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.schema import table
 from ingest.text import Captions
@@ -102,6 +103,7 @@ class ComparedDump:
         paths: `PATH_COLUMNS`; ``parent`` is a value of ``path`` or null, parents come
             first, and ``name`` is the full name of the type or the kind of root.
         suspects: `SUSPECT_COLUMNS`, the best first, and ``type_name``, the full name.
+        incomplete: Why it is not the whole heap; empty if nothing speaks against it.
         objects: Those with an identity, as `known_objects` has them; ``None`` if there
             are none, or they were not asked for.
     """
@@ -113,6 +115,7 @@ class ComparedDump:
     paths: pl.DataFrame
     suspects: pl.DataFrame
     objects: pl.DataFrame | None = None
+    incomplete: str = ""
 
     @property
     def reachable_count(self) -> int:
@@ -155,6 +158,7 @@ def of_tables(
     format_name: str | None = None,
     identity: Identity | None = None,
     objects: pl.DataFrame | None = None,
+    incomplete: str = "",
 ) -> ComparedDump:
     """The dump that tables are of.
 
@@ -190,6 +194,7 @@ def of_tables(
         .drop("type_name"),
         suspects.join(names, on="type", how="left", maintain_order="left"),
         objects,
+        incomplete,
     )
 
 
@@ -220,6 +225,7 @@ def of_dump(
         format_name=dump.graph.format_name,
         identity=dump.identity,
         objects=known_objects(tables) if objects else None,
+        incomplete=dump.graph.incomplete,
     )
 
 
@@ -239,6 +245,7 @@ def _of_kept(kept: KeptDump, what: str) -> ComparedDump:
             kept.tables,
             format_name=kept.format_name or None,
             identity=kept.identity,
+            incomplete=kept.incomplete,
         )
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
@@ -311,7 +318,10 @@ _FEW_IN_COMMON = 0.2
 
 
 def notes_on(dumps: Sequence[ComparedDump]) -> Iterator[str]:
-    """Dumps of other programs or formats, empty ones, and one that is given twice."""
+    """Incomplete dumps, and those of other programs or formats, empty or repeated."""
+    for dump in dumps:
+        if dump.incomplete:
+            yield incomplete_note(dump.name, dump.incomplete)
     formats = list(dict.fromkeys(d.format_name for d in dumps if d.format_name))
     if len(formats) > 1:
         yield (

@@ -95,6 +95,7 @@ class DumpInfo:
     loaded_at: str
     runtime: str = ""
     read_options: str = ""
+    incomplete: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -125,6 +126,7 @@ _ABSENT = {
     "strength_policy": "",
     "runtime": "",
     "read_options": "",
+    "incomplete": "",
 }
 
 

@@ -158,4 +158,5 @@ class LoadedDumps:
             identity=found.identity,
             strength=found.strength_policy,
             is_redacted=bool(found.redacted),
+            incomplete=found.incomplete,
         )

@@ -38,6 +38,7 @@ class KeptDump(NamedTuple):
         identity: Which dump of which file; ``None`` if that is not known.
         strength: The policy under which it was measured; empty if that is not known.
         is_redacted: Whether its values were removed.
+        incomplete: Why it is not the whole heap; empty if nothing speaks against it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class KeptDump(NamedTuple):
     identity: Identity | None = None
     strength: str = ""
     is_redacted: bool = False
+    incomplete: str = ""
 
     def heap(self) -> tuple[HeapGraph, Identity | None]:
         """Its heap, made of the tables again.
@@ -57,7 +59,10 @@ class KeptDump(NamedTuple):
         """
         from ingest.tables.stored_heap import stored_heap
 
-        return stored_heap(self.tables, self.format_name, self.runtime), self.identity
+        graph = stored_heap(
+            self.tables, self.format_name, self.runtime, self.incomplete
+        )
+        return graph, self.identity
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -195,6 +200,7 @@ def kept_export(folder: Path) -> KeptDump:
         about.identity,
         about.strength,
         about.is_redacted,
+        about.incomplete,
     )
 
 

@@ -56,6 +56,7 @@ class Added:
             another layout, and stay as they are.
         skipped_count: Files whose dump the fleet has already.
         object_count: Objects of the dumps that were read.
+        incomplete: Address and reason of each of those that is not the whole heap.
         failures: Address and error of each file that could not be added.
     """
 
@@ -64,6 +65,7 @@ class Added:
     object_count: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
     differing: list[str] = field(default_factory=list)
+    incomplete: list[tuple[str, str]] = field(default_factory=list)
 
 
 def add(
@@ -124,6 +126,10 @@ def add(
                     if outcome.state == ADDED:
                         result.added_count += 1
                         result.object_count += outcome.object_count
+                        if outcome.incomplete:
+                            result.incomplete.append(
+                                (outcome.address, outcome.incomplete)
+                            )
                     elif outcome.state == SKIPPED:
                         result.skipped_count += 1
                         there = known.dump_ids.get(outcome.dump_id)

@@ -28,7 +28,7 @@ SCHEMA_VERSION = 1
 VERSION_KEY = "heaproots.fleet_schema"
 """The key of the version in the metadata of each Parquet file."""
 
-READY, FAILED = "ready", "failed"
+READY, INCOMPLETE, FAILED = "ready", "incomplete", "failed"
 NO_PROGRAM = "unknown"
 
 # fmt: off
@@ -52,7 +52,9 @@ _ABOUT = (
         "how long the program had run, in seconds, from the label `uptime`",
         absent=None),
     Column("labels", TEXT, "all labels as a JSON object", free_text=True),
-    Column("state", TEXT, "`ready`, or `failed`"),
+    Column("state", TEXT,
+        "`ready`; `incomplete` where the dump is not the whole heap, so that it counts "
+        "in no share; or `failed`"),
     Column("error", TEXT, "reason why it could not be read", absent=None,
         free_text=True),
     Column("read_s", FLOAT, "how long reading and analysing took, in seconds"),

@@ -1,9 +1,11 @@
 """Questions over a fleet: SQL that DuckDB runs on the datasets.
 
 The files in ``sql/`` are the library. They, and SQL of one's own, see a view for each
-dataset, and two more:
+dataset, and three more:
 
-- ``ready``: complete dumps, with ``version_key``, by which versions are in order;
+- ``readable``: dumps that could be read, with ``version_key``, by which versions are in
+  order;
+- ``ready``: those of them that are complete;
 - ``leaks``: suspects of complete dumps with the columns of their dumps, ``bytes`` for
   what they retain, ``leak`` for what accumulates where, and ``program_dumps``.
 """
@@ -40,16 +42,19 @@ REPORT = (
 _HEADER = re.compile(r"-- (title|note|next): (.*)")
 _MEMORY_LIMIT = "1GB"
 
-_READY = r"""
-CREATE VIEW ready AS
+_READABLE = r"""
+CREATE VIEW readable AS
 SELECT *, nullif(list_transform(regexp_extract_all(version, '\d+'),
   lambda digits: try_cast(digits AS BIGINT)), []) AS version_key
-FROM dumps WHERE state = 'ready' """
+FROM dumps WHERE state <> 'failed' """
+
+_READY = "CREATE VIEW ready AS FROM readable WHERE state = 'ready'"
 
 _TOTALS = """
 SELECT count(*) AS dumps, count(DISTINCT program) AS programs,
   count(DISTINCT (program, version)) FILTER (version IS NOT NULL) AS versions,
   count(DISTINCT host) AS hosts,
+  (SELECT count(*) FROM dumps WHERE state = 'incomplete') AS incomplete,
   (SELECT count(*) FROM dumps WHERE state = 'failed') AS failed
 FROM ready
 """
@@ -181,7 +186,8 @@ class Fleet:
         for dataset in DATASETS:
             self._add_view(dataset, [str(path) for path in fleet.files(dataset)])
         chosen = "" if program is None else f"AND program = {_quoted(program)}"
-        self._connection.execute(_READY + chosen)
+        self._connection.execute(_READABLE + chosen)
+        self._connection.execute(_READY)
         self._connection.execute(_LEAKS)
         self._connection.execute(
             f"SET allowed_directories = [{_quoted(str(folder.absolute()))}]"
@@ -216,11 +222,12 @@ class Fleet:
     def choose(
         self, names: Sequence[str] = (), where: str | None = None
     ) -> list[dict[str, object]]:
-        """Complete dumps, the earliest first: their rows of ``dumps``.
+        """Some of the dumps, the earliest first: their rows of ``dumps``.
 
         Args:
             names: Their addresses, names of their files, or beginnings of their ids.
-            where: A condition on the columns of ``ready``.
+            where: A condition on the columns of ``ready``; without it dumps that are
+                incomplete can be named too.
 
         Raises:
             UnknownDump: there is none of such a name.
@@ -232,11 +239,10 @@ class Fleet:
             "(length($name) >= 6 AND starts_with(dump_id, $name))"
         )
         for name in names:
-            rows = self._rows(
-                matches, {"name": name, "path": str(Path(name).absolute())}
-            )
+            values = {"name": name, "path": str(Path(name).absolute())}
+            rows = self._rows(matches, values, "readable")
             if not rows:
-                raise UnknownDump(f"the fleet has no complete dump {name}")
+                raise UnknownDump(f"the fleet has no readable dump {name}")
             found |= {row["dump_id"]: row for row in rows}
         if where is not None:
             chosen = self._rows(where, {})
@@ -257,7 +263,7 @@ class Fleet:
         return self._rule
 
     def totals(self) -> dict[str, int]:
-        """Numbers of dumps, programs, versions and hosts, and of failed files."""
+        """Numbers of dumps, programs, versions, hosts, and of what does not count."""
         (row,) = self._run("totals", _TOTALS, {}).dicts()
         return {name: cast("int", value) for name, value in row.items()}
 
@@ -274,9 +280,9 @@ class Fleet:
         return frozenset(str(row["source"]) for row in self._rows(chosen, asked))
 
     def _rows(
-        self, condition: str, values: Mapping[str, object]
+        self, condition: str, values: Mapping[str, object], view: str = "ready"
     ) -> list[dict[str, object]]:
-        sql = f"FROM ready WHERE ({condition}\n) ORDER BY taken_at, source, dump_id"
+        sql = f"FROM {view} WHERE ({condition}\n) ORDER BY taken_at, source, dump_id"
         answer = self._run("--where", sql, values)
         return answer.dicts()
 

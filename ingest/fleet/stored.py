@@ -150,4 +150,5 @@ class KeptByFleets:
             identity=tables.identity,
             strength=cast("str", about["strength_policy"] or ""),
             is_redacted=bool(about["redacted"]),
+            incomplete=cast("str", about.get("incomplete") or ""),
         )

@@ -8,13 +8,13 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
 from ingest.dumps import Opener
 from ingest.errors import DumpError, IngestError
-from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, LIGHT, READY
+from ingest.fleet.datasets import DUMPS, FAILED, HEAVY, INCOMPLETE, LIGHT, READY
 from ingest.fleet.sources import local_copy, seconds_of, time_of
 from ingest.fleet.workplace import FleetFolder, sink, write_rows
 from ingest.heap.read_options import DEFAULTS, ReadOptions
@@ -60,6 +60,8 @@ class Outcome:
         object_count: Objects in the dump.
         seconds: How long it took.
         error: Why it failed.
+        incomplete: Why the dump is not the whole heap; empty if nothing speaks against
+            it.
     """
 
     address: str
@@ -68,6 +70,7 @@ class Outcome:
     object_count: int = 0
     seconds: float = 0.0
     error: str = ""
+    incomplete: str = ""
 
 
 def try_dump(source: FleetSource, job: Job) -> Outcome:
@@ -151,6 +154,8 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
         }
         about |= asdict(identity)
         about |= tables.dump()
+        if about["incomplete"]:
+            about["state"] = INCOMPLETE
         for dataset in LIGHT:
             part = tables.part(dataset.name, 0, tables.rows(dataset.name))
             write_rows(dataset, part.with_columns(dump_id=pl.lit(dump_id)), work)
@@ -162,7 +167,10 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
         _write_row(source, work, about, seconds)
         is_new = fleet.stage(work, dump_id, source.address)
     state = ADDED if is_new else SKIPPED
-    return Outcome(source.address, state, dump_id, count, seconds)
+    incomplete = cast("str", about["incomplete"] or "")
+    return Outcome(
+        source.address, state, dump_id, count, seconds, incomplete=incomplete
+    )
 
 
 def refuse(source: FleetSource, job: Job, error: str, seconds: float) -> Outcome:

@@ -47,7 +47,6 @@ from ingest.fleet.datasets import (
     DUMPS,
     FAILED,
     LIGHT,
-    READY,
     SCHEMA_VERSION,
     VERSION_KEY,
     datasets_markdown,
@@ -185,7 +184,7 @@ class FleetFolder:
         frames.append(self._rows(DUMPS, self.staged()).select(columns))
         for frame in frames:
             for dump_id, source, version, state, options, part in frame.iter_rows():
-                if state == READY:
+                if state != FAILED:
                     ids[dump_id] = sources[source, version] = ReadAs(
                         options or "", part
                     )

@@ -22,6 +22,7 @@ from ingest.analysis.fingerprints import fingerprint, normalised_type
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import Step, growing
 from ingest.compare.paths import path_tree
+from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.suspects.holders import Paths
@@ -129,11 +130,13 @@ class Judged:
         dumps: In order.
         findings: What is wrong, sorted by rule, the largest growth first.
         notes: What limits the comparison.
+        incomplete: A sentence on each dump that is incomplete, also of the reference.
     """
 
     dumps: Sequence[ComparedDump]
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    incomplete: tuple[str, ...] = ()
 
 
 def judge(
@@ -147,7 +150,16 @@ def judge(
         against: Dumps of a reference. What is found there too is no finding.
     """
     every = [*against, *dumps]
-    found = Judged(dumps, notes=list(notes_on(every)) if len(every) > 1 else [])
+    incomplete = tuple(
+        incomplete_note(dump.name, dump.incomplete) for dump in every if dump.incomplete
+    )
+    # They are told first, and not among other notes.
+    notes = [] if len(every) == 1 else notes_on(every)
+    found = Judged(
+        dumps,
+        notes=[note for note in notes if note not in incomplete],
+        incomplete=incomplete,
+    )
     last = dumps[-1]
     if len(dumps) > 1 and rules.growth:
         found.findings += _growths(dumps, rules)

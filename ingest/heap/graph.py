@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import InvalidGraph
+from ingest.heap.completeness import Irregularity, why_incomplete
 from ingest.runtimes import NAMES as RUNTIME_NAMES
 from ingest.text import Captions
 
@@ -90,30 +91,6 @@ class RootFlag(IntEnum):
     def is_in(self, flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which flags have this one; at a byte each, unlike with a plain number."""
         return np.asarray((flags & np.uint8(self)) != 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Irregularity:
-    """One kind of irregularity that a reader tolerated.
-
-    Attributes:
-        kind: Short name, snake_case.
-        count: Number of occurrences.
-        line: 1-based line of the first one in text formats, else ``None``.
-        offset: Byte offset of the first one, if known.
-    """
-
-    kind: str
-    count: int
-    line: int | None
-    offset: int | None = None
-
-    @property
-    def place(self) -> str:
-        """Position of the first one, as ``, first in line 7``; empty if unknown."""
-        if self.line:
-            return f", first in line {self.line:,}"
-        return "" if self.offset is None else f", first at byte {self.offset:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +289,8 @@ class HeapGraph:
         irregularities: Irregularities that the reader tolerated, by first occurrence.
         is_redacted: Whether values and names have been removed from it; see
             `ingest.heap.redaction`.
+        told_incomplete: Why it is incomplete, as its tables tell; ``None`` where that
+            follows from the other attributes.
 
     Raises:
         InvalidGraph: A dtype, shape or range is wrong. The message names the column,
@@ -367,6 +346,7 @@ class HeapGraph:
     other_parts: tuple[Part, ...] = ()
     irregularities: tuple[Irregularity, ...] = ()
     is_redacted: bool = False
+    told_incomplete: str | None = None
 
     def __post_init__(self) -> None:
         n, e, r = len(self.object_id), len(self.ref_target), len(self.root_object)
@@ -453,6 +433,20 @@ class HeapGraph:
     def captions(self) -> Captions:
         """Short names of the types."""
         return Captions.of_types(self.type_names)
+
+    @cached_property
+    def incomplete(self) -> str:
+        """Why it is not the whole heap; empty if nothing speaks against it."""
+        if self.told_incomplete is not None:
+            return self.told_incomplete
+        return why_incomplete(
+            self.irregularities,
+            is_sample=self.sampling is not None,
+            object_count=self.object_count,
+            missing_count=self.missing_count,
+            reference_count=self.reference_count,
+            root_count=len(self.root_object),
+        )
 
     @property
     def missing_count(self) -> int:

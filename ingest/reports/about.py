@@ -16,12 +16,14 @@ class About:
         number: What queries find in ``$dump``; ``None`` likewise.
         loaded_count: Number of loaded dumps.
         is_newest: Whether it was loaded last.
+        incomplete: Why it is not the whole heap; empty if nothing speaks against it.
     """
 
     dump: str | None
     number: int | None
     loaded_count: int
     is_newest: bool
+    incomplete: str = ""
 
     def facts(self) -> dict[str, object]:
         """The same for JSON."""
@@ -29,6 +31,7 @@ class About:
             "dump": self.dump,
             "number": self.number,
             "loaded_dumps": self.loaded_count,
+            "incomplete": self.incomplete or None,
         }
 
     def sentence(self) -> str:
@@ -41,4 +44,5 @@ class About:
             which = f"the newest of {self.loaded_count} loaded"
         else:
             which = f"one of {self.loaded_count} loaded"
-        return f"dump {printable(self.dump)}, {which}"
+        text = f"dump {printable(self.dump)}, {which}"
+        return f"{text}, incomplete: {self.incomplete}" if self.incomplete else text

@@ -398,6 +398,7 @@ def as_json(comparison: Comparison, by: Sequence[Dimension]) -> dict[str, object
                 "format": dump.format_name,
                 "reachable_objects": dump.reachable_count,
                 "reachable_bytes": dump.reachable_bytes,
+                "incomplete": dump.incomplete or None,
             }
             for dump in comparison.dumps
         ],

@@ -48,23 +48,38 @@ class Verdict:
         compared: The same against the baseline.
         baseline: The baseline's file; empty if there is none.
         strict: Whether entries of the baseline that are not found are an error.
+        allow_incomplete: Whether incomplete dumps may be judged.
     """
 
     judged: Judged
     compared: Compared
     baseline: str = ""
     strict: bool = False
+    allow_incomplete: bool = False
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether the dumps allow a verdict."""
+        return self.allow_incomplete or not self.judged.incomplete
 
     @property
     def is_clean(self) -> bool:
         """Whether the gate is open."""
-        return not self.compared.new and not (self.strict and self.compared.unused)
+        return (
+            self.is_conclusive
+            and not self.compared.new
+            and not (self.strict and self.compared.unused)
+        )
 
     @property
     def headline(self) -> str:
         """The result in a sentence."""
         new, known = len(self.compared.new), len(self.compared.known)
         text = f"{new:,} finding{'s' * (new != 1)}" if new else "No findings"
+        if not self.is_conclusive:
+            text = (
+                f"No verdict, because a dump is incomplete: {text[0].lower()}{text[1:]}"
+            )
         if known:
             text += f", {known:,} known from the baseline"
         if self.strict and self.compared.unused:
@@ -79,7 +94,14 @@ class Verdict:
             f"{key} ({entry.path}); --prune removes it"
             for key, entry in self.compared.unused.items()
         ]
-        return [*self.judged.notes, *unused]
+        advice = [] if self.is_conclusive else [_TAKE_ANOTHER]
+        return [*advice, *self.judged.notes, *unused]
+
+
+_TAKE_ANOTHER = (
+    "Take the dump again, or judge what there is with --allow-incomplete. A leak in "
+    "what is missing is not found then."
+)
 
 
 def _dumps(verdict: Verdict) -> list[str]:
@@ -92,7 +114,9 @@ def _dumps(verdict: Verdict) -> list[str]:
 
 def as_text(verdict: Verdict) -> str:
     """For a terminal."""
-    text = "".join(folded(printable(line), "") for line in _dumps(verdict))
+    text = "".join(folded(printable(line), "") for line in verdict.judged.incomplete)
+    text += "\n" * bool(text)
+    text += "".join(folded(printable(line), "") for line in _dumps(verdict))
     text += "\n" + folded(verdict.headline, "")
     for number, finding in enumerate(verdict.compared.new, start=1):
         text += "\n" + folded(
@@ -117,6 +141,8 @@ def as_markdown(verdict: Verdict) -> str:
     """A comment of a pull request."""
     mark = "✅" if verdict.is_clean else "❌"
     lines = [f"### {mark} Heap check: {markdown_text(verdict.headline)}", ""]
+    for line in verdict.judged.incomplete:
+        lines += [markdown_text(line), ""]
     if verdict.compared.new:
         lines += ["| finding | path |", "| --- | --- |"]
         for finding in verdict.compared.new:
@@ -154,9 +180,12 @@ def as_json(verdict: Verdict) -> str:
                 "part": None if dump.identity is None else dump.identity.part,
                 "reachable_objects": dump.reachable_count,
                 "reachable_bytes": dump.reachable_bytes,
+                "incomplete": dump.incomplete or None,
             }
             for dump in verdict.judged.dumps
         ],
+        "conclusive": verdict.is_conclusive,
+        "incomplete": list(verdict.judged.incomplete),
         "findings": [_fact(finding) for finding in verdict.compared.new],
         "known": [_fact(finding) for finding in verdict.compared.known],
         "unused_baseline": sorted(verdict.compared.unused),
@@ -183,7 +212,12 @@ def as_annotations(verdict: Verdict) -> str:
 
     Source: GitHub, "Workflow commands for GitHub Actions".
     """
+    level = "warning" if verdict.is_conclusive else "error"
     lines = [
+        f"::{level} title=Incomplete dump::{_data(line)}"
+        for line in verdict.judged.incomplete
+    ]
+    lines += [
         f"::error title={_property(finding.rule.meaning)}::"
         + _data(f"{finding.message} {finding.place} [{finding.fingerprint}]")
         for finding in verdict.compared.new
@@ -211,7 +245,13 @@ def as_junit(verdict: Verdict) -> str:
     new, known = verdict.compared.new, verdict.compared.known
     unused = verdict.compared.unused if verdict.strict else {}
     suite = ElementTree.Element("testsuite", name="heaproots check")
-    tests = 0
+    tests = len(verdict.judged.incomplete)
+    for line in verdict.judged.incomplete:
+        case = _case(suite, "incomplete", _text(line))
+        if verdict.is_conclusive:
+            ElementTree.SubElement(case, "skipped", message=_text(line))
+        else:
+            ElementTree.SubElement(case, "error", message=_text(line))
     for rule in Rule:
         of_rule = [finding for finding in new if finding.rule is rule]
         accepted = [finding for finding in known if finding.rule is rule]
@@ -236,8 +276,9 @@ def as_junit(verdict: Verdict) -> str:
         ElementTree.SubElement(case, "failure", message=message, type="baseline")
     suite.set("tests", str(tests + len(unused)))
     suite.set("failures", str(len(new) + len(unused)))
-    suite.set("errors", "0")
-    suite.set("skipped", str(len(known)))
+    lacking = len(verdict.judged.incomplete)
+    suite.set("errors", str(0 if verdict.is_conclusive else lacking))
+    suite.set("skipped", str(len(known) + (lacking if verdict.is_conclusive else 0)))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
@@ -289,6 +330,18 @@ def as_sarif(verdict: Verdict) -> str:
         },
         "automationDetails": {"id": "heaproots/check/"},
         "columnKind": "unicodeCodePoints",
+        "invocations": [
+            {
+                "executionSuccessful": verdict.is_conclusive,
+                "toolExecutionNotifications": [
+                    {
+                        "level": "warning" if verdict.is_conclusive else "error",
+                        "message": {"text": line},
+                    }
+                    for line in verdict.judged.incomplete
+                ],
+            }
+        ],
         "results": results,
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}

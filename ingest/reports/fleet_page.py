@@ -21,6 +21,7 @@ _TOTALS = (
     ("programs", "programs"),
     ("versions", "versions"),
     ("hosts", "hosts"),
+    ("incomplete", "incomplete, counted in no share"),
     ("failed", "not readable"),
 )
 
@@ -55,7 +56,8 @@ def fleet_page(report: FleetReport, totals: dict[str, int]) -> str:
 
     Args:
         report: What is reported.
-        totals: Numbers of dumps, programs, versions, hosts, and of failed files.
+        totals: Numbers of dumps, programs, versions, hosts, of incomplete dumps and
+            of failed files.
     """
     sections = []
     for asked, answer in report.told():

@@ -19,7 +19,7 @@ from ingest.reports.render import (
     table_text,
 )
 from ingest.reports.report_panels import PANELS, retention
-from ingest.reports.suspects import NO_SUSPECTS, notes, of_rows, suspects_text
+from ingest.reports.suspects import no_suspects, notes, of_rows, suspects_text
 from ingest.reports.why import source
 from ingest.text import printable
 
@@ -68,7 +68,8 @@ def origin(dump: dict[str, object]) -> list[str]:
 def notes_of(dump: dict[str, object]) -> list[str]:
     """Return the sentences about the whole heap that come first."""
     names = "object_count shallow_bytes reachable_count reachable_bytes metadata_bytes"
-    return notes(*(cast("int", dump[name] or 0) for name in names.split()))
+    figures = (cast("int", dump[name] or 0) for name in names.split())
+    return notes(*figures, incomplete=cast("str | None", dump["incomplete"]))
 
 
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
@@ -102,7 +103,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
         text += "\n" + folded(note)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     suspects = of_rows(answers["leak-suspects"].dicts())
-    text += suspects_text(suspects)
+    text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
     for suspect in suspects[:1]:
         text += "\n" + folded(f"More paths: ingest why {suspect['address']}")
     text += "\n" + _heading("Totals") + source("dump")
@@ -142,7 +143,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
     text += "## Leak suspects\n\nQuery: `leak-suspects`.\n"
     suspects = of_rows(answers["leak-suspects"].dicts())
     if not suspects:
-        text += f"\n{NO_SUSPECTS}\n"
+        text += f"\n{no_suspects(cast('str | None', dump['incomplete']))}\n"
     for number, suspect in enumerate(suspects, start=1):
         text += f"\n{number}. {markdown_text(str(suspect['sentence']))}\n"
         contents = "; ".join(cast("list[str]", suspect["contents"]))

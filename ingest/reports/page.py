@@ -31,7 +31,7 @@ from ingest.reports.leaks import notes_of, origin
 from ingest.reports.panels import Cell, Panel, filled, short_of
 from ingest.reports.paths import PathLine, path_lines, paths_text
 from ingest.reports.report_panels import PANELS, retention
-from ingest.reports.suspects import NO_SUSPECTS, of_rows
+from ingest.reports.suspects import no_suspects, of_rows
 from ingest.text import Captions, namespace_of, printable
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def report_page(
         ],
         policy=retention(dump["strength_policy"]),
         suspects=suspects,
-        no_suspects=NO_SUSPECTS,
+        no_suspects=no_suspects(cast("str | None", dump["incomplete"])),
         charts=_charts(answers, sources),
         panels=panels,
         timeline=timeline(answers["gc-timeline"]),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ingest.heap.graph import Irregularity, RefKind, RootFlag, RootKind
+from ingest.heap.completeness import Irregularity
+from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import liveness
@@ -64,6 +65,7 @@ def facts(
         "sha256": sha256,
         "format": graph.format_name,
         "runtime": graph.runtime or None,
+        "incomplete": graph.incomplete or None,
         "producer": graph.producer or None,
         "notes": list(graph.notes),
         "part": None if graph.part is None else graph.part.number,
@@ -171,12 +173,14 @@ def write_facts(found: dict[str, object], captions: Captions) -> None:
     say = sys.stdout.write
     source = printable(PurePath(str(found["source"])).name)
     say(f"{source}: {found['format']}\n")
+    _write_suspects(found)
+    say("\nHeap\n")
     if found["producer"]:
         say(folded(printable(str(found["producer"]))))
     for note in cast("list[str]", found["notes"]):
         say(folded(printable(note), "    "))
-    _write_suspects(found)
-    say("\n")
+    if found["producer"] or found["notes"]:
+        say("\n")
     for name in (
         "objects",
         "reachable_objects",
@@ -235,20 +239,23 @@ def first_answer(
         metrics.reachable_count,
         metrics.reachable_bytes,
         findings.metadata_bytes,
+        incomplete=graph.incomplete,
     ):
         text += "\n" + folded(note)
-    return text + "\nLeak suspects\n" + suspects_text(of_heap(graph, findings.suspects))
+    suspects = of_heap(graph, findings.suspects)
+    return text + "\nLeak suspects\n" + suspects_text(suspects, graph.incomplete)
 
 
 def _write_suspects(found: dict[str, object]) -> None:
     """What there is to say about the heap before any figure."""
     names = "objects shallow_bytes reachable_objects reachable_bytes metadata_bytes"
     figures = [cast("int", found[name]) for name in names.split()]
-    for note in notes(*figures):
+    incomplete = cast("str | None", found["incomplete"])
+    for note in notes(*figures, incomplete=incomplete):
         sys.stdout.write("\n" + folded(note))
     sys.stdout.write("\nLeak suspects\n")
     suspects = cast("list[dict[str, object]]", found["suspects"])
-    sys.stdout.write(suspects_text(suspects))
+    sys.stdout.write(suspects_text(suspects, incomplete))
 
 
 def _write_parts(found: dict[str, object]) -> None:

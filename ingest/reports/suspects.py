@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ingest.heap.completeness import incomplete_note
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
 from ingest.text import human_bytes, printable
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.find import Suspect
 
-NO_SUSPECTS = (
+_NO_SUSPECTS = (
     "No leak suspects: no group of objects of one type, kept alive by one holder, "
     "retains clearly more of the reachable heap than the others."
 )
+_NONE_FOUND = "No leak suspects in the part of the heap that the dump has."
 
 _MOSTLY_GARBAGE = 0.5
 _NOTABLE_METADATA = 0.05
@@ -75,17 +77,34 @@ def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     ]
 
 
+def no_suspects(incomplete: str | None) -> str:
+    """What is said where there are none.
+
+    Args:
+        incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
+    """
+    return _NONE_FOUND if incomplete else _NO_SUSPECTS
+
+
 def notes(
     object_count: int,
     shallow_bytes: int,
     reachable_count: int,
     reachable_bytes: int,
     metadata_bytes: int,
+    *,
+    incomplete: str | None,
 ) -> list[str]:
-    """Sentences about the whole heap that come before the suspects."""
+    """Sentences about the whole heap that come before the suspects.
+
+    That part of it is garbage is not concluded from an incomplete dump, which may lack
+    what refers to that.
+    """
     found = []
+    if incomplete:
+        found.append(incomplete_note("This dump", incomplete))
     garbage = shallow_bytes - reachable_bytes
-    if garbage > _MOSTLY_GARBAGE * shallow_bytes:
+    if not incomplete and garbage > _MOSTLY_GARBAGE * shallow_bytes:
         found.append(
             f"{garbage / shallow_bytes:.0%} of the heap is garbage: "
             f"{human_bytes(garbage)} in {object_count - reachable_count:,} objects "
@@ -100,10 +119,17 @@ def notes(
     return found
 
 
-def suspects_text(suspects: Sequence[Mapping[str, object]]) -> str:
-    """Suspects for a terminal, each with its contents and its path."""
+def suspects_text(
+    suspects: Sequence[Mapping[str, object]], incomplete: str | None
+) -> str:
+    """Suspects for a terminal, each with its contents and its path.
+
+    Args:
+        suspects: As `of_heap` returns them.
+        incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
+    """
     if not suspects:
-        return "\n" + folded(NO_SUSPECTS)
+        return "\n" + folded(no_suspects(incomplete))
     text = ""
     for number, suspect in enumerate(suspects, start=1):
         text += "\n" + folded(

@@ -72,6 +72,10 @@ DUMP_PROPERTIES = (
         absent=None,
         free_text=True,
     ),
+    Column("incomplete", TEXT,
+        "why the dump is not the whole heap, such as that its file ends too early; "
+        "absent if nothing speaks against it",
+        lambda heap: heap.graph.incomplete or None, absent=None),
     Column("metadata_bytes", INT64,
         "reachable bytes of the runtime's metadata: classes, code, scripts",
         lambda heap: heap.findings.metadata_bytes),

@@ -47,6 +47,7 @@ class StoredAbout:
         source: Name of its file.
         strength: The policy of strengths under which it was measured.
         is_redacted: Whether its values were removed.
+        incomplete: Why it is not the whole heap; empty if nothing speaks against it.
     """
 
     format: str
@@ -56,6 +57,7 @@ class StoredAbout:
     source: str
     strength: str
     is_redacted: bool
+    incomplete: str
 
 
 def is_export(folder: Path) -> bool:
@@ -78,10 +80,14 @@ def about_export(folder: Path) -> StoredAbout:
         )
     columns = (
         "format", "runtime", "sha256", "trace", "part", "name", "source",
-        "strength_policy", "redacted",
+        "strength_policy", "redacted", "incomplete",
     )  # fmt: skip
     try:
-        frame = pl.read_parquet(path, columns=list(columns), glob=False)
+        frame = pl.read_parquet(path, glob=False)
+        # Earlier versions did not tell whether a dump is complete.
+        if "incomplete" not in frame.columns:
+            frame = frame.with_columns(incomplete=pl.lit(None))
+        frame = frame.select(columns)
         frame = frame.cast({name: EXPORTED.schema[name] for name in columns})
         ((form, runtime, sha256, trace, part, name, source, *rest),) = frame.rows()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -94,11 +100,13 @@ def about_export(folder: Path) -> StoredAbout:
     identity = Identity(sha256, trace, part)
     return StoredAbout(
         form, runtime or "", identity, name or "", source or "",
-        rest[0] or "", bool(rest[1]),
+        rest[0] or "", bool(rest[1]), rest[2] or "",
     )  # fmt: skip
 
 
-def stored_heap(tables: Tables, format_name: str, runtime: str) -> HeapGraph:
+def stored_heap(
+    tables: Tables, format_name: str, runtime: str, incomplete: str = ""
+) -> HeapGraph:
     """The objects, types, references and roots of stored tables.
 
     Values, domains, segments and collections are not read. Memory: as the heap that
@@ -108,18 +116,19 @@ def stored_heap(tables: Tables, format_name: str, runtime: str) -> HeapGraph:
         tables: The tables.
         format_name: Of the dump.
         runtime: Name of the runtime whose heap it is; empty if that is not known.
+        incomplete: Why it is not the whole heap; empty if nothing speaks against it.
 
     Raises:
         IngestError: The tables contradict one another.
     """
     try:
-        return _heap(tables, format_name, runtime)
+        return _heap(tables, format_name, runtime, incomplete)
     except (pl.exceptions.PolarsError, OSError, IndexError, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise IngestError(f"the tables of the dump cannot be read: {why}") from error
 
 
-def _heap(tables: Tables, format_name: str, runtime: str) -> HeapGraph:
+def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> HeapGraph:
     objects = (
         tables.lazy("objects")
         .select(
@@ -164,6 +173,7 @@ def _heap(tables: Tables, format_name: str, runtime: str) -> HeapGraph:
         ref_field=fields[0],
         root_field=fields[1],
         field_names=names,
+        told_incomplete=incomplete,
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.heap.completeness import Irregularity
 from ingest.heap.graph import (
     EPHEMERON,
     NO_FIELD,
@@ -19,7 +20,6 @@ from ingest.heap.graph import (
     Folded,
     GarbageCollection,
     HeapGraph,
-    Irregularity,
     RootFlag,
     Sampling,
     Segment,

@@ -64,7 +64,7 @@ def dump(program: str, version: int, steps: int, seed: int, live: int = 300) -> 
         leaked = [new(kind, 400, (new(1, 200),)) for _ in range(count)]
         array = new(2, 16 + 8 * len(leaked), tuple(leaked))
         log.root(array, 4, container=kind + 1)
-    return log.bytes()
+    return log.close(f"{program}.exe", clock=2).bytes()
 
 
 def write_fleet(folder: Path, dumps: int, seed: int = 1, live: int = 300) -> list[Path]:

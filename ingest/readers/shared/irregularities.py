@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.errors import MalformedDump, TruncatedDump
-from ingest.heap.graph import Irregularity
+from ingest.heap.completeness import CUT, Irregularity
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _NO_FAULTS = frozenset({"other_heap_dump"})
 """Kinds that deserve a warning but are not faults of the file."""
-_CUT = ("truncated_", "unclosed_")
-"""How the names of kinds begin that mean that the file ends too early."""
 
 
 class IrregularityCounter:
@@ -88,7 +86,7 @@ class IrregularityCounter:
             TruncatedDump: it does.
         """
         for kind, (_, line, offset) in self._found.items():
-            if kind.startswith(_CUT):
+            if kind.startswith(CUT):
                 raise TruncatedDump(
                     f"{kind.replace('_', ' ')}: the file ends too early",
                     path=self.name,
@@ -115,7 +113,7 @@ class IrregularityCounter:
         faults = [entry for entry in found if entry[0] not in _NO_FAULTS]
         if self._strict and faults:
             kind, (_, line, offset) = faults[0]
-            error = TruncatedDump if kind.startswith(_CUT) else MalformedDump
+            error = TruncatedDump if kind.startswith(CUT) else MalformedDump
             raise error(
                 f"{kind.replace('_', ' ')}; without --strict it is counted instead",
                 path=self.name,

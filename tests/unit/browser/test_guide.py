@@ -27,13 +27,19 @@ NUMBERS = {"INTEGER": 1234, "FLOAT": 0.5}
 
 
 def answering(
-    text: str = "Some.Type", rows: int = 1, *, empty: tuple[str, ...] = ()
+    text: str = "Some.Type",
+    rows: int = 1,
+    *,
+    empty: tuple[str, ...] = (),
+    incomplete: str | None = None,
 ) -> Ask:
     """Answer every query with rows that match its header."""
 
     def value(name: str, kind: str) -> object:
         if name.endswith("address"):
             return "0x1c15d2"
+        if name == "incomplete":
+            return incomplete
         if kind.startswith("LIST"):
             return [text]
         return NUMBERS.get(kind, text)
@@ -113,6 +119,14 @@ def test_it_has_the_slides_of_the_tour() -> None:
     ]
     assert html.count("<slide ") == html.count("</slide>") == len(titles)
     assert html.startswith('<article class="guide">')
+
+
+def test_an_incomplete_dump_is_said_first_and_has_no_garbage() -> None:
+    read = Read(guide(answering(incomplete="it has no roots"), 7, STYLE))
+
+    first = read.text.index("This dump is incomplete: it has no roots.")
+    assert first < read.text.index("1,234")
+    assert "garbage" not in read.text
 
 
 def test_it_has_the_dump_s_own_numbers_and_names_its_queries() -> None:

@@ -26,7 +26,12 @@ from ingest.reports.findings import (
 
 SHAPES: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),
-    "run": ({"tool"}, {"results", "automationDetails", "columnKind"}),
+    "run": (
+        {"tool"},
+        {"results", "automationDetails", "columnKind", "invocations"},
+    ),
+    "invocation": ({"executionSuccessful"}, {"toolExecutionNotifications"}),
+    "notification": ({"message"}, {"level"}),
     "tool": ({"driver"}, set()),
     "driver": ({"name"}, {"version", "rules"}),
     "rule": (
@@ -55,7 +60,9 @@ def check(kind: str, value: dict[str, object]) -> None:
     assert required <= value.keys() <= required | allowed, kind
 
 
-def verdict(name: str = "Order", *, strict: bool = False) -> Verdict:
+def verdict(
+    name: str = "Order", *, strict: bool = False, incomplete: bool = False
+) -> Verdict:
     path = ("static", f"{name}[]", name)
     new = (
         Finding(Rule.GROWTH, "1-" + "a" * 32, path, f"{name} grew.", (1, 2, 3)),
@@ -63,19 +70,26 @@ def verdict(name: str = "Order", *, strict: bool = False) -> Verdict:
     )
     known = (Finding(Rule.SUSPECT, "1-" + "c" * 32, path, "Held.", note=name),)
     unused = {"1-" + "d" * 32: Entry("growth", name)}
-    judged = Judged((), list(new), [f"{name} is odd"])
+    lacking = (f"{name} is incomplete: it has no roots.",)
+    judged = Judged((), list(new), [f"{name} is odd"], lacking if incomplete else ())
     return Verdict(judged, Compared(new, known, unused), "base.toml", strict)
 
 
 @pytest.mark.parametrize("name", ["Order", HOSTILE])
 def test_sarif_is_as_the_schema_says(name: str) -> None:
-    log = json.loads(as_sarif(verdict(name)))
+    log = json.loads(as_sarif(verdict(name, incomplete=True)))
 
     check("log", log)
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     check("run", run)
     check("tool", run["tool"])
+    (invocation,) = run["invocations"]
+    check("invocation", invocation)
+    assert not invocation["executionSuccessful"]
+    (notification,) = invocation["toolExecutionNotifications"]
+    check("notification", notification)
+    assert "is incomplete" in notification["message"]["text"]
     check("driver", run["tool"]["driver"])
     rules = run["tool"]["driver"]["rules"]
     for rule in rules:
@@ -104,18 +118,22 @@ def test_sarif_is_as_the_schema_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_junit_counts_its_tests(*, strict: bool) -> None:
-    suite = ElementTree.fromstring(as_junit(verdict(HOSTILE, strict=strict)))[0]
+@pytest.mark.parametrize("incomplete", [False, True])
+def test_junit_counts_its_tests(*, strict: bool, incomplete: bool) -> None:
+    found = verdict(HOSTILE, strict=strict, incomplete=incomplete)
+    suite = ElementTree.fromstring(as_junit(found))[0]
 
     cases = suite.findall("testcase")
     assert int(suite.get("tests", "")) == len(cases)
     assert int(suite.get("failures", "")) == len(suite.findall(".//failure"))
     assert int(suite.get("failures", "")) == 2 + strict
+    errors = len(suite.findall(".//error"))
+    assert int(suite.get("errors", "")) == errors == incomplete
     assert int(suite.get("skipped", "")) == len(suite.findall(".//skipped")) == 1
 
 
 def test_no_text_of_a_dump_is_a_command_or_markup() -> None:
-    found = verdict(HOSTILE)
+    found = verdict(HOSTILE, incomplete=True)
 
     for text in (as_text(found), as_markdown(found), as_annotations(found)):
         assert "\x1b" not in text
@@ -125,6 +143,8 @@ def test_no_text_of_a_dump_is_a_command_or_markup() -> None:
     assert [line.split(" ")[0].split("::")[1] for line in commands] == [
         "error",
         "error",
+        "error",
+        "warning",
         "warning",
         "warning",
         "notice",

@@ -22,7 +22,14 @@ from ingest.reports.fleet import (
 from ingest.reports.fleet_page import fleet_page
 
 HOSTILE = "</td><script>alert(1)</script>\x1b[31m\u202e'; rm -rf ~ #"
-TOTALS = {"dumps": 3, "programs": 1, "versions": 0, "hosts": 2, "failed": 1}
+TOTALS = {
+    "dumps": 3,
+    "programs": 1,
+    "versions": 0,
+    "hosts": 2,
+    "incomplete": 1,
+    "failed": 1,
+}
 
 
 def leaks(name: str = "Cart in Sessions", dump: str = "/d/a b.hprof") -> Answer:

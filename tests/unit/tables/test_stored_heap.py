@@ -47,9 +47,13 @@ def stored(graph: HeapGraph, folder: Path) -> HeapGraph:
     about = about_export(folder)
     assert about == StoredAbout(
         graph.format_name, graph.runtime, Identity("ab12", "ab12/1", 2), "a", "a.log",
-        "strongest", is_redacted=False,
+        "strongest", is_redacted=False, incomplete=graph.incomplete,
     )  # fmt: skip
-    return stored_heap(StoredTables(folder), about.format, about.runtime)
+    heap = stored_heap(
+        StoredTables(folder), about.format, about.runtime, about.incomplete
+    )
+    assert heap.incomplete == graph.incomplete
+    return heap
 
 
 def gclog_heap() -> HeapGraph:
