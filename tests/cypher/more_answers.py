@@ -567,6 +567,7 @@ def dump(heap: Heap, limit: int) -> Rows:
         weak,
         len(heap.objects) - len(present),
         sum(i.count for i in heap.graph.irregularities),
+        heap.graph.incomplete or None,
         "strongest",
         len(soft & present),
         heap.bytes(soft),
