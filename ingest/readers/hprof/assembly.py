@@ -125,7 +125,7 @@ def assemble(
     names, described = table.names(), class_rows["type_object"]
     types = np.flatnonzero(described >= 0)
     values.add_names(described[types], (names[kind] for kind in types.tolist()))
-    values.add_states()
+    values.add_states(table.end_words)
     owners, stacks = roots.owners(resolver, threads, found.stacks)
     vm = "Android Runtime" if is_android else "JVM"
     return resolver.graph(

@@ -5,8 +5,10 @@ A file may have a million classes, so what is recorded of them is in columns.
 
 from __future__ import annotations
 
+import re
 import secrets
 from array import array
+from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,6 +86,15 @@ _VALUES = {
 }
 """Classes whose instances have a value, and the fields that make it."""
 
+_END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I)
+
+
+@cache
+def _end_word(field: str) -> str:
+    """What a field says that is true once an object has done its work; else empty."""
+    found = _END_FIELD.fullmatch(field)
+    return found[1].lower() if found else ""
+
 
 @kernel
 def _enter(keys: Ids, key_row: Ints, seed: Ids, ids: Ids, rows: Ints) -> None:
@@ -135,6 +146,8 @@ class ClassTable:
         links: Of each recorded class, what the class itself refers to, not null.
         statics: Of each recorded class, its static fields that are references, not
             null.
+        end_words: Of the rows of classes whose instances tell that their work is done:
+            how they call it, such as ``closed``.
     """
 
     def __init__(
@@ -142,6 +155,7 @@ class ClassTable:
     ) -> None:
         self.columns = _empty(64, 256)
         self.field_names: dict[str, int] = {}
+        self.end_words: dict[int, str] = {}
         self._id_size = id_size
         number = "Q" if id_size == 8 else "I"
         self._fixed = Struct(f">x{number}I6{number}I")
@@ -482,6 +496,8 @@ class ClassTable:
             columns.parent[row] = above
             columns.field_bytes[row] += columns.field_bytes[above]
             columns.referent_kind[row] = columns.referent_kind[above]
+            if above in self.end_words:
+                self.end_words[row] = self.end_words[above]
             if columns.special[above] in (THREAD, DESTROYED):
                 columns.special[row] = columns.special[above]
                 columns.special_offset[row] = columns.special_offset[above]
@@ -493,6 +509,18 @@ class ClassTable:
         if name in _VALUES:
             kind, wanted = _VALUES[name]
             self._locate(row, kind, wanted)
+            if kind == DESTROYED:
+                self.end_words[row] = _end_word(wanted[0])
+        elif not columns.special[row]:
+            self._locate_end(row)
+
+    def _locate_end(self, row: int) -> None:
+        """Note where an instance has a flag that says that its work is done."""
+        for name, code in self.fields(row):
+            if code == FIRST_PRIMITIVE and (word := _end_word(name)):
+                self._locate(row, DESTROYED, (name,))
+                self.end_words[row] = word
+                return
 
     def _locate(self, row: int, kind: int, wanted: tuple[str, ...]) -> None:
         """Note where the value of an instance is."""

@@ -6,7 +6,6 @@ The text of a string is in an array, which the file may have before or after it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +30,7 @@ from ingest.readers.hprof.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -119,6 +118,9 @@ class ValueBuilder:
         self._size = len(specials.content)
         self._texts(class_row, length)
         self._numbers()
+        has_ended = (specials.kind == DESTROYED) & (specials.bits != 0)
+        self._ended = specials.row[has_ended]
+        self._ended_class = class_row[self._ended]
 
     def _texts(self, class_row: Ints, length: Longs) -> None:
         found = self._specials
@@ -219,16 +221,20 @@ class ValueBuilder:
                 names[row] = name
         return names
 
-    def add_states(self) -> None:
-        """Add the sizes of bitmaps, and which activities are destroyed, as names."""
+    def add_states(self, end_words: Mapping[int, str]) -> None:
+        """Add the sizes of bitmaps, and which objects have done their work, as names.
+
+        Args:
+            end_words: What that is called, by the class.
+        """
         found = self._specials
         at = np.flatnonzero(found.kind == BITMAP)
         sides = found.slice[at].tolist()
         self.add_names(
             found.row[at], (f"{width} x {height}" for width, height in sides)
         )
-        at = np.flatnonzero((found.kind == DESTROYED) & (found.bits != 0))
-        self.add_names(found.row[at], repeat("destroyed", len(at)))
+        words = map(end_words.__getitem__, self._ended_class.tolist())
+        self.add_names(self._ended, words)
 
     def external(self) -> ExternalMemory | None:
         """Memory outside the heap: of direct buffers, and of bitmaps since Android 8.

@@ -82,6 +82,23 @@ def test_bitmaps_have_pixels_outside_unless_in_an_array(tmp_path: Path) -> None:
     assert texts(graph)[0x10000] == "100 x 50"
 
 
+def test_objects_say_that_their_work_is_done(tmp_path: Path) -> None:
+    dump = jdk()
+    fields = {"name": OBJECT, "isClosed": BOOLEAN, "closedBy": OBJECT}
+    dump.cls("app/Session", 0x2000, _OBJECT, fields)
+    dump.cls("app/AdminSession", 0x2010, "app/Session", {"finished": BOOLEAN})
+    dump.cls("app/Other", 0x2020, _OBJECT, {"closed": OBJECT, "isOpen": BOOLEAN})
+    dump.obj(0x10000, "app/Session", isClosed=1)
+    dump.obj(0x10040, "app/Session", isClosed=0)
+    dump.obj(0x10080, "app/AdminSession", isClosed=1, finished=0)
+    dump.obj(0x100C0, "app/AdminSession", isClosed=0, finished=1)
+    dump.obj(0x10100, "app/Other", closed=0x10000, isOpen=1)
+    found = texts(graph_of(dump, tmp_path))
+
+    ended = {at: text for at, text in found.items() if 0x10000 <= at <= 0x10100}
+    assert ended == {0x10000: "closed", 0x10080: "closed"}
+
+
 def test_activities_say_if_they_are_destroyed(tmp_path: Path) -> None:
     dump = jdk()
     fields = {"mTitle": OBJECT, "mDestroyed": BOOLEAN}
