@@ -21,6 +21,9 @@
 // column: container_type     STRING        type of the object that they accumulate in
 // column: container_address  STRING        its address, which may be that of the object itself
 // column: sentence           STRING        the suspect in a sentence
+// column: advice             STRING        what to do to free them, in a sentence; null if an earlier version loaded the dump
+// column: signs              LIST<STRING>  sentences that speak for a leak, besides the size; null if there are none
+// column: doubts             LIST<STRING>  sentences that speak against one; null if there are none
 // column: fingerprint        STRING        equal for the same leak in another dump
 //
 // A suspect is a pile: objects of one type that one holder keeps alive through one
@@ -31,7 +34,8 @@
 // only if no object of the program is below them. Open the container with dominated-
 // by, and use shortest-root-path or k-shortest-root-paths to see what else keeps the
 // objects alive. A large share alone is not a leak: compare two dumps to see whether
-// it grows. Suspects are computed when a dump is loaded.
+// it grows. A pile against which something speaks, such as a cache with a bound, counts
+// half. Suspects are computed when a dump is loaded.
 MATCH (:Dump {number: $dump})-[:HAS_SUSPECT]->(s:Suspect)
 MATCH (s)-[:SUSPECTS]->(o:Object)
 MATCH (s)-[:OF_TYPE]->(t:Type)
@@ -54,6 +58,9 @@ RETURN
   k.name AS container_type,
   c.address AS container_address,
   s.sentence AS sentence,
+  s.advice AS advice,
+  s.signs AS signs,
+  s.doubts AS doubts,
   s.fingerprint AS fingerprint
 ORDER BY s.rank
 LIMIT $limit

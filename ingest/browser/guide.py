@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.library import Value, find, own_query
-from ingest.reports.leaks import notes_of, origin
+from ingest.reports.leaks import next_of, notes_of, origin
 from ingest.reports.render import cell
 from ingest.reports.suspects import no_suspects
 from ingest.text import printable_lines
@@ -116,6 +116,7 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         "no_suspects": no_suspects(cast("str | None", facts["incomplete"])),
         "incomplete": facts["incomplete"],
         "notes": notes_of(facts),
+        "next_step": next_of(facts),
         "garbage_bytes": cast("int", facts["shallow_bytes"])
         - cast("int", facts["reachable_bytes"]),
         "followed": followed,

@@ -54,6 +54,11 @@ SUFFIXES = frozenset(suffix for one in FORMATS for suffix in one.suffixes)
 """Suffixes of dumps, in lower case with the dot."""
 
 
+def capture_command(format_name: str) -> str:
+    """The command that takes a dump of a format; empty if there is none."""
+    return next((one.capture for one in FORMATS if one.name == format_name), "")
+
+
 def format_of(source: Source) -> Format:
     """The format that the first bytes of ``source`` are of; names do not count.
 

@@ -132,6 +132,7 @@ class Format:
         options: Fields of `ReadOptions` that only some formats have, and this one has.
         has_large_values: Whether most of a file may be arrays of values, which are
             skipped and compress well.
+        capture: The command that takes such a dump; empty if there is none.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Format:
     package: str
     options: frozenset[str] = frozenset()
     has_large_values: bool = False
+    capture: str = ""
 
     @property
     def reader(self) -> Reader:

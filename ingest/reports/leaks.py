@@ -19,7 +19,14 @@ from ingest.reports.render import (
     table_text,
 )
 from ingest.reports.report_panels import PANELS, retention
-from ingest.reports.suspects import no_suspects, notes, of_rows, suspects_text
+from ingest.reports.suspects import (
+    next_step,
+    no_suspects,
+    notes,
+    of_rows,
+    reasons,
+    suspects_text,
+)
 from ingest.reports.why import source
 from ingest.text import printable
 
@@ -72,6 +79,12 @@ def notes_of(dump: dict[str, object]) -> list[str]:
     return notes(*figures, incomplete=cast("str | None", dump["incomplete"]))
 
 
+def next_of(dump: Mapping[str, object]) -> str:
+    """What to do next, for a row of the query ``dump``."""
+    incomplete = cast("str | None", dump["incomplete"])
+    return next_step(str(dump["format"]), incomplete)
+
+
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
     """Return the names and figures of the dump."""
     rows = [(name, dump[column]) for name, column in _COUNTS]
@@ -104,6 +117,7 @@ def as_text(answers: Mapping[str, Answer]) -> str:
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     suspects = of_rows(answers["leak-suspects"].dicts())
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
+    text += "\n" + folded(next_of(dump))
     for suspect in suspects[:1]:
         text += "\n" + folded(f"More paths: ingest why {suspect['address']}")
     text += "\n" + _heading("Totals") + source("dump")
@@ -146,12 +160,17 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
         text += f"\n{no_suspects(cast('str | None', dump['incomplete']))}\n"
     for number, suspect in enumerate(suspects, start=1):
         text += f"\n{number}. {markdown_text(str(suspect['sentence']))}\n"
+        for label, reason in reasons(suspect):
+            text += f"   {label}: {markdown_text(reason)}\n"
         contents = "; ".join(cast("list[str]", suspect["contents"]))
         text += f"   Contents: {markdown_text(contents)}.\n\n"
         path = path_text(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         )
         text += "".join(f"       {line}\n" for line in path.splitlines())
+        if suspect["advice"]:
+            text += f"\n   {markdown_text(str(suspect['advice']))}\n"
+    text += f"\n{markdown_text(next_of(dump))}\n"
     rows: list[tuple[object, ...]] = [
         (name, dump[count], dump[size]) for name, count, size in _NUMBERS
     ]

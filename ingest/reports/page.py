@@ -27,11 +27,11 @@ from ingest.reports.hierarchy import (
     whole_heap,
 )
 from ingest.reports.html import QuerySource, render, script_json
-from ingest.reports.leaks import notes_of, origin
+from ingest.reports.leaks import next_of, notes_of, origin
 from ingest.reports.panels import Cell, Panel, filled, short_of
 from ingest.reports.paths import PathLine, path_lines, paths_text
 from ingest.reports.report_panels import PANELS, retention
-from ingest.reports.suspects import no_suspects, of_rows
+from ingest.reports.suspects import no_suspects, of_rows, reasons
 from ingest.text import Captions, namespace_of, printable
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class SuspectSection:
     """A leak suspect on the page.
 
     Attributes:
+        reasons: Why it is listed and what speaks against it, with a label each.
         suspect: As in `ingest.reports.suspects.of_rows`.
         contents: What most of the bytes are: count and type, and their size.
         path: Its path, with the place to cut.
@@ -92,6 +93,7 @@ class SuspectSection:
         source: The query of the paths.
     """
 
+    reasons: list[tuple[str, str]]
     suspect: dict[str, object]
     contents: list[tuple[str, str]]
     path: list[PathLine]
@@ -153,6 +155,7 @@ def report_page(
         ],
         policy=retention(dump["strength_policy"]),
         suspects=suspects,
+        next_step=next_of(dump),
         no_suspects=no_suspects(cast("str | None", dump["incomplete"])),
         charts=_charts(answers, sources),
         panels=panels,
@@ -169,6 +172,7 @@ def _suspect(
 ) -> SuspectSection:
     found = paths.dicts()
     return SuspectSection(
+        reasons(suspect),
         suspect,
         [
             (what, size)

@@ -14,7 +14,7 @@ from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import liveness
-from ingest.reports.suspects import notes, of_heap, suspects_text
+from ingest.reports.suspects import next_step, notes, of_heap, suspects_text
 from ingest.suspects.find import find_suspects
 from ingest.text import human_bytes, printable
 
@@ -243,7 +243,8 @@ def first_answer(
     ):
         text += "\n" + folded(note)
     suspects = of_heap(graph, findings.suspects)
-    return text + "\nLeak suspects\n" + suspects_text(suspects, graph.incomplete)
+    text += "\nLeak suspects\n" + suspects_text(suspects, graph.incomplete)
+    return text + "\n" + folded(next_step(graph.format_name, graph.incomplete))
 
 
 def _write_suspects(found: dict[str, object]) -> None:
@@ -256,6 +257,7 @@ def _write_suspects(found: dict[str, object]) -> None:
     sys.stdout.write("\nLeak suspects\n")
     suspects = cast("list[dict[str, object]]", found["suspects"])
     sys.stdout.write(suspects_text(suspects, incomplete))
+    sys.stdout.write("\n" + folded(next_step(str(found["format"]), incomplete)))
 
 
 def _write_parts(found: dict[str, object]) -> None:

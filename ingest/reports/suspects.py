@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.heap.completeness import incomplete_note
+from ingest.readers import capture_command
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
 from ingest.text import human_bytes, printable
@@ -44,6 +45,9 @@ def of_heap(graph: HeapGraph, suspects: Iterable[Suspect]) -> list[dict[str, obj
             "address": graph.address(suspect.object_index),
             "container": graph.address(suspect.container_index),
             "sentence": suspect.sentence,
+            "advice": suspect.advice,
+            "signs": list(suspect.signs),
+            "doubts": list(suspect.doubts),
             "fingerprint": suspect.fingerprint,
         }
         for suspect in suspects
@@ -70,6 +74,9 @@ def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
             "address": row["address"],
             "container": row["container_address"],
             "sentence": row["sentence"],
+            "advice": row["advice"] or "",
+            "signs": row["signs"] or [],
+            "doubts": row["doubts"] or [],
             "fingerprint": row["fingerprint"],
         }
         for row in rows
@@ -119,6 +126,39 @@ def notes(
     return found
 
 
+_ONLY_SIZE = "Its size. Nothing else in the dump tells whether it is a leak or needed."
+
+
+def reasons(suspect: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Why a suspect is listed, and what speaks against it: a label and a text each."""
+    signs = cast("list[str]", suspect["signs"])
+    doubts = cast("list[str]", suspect["doubts"])
+    found = []
+    if signs or not doubts:
+        found.append(("Why", " ".join(signs) or _ONLY_SIZE))
+    if doubts:
+        found.append(("But", " ".join(doubts)))
+    return found
+
+
+def next_step(format_name: str, incomplete: str | None) -> str:
+    """What to do after one dump, which cannot prove a leak.
+
+    Args:
+        format_name: Name of the format of the dump.
+        incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
+    """
+    if incomplete:
+        return "Take the dump again; a complete one may show more."
+    how = capture_command(format_name)
+    take = f" ({how})" if how else ""
+    return (
+        "One dump shows what holds memory, not what grows. To prove a leak, take "
+        f"another dump{take} after the program has done the same work again, and "
+        "compare both: ingest compare FIRST SECOND"
+    )
+
+
 def suspects_text(
     suspects: Sequence[Mapping[str, object]], incomplete: str | None
 ) -> str:
@@ -135,9 +175,13 @@ def suspects_text(
         text += "\n" + folded(
             f"{number}. {printable(str(suspect['sentence']))}", hanging="   "
         )
+        for label, reason in reasons(suspect):
+            text += folded(f"{label}: {printable(reason)}", "     ")
         contents = "; ".join(cast("list[str]", suspect["contents"]))
         text += folded(f"Contents: {printable(contents)}.", "     ")
         text += path_text(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         )
+        if suspect["advice"]:
+            text += folded(printable(str(suspect["advice"])), "     ")
     return text

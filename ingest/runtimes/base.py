@@ -73,6 +73,10 @@ class Platform(NamedTuple):
     type_prefix: str
 
 
+_BOUNDED = ("*LruCache", "*LRUCache", "*LruMap", "*LRUMap", "*BoundedCache")
+"""Names that programs of any runtime give to caches with a bound."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
     """One runtime, or a family of runtimes with the same types.
@@ -103,6 +107,11 @@ class Runtime:
         inside: Regular expressions of normalised names: entries, nodes and tables
             inside collections.
         platforms: What some of its programs run on.
+        bounded: Globs of caches that drop entries when they are full.
+        extended_map: Full name of a map that programs extend to make such caches; empty
+            if there is none. Its entries are of types nested in it.
+        limited_keys: Globs of types of which a program has a limited number, whatever
+            its input is.
     """
 
     name: str
@@ -119,6 +128,9 @@ class Runtime:
     numbers: tuple[tuple[str, str], ...] = ()
     inside: tuple[str, ...] = ()
     platforms: tuple[Platform, ...] = ()
+    bounded: tuple[str, ...] = ()
+    extended_map: str = ""
+    limited_keys: tuple[str, ...] = ()
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:
@@ -134,6 +146,16 @@ class Runtime:
     @cached_property
     def _is_sign(self) -> Callable[[str], object]:
         return _any(self.signs)
+
+    @cached_property
+    def is_bounded(self) -> Callable[[str], object]:
+        """Whether a type is a cache that drops entries when it is full."""
+        return _any((*_BOUNDED, *self.bounded))
+
+    @cached_property
+    def is_limited(self) -> Callable[[str], object]:
+        """Whether a program has a limited number of instances of a type."""
+        return _any(self.limited_keys)
 
     def has_signs(self, type_names: Iterable[str]) -> bool:
         """Whether a heap with these types is one of this runtime."""

@@ -96,6 +96,12 @@ DOTNET = Runtime(
         "OverideEventProvider", "EtwEnableCallback", "<type 0x*>",
     ),
     delegate_types=_delegate_types,
+    bounded=(
+        "Microsoft.Extensions.Caching.Memory.MemoryCache",
+        "System.Runtime.Caching.MemoryCache",
+    ),
+    limited_keys=("System.RuntimeType", "System.Globalization.CultureInfo",
+        "System.Reflection.Runtime*Info"),
     statics_table="System.Object[]",
     patterns={
         "event handlers": r"^System\.Action|^System\.Func",

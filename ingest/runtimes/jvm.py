@@ -45,6 +45,13 @@ JVM = Runtime(
         "scala.*", "groovy.*", "android.*", "androidx.*", "com.android.*",
         "libcore.*", "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
     ),
+    bounded=(
+        "com.github.benmanes.caffeine.cache.*", "com.google.common.cache.*",
+        "org.ehcache.*",
+    ),
+    extended_map="java.util.LinkedHashMap",
+    limited_keys=("java.lang.Class", "java.util.Locale", "java.lang.reflect.Method",
+        "java.util.TimeZone", "sun.util.calendar.ZoneInfo"),
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(
         # Lambdas, hidden classes, proxies, generated classes.

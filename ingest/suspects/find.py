@@ -15,6 +15,7 @@ import numpy as np
 
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, sum_by
+from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
 from ingest.suspects.words import Words
 from ingest.text import human_bytes, printable
@@ -81,6 +82,9 @@ class Suspect:
         cut: The reference to remove, as ``Holder.field -> Type``.
         cut_step: The step of the path that this reference leads to; ``None`` if it is
             folded.
+        advice: What to do to free them, in a sentence.
+        signs: Sentences that speak for a leak, besides the size.
+        doubts: Sentences that speak against one.
         contents: What most of the bytes are, by type, as ``1,200 Tile, 3.1 MiB``.
         sentence: All that in a sentence, with short type names.
         fingerprint: Equal for the same leak in another dump, of this run or of
@@ -104,6 +108,9 @@ class Suspect:
     contents: tuple[str, ...]
     sentence: str
     fingerprint: str
+    advice: str
+    signs: tuple[str, ...]
+    doubts: tuple[str, ...]
 
 
 def find_suspects(
@@ -120,19 +127,53 @@ def find_suspects(
     if not metrics.reachable_bytes:
         return Findings((), 0)
     search = PileSearch(graph, metrics, own)
-    held = [found for pile in search.piles() if (found := search.held(pile))]
-    held.sort(key=lambda found: (-found[0].score, found[0].members[0]))
+    held = [
+        _told(search, *found) for pile in search.piles() if (found := search.held(pile))
+    ]
+    held.sort(key=lambda found: (-found.score, found.pile.members[0]))
     least = LEAST_SHARE * metrics.reachable_bytes
-    chosen = held[: _standing_out([pile for pile, _ in held], search.base, least)]
-    contents = _contents_of(graph, metrics, [pile.members for pile, _ in chosen])
+    chosen = held[: _standing_out(held, search.base, least)]
+    contents = _contents_of(graph, metrics, [found.pile.members for found in chosen])
     suspects = tuple(
-        _suspect(search, pile, holder, listed)
-        for (pile, holder), listed in zip(chosen, contents, strict=True)
+        _suspect(search, found, listed)
+        for found, listed in zip(chosen, contents, strict=True)
     )
     return Findings(suspects, search.metadata_bytes)
 
 
-def _standing_out(piles: Sequence[Pile], base: int, least: float) -> int:
+class _Held(NamedTuple):
+    """A pile, what holds it, and what is known of it besides its size."""
+
+    pile: Pile
+    holder: Holder
+    words: Words
+    evidence: Evidence
+
+    @property
+    def score(self) -> float:
+        """That of the pile, less where something speaks against a leak."""
+        return self.pile.score * self.evidence.factor
+
+
+def _told(search: PileSearch, pile: Pile, holder: Holder) -> _Held:
+    """A pile in words, and what speaks for and against a leak."""
+    graph, metrics = search.graph, search.metrics
+    words = Words(
+        type_name=graph.type_names[pile.type_index],
+        object_count=pile.object_count,
+        retained_bytes=pile.retained_bytes,
+        share=pile.retained_bytes / metrics.reachable_bytes,
+        holder=holder,
+        between=[graph.type_name(at) for at in holder.between],
+        is_run=pile.is_run,
+        captions=graph.captions,
+        runtime=graph.runtime,
+    )
+    found = evidence(graph, metrics, holder, pile.members, words.pattern)
+    return _Held(pile, holder, words, found)
+
+
+def _standing_out(piles: Sequence[_Held], base: int, least: float) -> int:
     """How many of the piles, by descending score, stand out from the rest.
 
     Args:
@@ -143,7 +184,7 @@ def _standing_out(piles: Sequence[Pile], base: int, least: float) -> int:
     scores = [pile.score for pile in piles] + [PILE_SHARE * base]
     best, count = STANDS_OUT, 0
     for rank in range(min(MAX_SUSPECTS, len(piles))):
-        if piles[rank].compared_bytes < max(SUSPECT_SHARE * base, least):
+        if piles[rank].pile.compared_bytes < max(SUSPECT_SHARE * base, least):
             break
         factor = scores[rank] / max(scores[rank + 1], 1.0)
         if factor >= best:
@@ -151,33 +192,17 @@ def _standing_out(piles: Sequence[Pile], base: int, least: float) -> int:
     return count
 
 
-def _suspect(
-    search: PileSearch, pile: Pile, holder: Holder, contents: list[str]
-) -> Suspect:
+def _suspect(search: PileSearch, found: _Held, contents: list[str]) -> Suspect:
     """What is known of a pile."""
-    name = search.graph.type_names[pile.type_index]
-    share = pile.retained_bytes / search.metrics.reachable_bytes
+    pile, holder, words, told = found
     largest = int(pile.members[0])
-    between = [search.graph.type_name(at) for at in holder.between]
     container = pile.entry if pile.entry >= 0 else holder.index
     path, cut_step = search.paths.steps(holder)
-    words = Words(
-        type_name=name,
-        object_count=pile.object_count,
-        retained_bytes=pile.retained_bytes,
-        share=share,
-        holder=holder,
-        between=between,
-        is_run=pile.is_run,
-        contents=contents,
-        captions=search.graph.captions,
-        runtime=search.graph.runtime,
-    )
     return Suspect(
         type_index=pile.type_index,
         object_count=pile.object_count,
         retained_bytes=pile.retained_bytes,
-        share=share,
+        share=words.share,
         object_index=holder.member,
         container_index=container if container >= 0 else largest,
         pattern=words.pattern,
@@ -190,14 +215,17 @@ def _suspect(
         cut=words.cut,
         contents=tuple(contents),
         sentence=words.sentence,
+        advice=words.advice,
+        signs=told.signs,
+        doubts=told.doubts,
         fingerprint=of_suspect(
             holder=holder.type_name if holder.index >= 0 else None,
             reference=holder.reference,
             root_kind=holder.root_kind,
             root_type=holder.type_name if holder.index < 0 else None,
             root_owner=holder.root_owner,
-            target=between[0] if between else name,
-            type_name=name,
+            target=words.between[0] if words.between else words.type_name,
+            type_name=words.type_name,
         ),
     )
 

@@ -48,6 +48,18 @@ _PHRASES = {
     "handles": "",
 }
 
+_COLLECTIONS = {
+    "timer": "cancel the timers",
+    "event handlers": "remove the handlers",
+    "cache": "remove entries",
+    "queue": "remove entries",
+    "linked list": "remove entries",
+    "map": "remove entries",
+    "stack": "remove entries",
+    "list": "remove entries",
+    "handles": "free the handles",
+}
+
 _ROOTS = {
     "internal": "an internal root",
     "local": "a local variable",
@@ -85,7 +97,6 @@ class Words:
         between: Full names of the types from what the holder refers to down to the
             objects.
         is_run: Whether objects of the type retain one another.
-        contents: What most of the bytes are.
         captions: Short names of the types.
         runtime: Name of the runtime.
     """
@@ -97,7 +108,6 @@ class Words:
     holder: Holder
     between: Sequence[str]
     is_run: bool
-    contents: Sequence[str]
     captions: Captions
     runtime: str = ""
 
@@ -166,10 +176,22 @@ class Words:
         phrase = _PHRASES[self.pattern]
         text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
         if self.holder.index >= 0:
-            text += f", from {self._root}; cut at {self.cut}."
-        else:
-            text += "; cut there."
+            text += f", from {self._root}"
+        text += "."
         return text if len(text) <= MAX_SENTENCE else text[: MAX_SENTENCE - 1] + "…"
+
+    @property
+    def advice(self) -> str:
+        """What frees them, in a sentence.
+
+        Where a collection has them, its entries have to go: it is needed itself.
+        """
+        what = "it" if self.object_count == 1 else "them"
+        if self.pattern in _COLLECTIONS:
+            return f"To free {what}, {_COLLECTIONS[self.pattern]} at {self.cut}."
+        if self.holder.index < 0 and self.holder.reference is None:
+            return f"To free {what}, remove the reference {self.cut}."
+        return f"To free {what}, clear the reference {self.cut}."
 
     def _short(self, type_name: str) -> str:
         name = self.captions.of(type_name)

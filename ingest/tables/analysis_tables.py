@@ -138,5 +138,14 @@ SUSPECTS = Table(
             _suspect("fingerprint")),
         Column("sentence", TEXT, "the suspect in a sentence", _suspect("sentence"),
             free_text=True),
+        Column("advice", TEXT,
+            "what to do to free them, in a sentence; absent in dumps of an earlier "
+            "version", _suspect("advice"), absent=None, free_text=True),
+        Column("signs", TEXTS, "sentences that speak for a leak, besides the size",
+            lambda heap: [list(one.signs) or None for one in heap.suspects],
+            absent=None, free_text=True),
+        Column("doubts", TEXTS, "sentences that speak against a leak",
+            lambda heap: [list(one.doubts) or None for one in heap.suspects],
+            absent=None, free_text=True),
     ),
 )

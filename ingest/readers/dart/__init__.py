@@ -30,4 +30,5 @@ FORMAT = Format(
     memory_per_byte=6.0,
     sniff=sniff,
     package=__name__,
+    capture="ingest capture dart URL",
 )

@@ -34,4 +34,5 @@ FORMAT = Format(
     memory_per_byte=5.0,
     sniff=sniff,
     package=__name__,
+    capture="ingest capture dotnet PID",
 )

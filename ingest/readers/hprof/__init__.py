@@ -32,4 +32,5 @@ FORMAT = Format(
     package=__name__,
     options=frozenset({"layout"}),
     has_large_values=True,
+    capture="ingest capture jvm PID",
 )

@@ -29,4 +29,5 @@ FORMAT = Format(
     memory_per_byte=2.5,
     sniff=sniff,
     package=__name__,
+    capture="ingest capture dotnet PID",
 )

@@ -110,8 +110,10 @@ def test_a_list_of_the_programs_objects(program: Program, tmp_path: Path) -> Non
 
     assert found.sentence == (
         "200 Order (58.6 KiB, 56% of the reachable heap) are held in a list by Shop, "
-        "from a static field of Main; cut at Shop -> ArrayList."
+        "from a static field of Main."
     )
+    assert found.advice == "To free them, remove entries at Shop -> ArrayList."
+    assert (found.signs, found.doubts) == ((), ())
     assert (found.object_count, found.retained_bytes) == (200, 200 * (60 + 3 * 80))
     assert (found.holder, found.reference, found.pattern) == ("App.Shop", None, "list")
     assert (found.root_kind, found.root_name) == ("static", "Main")

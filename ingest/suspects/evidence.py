@@ -1,0 +1,158 @@
+"""What speaks for and against a suspect being a leak, as far as one dump can tell.
+
+Size alone proves nothing: a catalogue that is loaded once and needed is as large as a
+leak. Growth between dumps does. What one dump has besides is listed here.
+
+Source: that objects whose own flag says that they are closed or destroyed should not be
+held is the idea of LeakCanary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ingest.heap.values import ValueKind
+from ingest.runtimes import named
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+    from ingest.suspects.holders import Holder
+
+DOUBTED = 0.5
+"""Factor of the score of a suspect against which something speaks."""
+
+_ENDED = ("closed", "destroyed", "disposed", "finished")
+_SAMPLE = 1000
+_ENTRIES = 20
+
+_PATTERNS = {
+    "event handlers": "Event handlers are held until they are removed.",
+    "timer": "What a timer calls is held until the timer is cancelled.",
+}
+
+
+class Evidence(NamedTuple):
+    """What one dump tells of a suspect besides its size.
+
+    Attributes:
+        signs: Sentences that speak for a leak.
+        doubts: Sentences that speak against one.
+    """
+
+    signs: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def factor(self) -> float:
+        """Of the score."""
+        return DOUBTED if self.doubts and not self.signs else 1.0
+
+
+def evidence(
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    holder: Holder,
+    members: NDArray[np.int64],
+    pattern: str,
+) -> Evidence:
+    """What speaks for and against a leak.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        holder: What holds the objects.
+        members: int64. The objects.
+        pattern: How they are held.
+    """
+    signs, doubts = [], []
+    if ended := _ended(graph, members):
+        signs.append(ended)
+    if pattern in _PATTERNS:
+        signs.append(_PATTERNS[pattern])
+    if bounded := _bounded(graph, holder):
+        doubts.append(bounded)
+    if few := _few_keys(graph, metrics, members):
+        doubts.append(few)
+    return Evidence(tuple(signs), tuple(doubts))
+
+
+def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> str:
+    """That most of the objects say of themselves that their work is done."""
+    if graph.values is None:
+        return ""
+    sample = members
+    if len(members) > _SAMPLE:
+        sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(int)]
+    values = graph.values
+    at = np.searchsorted(values.object_index, sample)
+    at = np.minimum(at, len(values.object_index) - 1)
+    is_name = values.object_index[at] == sample
+    is_name &= values.kind[at] == ValueKind.NAME
+    names = values.pick(sample[is_name])
+    found = {word: names.count(word) for word in _ENDED if word in names}
+    if not found:
+        return ""
+    word = max(found, key=lambda one: found[one])
+    count = found[word]
+    if 2 * count < len(sample):
+        return ""
+    if len(sample) == 1:
+        return f"It is {word}, as its own field says, and still held."
+    which = "All" if count == len(sample) else f"{count / len(sample):.0%}"
+    return f"{which} of them are {word}, as their own field says, and still held."
+
+
+def _bounded(graph: HeapGraph, holder: Holder) -> str:
+    """That a cache with a bound is among what leads to the objects."""
+    runtime = named(graph.runtime)
+    names = [graph.type_name(index) for index in holder.path[:-1]]
+    for name in filter(runtime.is_bounded, names):
+        return (
+            f"{graph.captions.of(name)} drops entries when it is full, so this may be "
+            "its normal size."
+        )
+    extended = runtime.extended_map
+    above = ""
+    for name in names:
+        if extended and name.startswith(f"{extended}$"):
+            if not above or above == extended or above.startswith(f"{extended}$"):
+                return ""
+            base = extended.rpartition(".")[2]
+            return (
+                f"{graph.captions.of(above)} extends {base}, as caches with a bound "
+                "do, so this may be its normal size."
+            )
+        if not name.endswith("[]"):
+            above = name
+    return ""
+
+
+def _few_keys(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int64]
+) -> str:
+    """That the keys of a map are of a type that has few instances."""
+    runtime = named(graph.runtime)
+    keys: list[str] = []
+    for member in members[:_ENTRIES].tolist():
+        entry = int(metrics.path_parent[member])
+        if entry < 0:
+            return ""
+        begin, end = graph.ref_start[entry : entry + 2].tolist()
+        kinds = graph.type_index[graph.ref_target[begin : min(end, begin + 8)]]
+        found = [
+            graph.type_names[kind]
+            for kind in kinds[kinds >= 0].tolist()
+            if runtime.is_limited(graph.type_names[kind])
+        ]
+        if end - begin > 8 or not found:
+            return ""
+        keys.append(found[0])
+    if len(set(keys)) != 1:
+        return ""
+    name = graph.captions.of(keys[0])
+    return f"Its keys are of type {name}, of which a program has a limited number."

@@ -1,0 +1,107 @@
+"""What one dump tells of a suspect besides its size: flags, bounds, keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.suspects.find import find_suspects
+from tests.dumps.hprof import BOOLEAN, OBJECT, SYSTEM_CLASS, Hprof, jdk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.suspects.find import Suspect
+
+_OBJECT = "java/lang/Object"
+_SESSIONS = 400
+
+
+def suspect_of(dump: Hprof, folder: Path) -> Suspect:
+    path = folder / "x.hprof"
+    path.write_bytes(dump.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+    (found,) = find_suspects(graph, analyse(graph)).suspects
+    return found
+
+
+def sessions(closed: int) -> Hprof:
+    """An array in a static field has sessions, so many of which are closed."""
+    dump = jdk()
+    fields = {"closed": BOOLEAN, "user": OBJECT, "key": OBJECT}
+    dump.cls("app/Session", 0x2000, _OBJECT, fields)
+    dump.cls("[Lapp/Session;", 0x2010, _OBJECT, {})
+    at = [0x10000 + 64 * i for i in range(_SESSIONS)]
+    for i, address in enumerate(at):
+        dump.obj(address, "app/Session", closed=int(i < closed))
+    dump.array(0x90000, "[Lapp/Session;", at)
+    dump.root(SYSTEM_CLASS, 0x90000)
+    return dump
+
+
+@pytest.mark.parametrize(
+    ("closed", "signs"),
+    [
+        (_SESSIONS,
+            ("All of them are closed, as their own field says, and still held.",)),
+        (_SESSIONS * 3 // 4,
+            ("75% of them are closed, as their own field says, and still held.",)),
+        (_SESSIONS // 4, ()),
+    ],
+)  # fmt: skip
+def test_objects_that_are_closed_and_held(
+    closed: int, signs: tuple[str, ...], tmp_path: Path
+) -> None:
+    found = suspect_of(sessions(closed), tmp_path)
+
+    assert found.object_count == _SESSIONS
+    assert found.signs == signs
+
+
+def cache(owner: str, *, linked: bool, key: str) -> Hprof:
+    """A map of a class has entries, each with a key of a type."""
+    dump = jdk()
+    node = "java/util/LinkedHashMap$Entry" if linked else "java/util/HashMap$Node"
+    if linked:
+        dump.cls(node, 0x2000, "java/util/HashMap$Node", {"before": OBJECT})
+    if owner != "java/util/HashMap":
+        dump.cls(owner, 0x2020, "java/util/HashMap", {"head": OBJECT})
+    dump.cls("app/Page", 0x2030, _OBJECT, {name: OBJECT for name in "abcdefgh"})
+    dump.cls("java/util/Locale", 0x2040, _OBJECT, {})
+    nodes = []
+    for i in range(_SESSIONS):
+        at = 0x10000 + 256 * i
+        dump.obj(at, "app/Page")
+        dump.obj(at + 128, key)
+        nodes.append(dump.obj(at + 192, node, key=at + 128, value=at))
+    dump.array(0x90000, "[Ljava/util/HashMap$Node;", nodes)
+    dump.obj(0x9F000, owner, table=0x90000)
+    dump.root(SYSTEM_CLASS, 0x9F000)
+    return dump
+
+
+@pytest.mark.parametrize(
+    ("owner", "linked", "key", "doubt"),
+    [
+        ("java/util/HashMap", False, "java/lang/Integer", ""),
+        ("java/util/LinkedHashMap", True, "java/lang/Integer", ""),
+        ("app/Pages$1", True, "java/lang/Integer", "extends LinkedHashMap"),
+        ("app/LruCache", False, "java/lang/Integer", "drops entries when it is full"),
+        ("java/util/HashMap", False, "java/util/Locale",
+            "Its keys are of type Locale, of which a program has a limited number."),
+    ],
+)  # fmt: skip
+def test_caches_with_a_bound_and_keys_of_which_there_are_few(
+    owner: str, linked: bool, key: str, doubt: str, tmp_path: Path
+) -> None:
+    found = suspect_of(cache(owner, linked=linked, key=key), tmp_path)
+
+    assert len(found.doubts) == bool(doubt)
+    assert doubt in "".join(found.doubts)
+    assert found.signs == ()
