@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AsJson, DumpFile, Reading
+from ingest.cli.options import AnyDumps, AsJson, Connection, Reading, keepers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.compare.dumps import ComparedDump
+    from ingest.dumps import Keeper
 
 
 def info(
     *,
-    dump: DumpFile,
+    dumps: AnyDumps,
     reading: Reading,
     top: Annotated[
         int,
@@ -23,25 +30,41 @@ def info(
         ),
     ] = 10,
     as_json: AsJson = False,
+    connection: Connection,
 ) -> None:
-    """Summarize DUMP: objects, types, retained sizes, leak suspects. No database.
+    """Summarize a dump: leak suspects, objects, types, retained sizes. No database.
 
-    Exit 3: not a readable dump.
+    Of several dumps of one program, the last one is summarized, and what grew since the
+    first comes first. Exit 3: not a readable dump. Exit 9: no such dump.
     """
-    from ingest.dumps import Opener
+    from ingest.dumps import Opener, is_file
     from ingest.reports.summary import facts, write_facts
     from ingest.tables.estimates import of_heap, of_types
 
     options = reading.options()
-    with Bars() as progress:
-        opened = Opener(options=options, progress=progress).open(dump)
+    compared: list[ComparedDump] = []
+    if len(dumps) > 1:
+        from ingest.compare.dumps import of_dump
+        from ingest.reports.growth import by_growth, growth_facts
+    with Bars() as progress, ExitStack() as stack:
+        keepers: Sequence[Keeper] = ()
+        if not all(map(is_file, dumps)):
+            keepers = stack.enter_context(keepers_of(connection, progress))
+        opener = Opener(options=options, keepers=keepers, progress=progress)
+        for earlier in dumps[:-1]:
+            opened = opener.open(earlier)
+            compared.append(of_dump(opened))
+            opened.close()
+        opened = opener.open(dumps[-1])
         graph, metrics = opened.graph, opened.metrics
-    assert opened.identity is not None
+        if len(dumps) > 1:
+            compared.append(of_dump(opened))
+    is_named = opened.kept is None and options.redaction is None
     found = facts(
         graph,
         metrics,
-        dump if options.redaction is None else opened.source,
-        opened.identity.sha256,
+        dumps[-1] if is_named else opened.source,
+        "" if opened.identity is None else opened.identity.sha256,
         top,
         own=options.own,
         estimated=of_heap(graph),
@@ -49,6 +72,11 @@ def info(
             name: column.tolist() for name, column in of_types(graph, metrics).items()
         },
     )
+    found["growth"] = None
+    if len(dumps) > 1:
+        suspects = cast("list[dict[str, object]]", found["suspects"])
+        found["growth"] = growth_facts(compared)
+        found["suspects"] = by_growth(suspects, compared)
     if as_json:
         import json
 

@@ -15,11 +15,15 @@ from ingest.cli.options import (
     Output,
     about_of,
 )
-from ingest.errors import IngestError
+from ingest.errors import DumpError, IngestError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.compare.dumps import ComparedDump
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo
+    from ingest.database.store import Store
     from ingest.progress import Progress
     from ingest.reports.about import About
 
@@ -61,18 +65,57 @@ def report(
     ):
         selection = store.select(dump)
         found, about = selection.dump, about_of(selection)
+        compared = _with_earlier(store, found)
         if redact and not found.redacted:
             raise IngestError(
                 f"{found.name} was loaded with its values; load its file again with "
                 "--redact, and report on that dump"
             )
         if output.html is not None:
-            text = _page(store.database, found, about, progress)
+            text = _page(store.database, found, about, progress, compared)
         else:
             text = _text(
-                store.database, found, about, progress, form, as_json=output.as_json
+                store.database,
+                found,
+                about,
+                progress,
+                form,
+                compared,
+                as_json=output.as_json,
             )
     output.write(text)
+
+
+_IN_COMMON = 0.5
+"""Share of the types of the dump with fewer, from which on two are of one program."""
+
+
+def _with_earlier(store: Store, dump: DumpInfo) -> list[ComparedDump]:
+    """The dump of the same program that was loaded before this one, and this one.
+
+    Returns:
+        No dump where there is no earlier one.
+    """
+    from ingest.compare.dumps import of_dump
+    from ingest.database.loaded_dumps import LoadedDumps
+    from ingest.dumps import Opener
+
+    earlier = [
+        one
+        for one in store.dumps()
+        if (one.number < dump.number and one.format == dump.format)
+    ]
+    if not earlier:
+        return []
+    opener = Opener(keepers=[LoadedDumps(lambda: store)])
+    before = max(earlier, key=lambda one: one.number)
+    try:
+        found = [of_dump(opener.open(one.name)) for one in (before, dump)]
+    except DumpError:  # of an earlier version, which had no fingerprints
+        return []
+    first, last = (one.totals.keys() for one in found)
+    fewer = min(len(first), len(last))
+    return found if fewer and len(first & last) >= _IN_COMMON * fewer else []
 
 
 def _text(
@@ -81,28 +124,40 @@ def _text(
     about: About,
     progress: Progress,
     form: ReportFormat,
+    compared: Sequence[ComparedDump],
     *,
     as_json: bool,
 ) -> str:
     from ingest.database.questions import ask_all
+    from ingest.reports.growth import by_growth, growth_facts
     from ingest.reports.leaks import as_markdown, as_text
     from ingest.reports.render import markdown_text
     from ingest.reports.report_panels import report_queries
     from ingest.reports.suspects import of_rows
 
     answers = ask_all(database, report_queries(page=False), dump.number, progress)
+    growth = growth_facts(compared) if compared else None
+    suspects = of_rows(answers["leak-suspects"].dicts())
+    if compared:
+        suspects = by_growth(suspects, compared)
     if as_json:
-        suspects = of_rows(answers["leak-suspects"].dicts())
-        rows = {"about": about.facts(), "suspects": suspects} | {
+        rows = {"about": about.facts(), "growth": growth, "suspects": suspects} | {
             name: answer.dicts() for name, answer in answers.items()
         }
         return json.dumps(rows, indent=2) + "\n"
     if form is ReportFormat.TEXT:
-        return f"{about.sentence()}\n\n{as_text(answers)}"
-    return f"{markdown_text(about.sentence())}\n\n{as_markdown(answers)}"
+        return f"{about.sentence()}\n\n{as_text(answers, suspects, growth)}"
+    text = as_markdown(answers, suspects, growth)
+    return f"{markdown_text(about.sentence())}\n\n{text}"
 
 
-def _page(database: Database, dump: DumpInfo, about: About, progress: Progress) -> str:
+def _page(
+    database: Database,
+    dump: DumpInfo,
+    about: About,
+    progress: Progress,
+    compared: Sequence[ComparedDump],
+) -> str:
     from ingest.cli.options import source_of
     from ingest.database.questions import ask, ask_all
     from ingest.queries.library import find
@@ -122,4 +177,5 @@ def _page(database: Database, dump: DumpInfo, about: About, progress: Progress) 
         [source_of(database.target, PATHS, given, dump.number) for given in asked],
         loaded_at=dump.loaded_at,
         about=about,
+        compared=compared,
     )

@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.queries.answer import Answer
+from ingest.reports.growth import (
+    growth_lines,
+    growth_step,
+    growth_text,
+    growth_title,
+)
 from ingest.reports.hierarchy import dominator_tiles, tree_text, whole_heap
 from ingest.reports.paths import path_text
 from ingest.reports.render import (
@@ -23,7 +29,6 @@ from ingest.reports.suspects import (
     next_step,
     no_suspects,
     notes,
-    of_rows,
     reasons,
     suspects_text,
 )
@@ -31,7 +36,7 @@ from ingest.reports.why import source
 from ingest.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ingest.reports.panels import Brief
     from ingest.text import Captions
@@ -79,9 +84,18 @@ def notes_of(dump: dict[str, object]) -> list[str]:
     return notes(*figures, incomplete=cast("str | None", dump["incomplete"]))
 
 
-def next_of(dump: Mapping[str, object]) -> str:
-    """What to do next, for a row of the query ``dump``."""
+def next_of(
+    dump: Mapping[str, object], growth: Mapping[str, object] | None = None
+) -> str:
+    """What to do next.
+
+    Args:
+        dump: A row of the query ``dump``.
+        growth: What grew since an earlier dump; ``None`` if there is none.
+    """
     incomplete = cast("str | None", dump["incomplete"])
+    if growth is not None and not incomplete:
+        return growth_step(growth)
     return next_step(str(dump["format"]), incomplete)
 
 
@@ -106,18 +120,29 @@ def _short(captions: Captions, column: str, value: object) -> object:
     return value
 
 
-def as_text(answers: Mapping[str, Answer]) -> str:
-    """Return the report as text for a terminal."""
+def as_text(
+    answers: Mapping[str, Answer],
+    suspects: Sequence[Mapping[str, object]],
+    growth: Mapping[str, object] | None,
+) -> str:
+    """Return the report as text for a terminal.
+
+    Args:
+        answers: Answers of `report_queries`, by query.
+        suspects: The suspects, in the order in which to list them.
+        growth: What grew since an earlier dump; ``None`` if there is none.
+    """
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"
     text = f"{title}\n{'=' * len(title)}\n\n"
     text += f"  {printable(', '.join(origin(dump)))}\n"
     for note in notes_of(dump):
         text += "\n" + folded(note)
+    if growth is not None:
+        text += growth_text(growth)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
-    suspects = of_rows(answers["leak-suspects"].dicts())
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
-    text += "\n" + folded(next_of(dump))
+    text += "\n" + folded(next_of(dump, growth))
     for suspect in suspects[:1]:
         text += "\n" + folded(f"More paths: ingest why {suspect['address']}")
     text += "\n" + _heading("Totals") + source("dump")
@@ -147,15 +172,22 @@ def _heading(title: str) -> str:
     return f"{title}\n{'-' * len(title)}\n"
 
 
-def as_markdown(answers: Mapping[str, Answer]) -> str:
-    """Return the report as Markdown."""
+def as_markdown(
+    answers: Mapping[str, Answer],
+    suspects: Sequence[Mapping[str, object]],
+    growth: Mapping[str, object] | None,
+) -> str:
+    """Return the report as Markdown; for its arguments see `as_text`."""
     (dump,) = answers["dump"].dicts()
     text = f"# Leak report of {markdown_text(str(dump['name']))}\n\n"
     text += f"{markdown_text(', '.join(origin(dump)))}. Query: `dump`.\n\n"
     for note in notes_of(dump):
         text += f"{markdown_text(note)}\n\n"
+    if growth is not None:
+        text += f"## {markdown_text(growth_title(growth))}\n\n"
+        lines = growth_lines(growth)
+        text += "".join(f"- {markdown_text(line)}\n" for line in lines) + "\n"
     text += "## Leak suspects\n\nQuery: `leak-suspects`.\n"
-    suspects = of_rows(answers["leak-suspects"].dicts())
     if not suspects:
         text += f"\n{no_suspects(cast('str | None', dump['incomplete']))}\n"
     for number, suspect in enumerate(suspects, start=1):
@@ -170,7 +202,7 @@ def as_markdown(answers: Mapping[str, Answer]) -> str:
         text += "".join(f"       {line}\n" for line in path.splitlines())
         if suspect["advice"]:
             text += f"\n   {markdown_text(str(suspect['advice']))}\n"
-    text += f"\n{markdown_text(next_of(dump))}\n"
+    text += f"\n{markdown_text(next_of(dump, growth))}\n"
     rows: list[tuple[object, ...]] = [
         (name, dump[count], dump[size]) for name, count, size in _NUMBERS
     ]

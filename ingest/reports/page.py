@@ -17,6 +17,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.drawing import Picture, paths_of_object, picture
+from ingest.reports.growth import (
+    by_growth,
+    growth_facts,
+    growth_lines,
+    growth_title,
+)
 from ingest.reports.hierarchy import (
     Tile,
     dominator_tiles,
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from ingest.compare.dumps import ComparedDump
     from ingest.queries.answer import Answer
     from ingest.reports.about import About
 
@@ -110,6 +117,7 @@ def report_page(
     *,
     loaded_at: str,
     about: About,
+    compared: Sequence[ComparedDump] = (),
 ) -> str:
     """Render the page.
 
@@ -120,6 +128,7 @@ def report_page(
         path_sources: The queries of ``paths``.
         loaded_at: When the dump was loaded, in ISO 8601.
         about: The dump, among those that are loaded.
+        compared: An earlier dump of the program, and this one; empty if there is none.
     """
     (dump,) = answers["dump"].dicts()
     suspects = [
@@ -128,6 +137,10 @@ def report_page(
             of_rows(answers["leak-suspects"].dicts()), paths, path_sources, strict=True
         )
     ]
+    growth = None
+    if compared:
+        growth = growth_facts(compared)
+        suspects = _by_growth(suspects, compared)
     panels = [
         filled(panel, answers[panel.query])
         for panel in PANELS
@@ -155,13 +168,26 @@ def report_page(
         ],
         policy=retention(dump["strength_policy"]),
         suspects=suspects,
-        next_step=next_of(dump),
+        next_step=next_of(dump, growth),
+        grown=None if growth is None else growth_lines(growth),
+        grown_title="" if growth is None else growth_title(growth),
         no_suspects=no_suspects(cast("str | None", dump["incomplete"])),
         charts=_charts(answers, sources),
         panels=panels,
         timeline=timeline(answers["gc-timeline"]),
         sources=sources,
     )
+
+
+def _by_growth(
+    sections: Sequence[SuspectSection], compared: Sequence[ComparedDump]
+) -> list[SuspectSection]:
+    """The suspects, those first that grew, with what that says for or against them."""
+    places = {one.suspect["fingerprint"]: one for one in sections}
+    return [
+        replace(places[row["fingerprint"]], suspect=row, reasons=reasons(row))
+        for row in by_growth([one.suspect for one in sections], compared)
+    ]
 
 
 def _suspect(

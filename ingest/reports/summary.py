@@ -254,10 +254,18 @@ def _write_suspects(found: dict[str, object]) -> None:
     incomplete = cast("str | None", found["incomplete"])
     for note in notes(*figures, incomplete=incomplete):
         sys.stdout.write("\n" + folded(note))
+    growth = cast("dict[str, object] | None", found["growth"])
+    step = next_step(str(found["format"]), incomplete)
+    if growth is not None:
+        # Comparisons need tables, which one dump does without.
+        from ingest.reports.growth import growth_step, growth_text
+
+        sys.stdout.write(growth_text(growth))
+        step = step if incomplete else growth_step(growth)
     sys.stdout.write("\nLeak suspects\n")
     suspects = cast("list[dict[str, object]]", found["suspects"])
     sys.stdout.write(suspects_text(suspects, incomplete))
-    sys.stdout.write("\n" + folded(next_step(str(found["format"]), incomplete)))
+    sys.stdout.write("\n" + folded(step))
 
 
 def _write_parts(found: dict[str, object]) -> None:

@@ -221,6 +221,9 @@ def leak_suspects(heap: Heap, limit: int) -> Rows:
             heap.name_of(s.container_index),
             heap.objects[s.container_index].address,
             s.sentence,
+            s.advice,
+            list(s.signs) or None,
+            list(s.doubts) or None,
             s.fingerprint,
         )
         for s in found

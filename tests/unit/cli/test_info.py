@@ -1,0 +1,67 @@
+"""``info`` of several dumps: what grew comes first, whatever its size."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.dumps.programs import dumps_of, static_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Ran
+
+
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Three dumps of a program whose leak has half a per cent of its heap."""
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for at, text in enumerate(dumps_of((static_list,), 4000, 1)):
+        found.append(f"a{at}.gclog")
+        (tmp_path / found[-1]).write_text(text, encoding="utf-8")
+    return found
+
+
+def test_a_small_leak_comes_before_large_suspects(
+    names: list[str], ingest: Callable[..., Ran]
+) -> None:
+    code, out, _ = ingest("info", *names)
+
+    assert code == 0
+    assert out.startswith("a2.gclog: gclog\n\nGrew since a0\n\n  - +20 Order (")
+    assert "40 → 50 → 60 objects" in " ".join(out.split())
+    assert out.index("Grew since") < out.index("Leak suspects") < out.index("Heap\n")
+    assert "One dump shows" not in out
+    found = json.loads(ingest("info", *names, "--json")[1])
+    assert found["growth"]["grown"][0]["objects"] == [40, 50, 60]
+    assert all("no more of them" in one["doubts"][-1] for one in found["suspects"])
+    assert all(one["counts"][0] == one["counts"][-1] for one in found["suspects"])
+
+
+def test_one_dump_says_what_it_cannot_tell(
+    names: list[str], ingest: Callable[..., Ran]
+) -> None:
+    _, out, _ = ingest("info", names[0])
+
+    said = " ".join(out.split())
+    assert "One dump shows what holds memory, not what grows." in said
+    assert "Its size. Nothing else in the dump tells whether it is a leak" in said
+    assert json.loads(ingest("info", names[0], "--json")[1])["growth"] is None
+
+
+def test_an_export_is_summarized_as_its_dump(
+    names: list[str], ingest: Callable[..., Ran]
+) -> None:
+    assert ingest("export", names[0], "kept", "--for", "parquet")[0] == 0
+
+    whole = json.loads(ingest("info", names[0], "--json")[1])
+    again = json.loads(ingest("info", "kept", "--json")[1])
+    for name in ("objects", "reachable_bytes", "references", "sha256", "format"):
+        assert again[name] == whole[name], name
+    told = [[one["sentence"] for one in facts["suspects"]] for facts in (whole, again)]
+    assert told[0] == told[1]
