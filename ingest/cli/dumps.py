@@ -225,6 +225,9 @@ def list_(
     if any(dump["part"] is not None for dump in found):
         shown.append("part")
         heads.append("part")
+    if any(dump["incomplete"] for dump in found):
+        shown.append("incomplete")
+        heads.append("incomplete")
     rows = tuple(
         (
             *(

@@ -134,6 +134,11 @@ class Comparison:
     trees: Mapping[Dimension, PathTree] = field(repr=False)
     lives: Lives | None = None
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether each of the dumps is the whole heap, as far as that is known."""
+        return not any(dump.incomplete for dump in self.dumps)
+
     def of(self, by: Dimension) -> tuple[Difference, ...]:
         """What changed in one dimension."""
         return self.differences[by]

@@ -9,7 +9,6 @@ from ingest.compare.dimensions import Change, Dimension
 from ingest.queries.answer import Answer
 from ingest.reports.comparison_words import (
     MOST_BELOW,
-    NOTHING,
     TITLES,
     Wording,
     gone_paths,
@@ -17,6 +16,7 @@ from ingest.reports.comparison_words import (
     more,
     more_bytes,
     moved_paths,
+    nothing,
     sparkline,
 )
 from ingest.reports.render import (
@@ -52,14 +52,17 @@ def as_text(comparison: Comparison, by: Sequence[Dimension], top: int) -> str:
     """
     words = Wording(comparison)
     text = "".join(folded(printable(note), "") + "\n" for note in comparison.notes)
-    text += _grid(totals_answer(comparison))
+    text += f"Grew most from {printable(comparison.dumps[0].name)} to "
+    text += f"{printable(comparison.dumps[-1].name)}\n\n"
+    text += "".join(folded(f"- {line}", hanging="  ") for line in words.headlines())
+    text += "\n" + _grid(totals_answer(comparison))
     if len(comparison.dumps) > 2:
         text += _heading("Grew in every dump") + _growth_text(words, by, top)
     for one in by:
         text += _heading(TITLES[one])
         rows = listed(comparison, one)
         if not rows:
-            text += folded(NOTHING[one])
+            text += folded(nothing(comparison, one))
         elif one is Dimension.SUSPECT:
             text += "".join(_suspect_text(row) for row in rows[:top])
         elif one in (Dimension.TYPE, Dimension.NAMESPACE):
@@ -319,7 +322,8 @@ def as_markdown(comparison: Comparison, by: Sequence[Dimension], top: int) -> st
     names = [dump.name for dump in comparison.dumps]
     text = f"# {markdown_text(' → '.join(names))}\n\n"
     text += "".join(f"{markdown_text(note)}\n\n" for note in comparison.notes)
-    text += markdown_table(totals_answer(comparison))
+    text += "".join(f"- {markdown_text(line)}\n" for line in words.headlines())
+    text += "\n" + markdown_table(totals_answer(comparison))
     if len(names) > 2:
         rows = [one for one in comparison.growing() if one.by in by]
         text += "\n## Grew in every dump\n\n"
@@ -329,7 +333,7 @@ def as_markdown(comparison: Comparison, by: Sequence[Dimension], top: int) -> st
         text += f"\n## {TITLES[one]}\n\n"
         found = listed(comparison, one)
         if not found:
-            text += f"{NOTHING[one]}\n"
+            text += f"{nothing(comparison, one)}\n"
         elif one in (Dimension.TYPE, Dimension.NAMESPACE):
             text += markdown_table(_rows_answer(words, found[:top]))
         else:
@@ -403,6 +407,7 @@ def as_json(comparison: Comparison, by: Sequence[Dimension]) -> dict[str, object
             for dump in comparison.dumps
         ],
         "notes": list(comparison.notes),
+        "headlines": Wording(comparison).headlines(),
         "differences": as_rows(comparison, by),
         "lives": None if comparison.lives is None else asdict(comparison.lives),
     }

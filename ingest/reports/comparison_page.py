@@ -16,13 +16,13 @@ from ingest.reports.comparison import (
     totals_answer,
 )
 from ingest.reports.comparison_words import (
-    NOTHING,
     TITLES,
     Wording,
     listed,
     more,
     more_bytes,
     moved_paths,
+    nothing,
     sparkline,
 )
 from ingest.reports.drawing import Box, Network, Picture, folded, picture
@@ -96,6 +96,7 @@ def comparison_page(comparison: Comparison, by: Sequence[Dimension], top: int) -
         dump_name="",
         names=[dump.name for dump in comparison.dumps],
         notes=comparison.notes,
+        headlines=words.headlines(),
         totals_heads=[(name, name.startswith("reach")) for name in totals.columns],
         totals=[tuple(value or "" for value in row) for row in totals.rows],
         tables=tables,
@@ -135,7 +136,7 @@ def _table(words: Wording, by: Dimension, top: int) -> PageTable:
         )
         for row in listed(words.comparison, by)[:top]
     ]
-    return PageTable(by.value, TITLES[by], _HEADS, rows, NOTHING[by])
+    return PageTable(by.value, TITLES[by], _HEADS, rows, nothing(words.comparison, by))
 
 
 def _lives_tables(

@@ -22,13 +22,17 @@ TITLES = {
     Dimension.TYPE: "Types",
     Dimension.NAMESPACE: "Namespaces",
 }
-NOTHING = {
+_NOT_KNOWN = "Not known, because a dump is incomplete."
+_NOTHING = {
     Dimension.SUSPECT: "No dump has a suspect.",
     Dimension.DOMINATOR_PATH: "No path has more objects.",
     Dimension.ROOT_PATH: "No path has more objects.",
     Dimension.TYPE: "No type has more or fewer reachable objects.",
     Dimension.NAMESPACE: "No namespace has more or fewer reachable objects.",
 }
+HEADLINES = 3
+"""Paths on which most objects accumulate, which a comparison says first."""
+
 MOST_BELOW = 4
 """Types below a path that are named."""
 
@@ -125,12 +129,47 @@ class Wording:
         ]
         return sorted(listed, key=lambda one: (-one.size, -one.objects, one.name))
 
+    def grown(self, by: Dimension, most: int) -> list[tuple[Difference, str]]:
+        """Paths on which objects accumulate, the largest growth first, and a sentence.
+
+        Args:
+            by: The paths.
+            most: How many of them at most.
+        """
+        rows = [row for row in listed(self.comparison, by) if row.more_objects > 0]
+        return [
+            (
+                row,
+                f"{self.added(row)} ({more_bytes(row.more_bytes)} retained, "
+                f"{series(row.object_count)} objects): {self.path(by, row.steps)}",
+            )
+            for row in rows[:most]
+        ]
+
+    def headlines(self) -> list[str]:
+        """What a comparison says first: what grew most, or that nothing did."""
+        by, first = Dimension.DOMINATOR_PATH, self.comparison.dumps[0].name
+        found = [text for _, text in self.grown(by, HEADLINES)]
+        if self.comparison.is_complete:
+            return found or [f"No path has more objects than in {printable(first)}."]
+        return found or [_NOT_KNOWN]
+
     def added(self, found: Difference) -> str:
         """Return how many more objects of which type a path has."""
         name = self.short(found.name)
         if found.more_objects:
             return f"{more(found.more_objects)} {name}"
         return f"{more_bytes(found.more_shallow_bytes)} in {name}"
+
+
+def nothing(comparison: Comparison, by: Dimension) -> str:
+    """What is said where nothing is listed in a dimension."""
+    return _NOTHING[by] if comparison.is_complete else _NOT_KNOWN
+
+
+def series(counts: Iterable[int]) -> str:
+    """Counts of one dump after the other."""
+    return " → ".join(f"{count:,}" for count in counts)
 
 
 def _children(rows: Iterable[Difference]) -> dict[str, list[Difference]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from ingest.analysis.fingerprints import normalised_type
 from ingest.compare.changes import compare
 from ingest.compare.dimensions import Dimension
-from ingest.reports.comparison_words import Wording, listed, more_bytes
+from ingest.reports.comparison_words import HEADLINES, Wording, series
 from ingest.reports.render import folded
 from ingest.text import printable
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ingest.compare.dumps import ComparedDump
-
-_LISTED = 3
-"""Paths on which objects accumulate, the largest growth first."""
 
 _ENOUGH = 3
 """Dumps from which on it can be told whether something grew in every one."""
@@ -39,22 +36,20 @@ def growth_facts(dumps: Sequence[ComparedDump]) -> dict[str, object]:
     """
     found = compare(dumps)
     words = Wording(found)
-    by = Dimension.DOMINATOR_PATH
-    grown = [row for row in listed(found, by) if row.more_objects > 0][:_LISTED]
+    grown = words.grown(Dimension.DOMINATOR_PATH, HEADLINES)
     return {
         "dumps": [dump.name for dump in dumps],
         "notes": list(found.notes),
+        "headlines": words.headlines(),
         "grown": [
             {
                 "type": row.name,
                 "objects": list(row.object_count),
                 "retained_bytes": list(row.retained_bytes),
                 "path": list(row.steps),
-                "sentence": f"{words.added(row)} "
-                f"({more_bytes(row.more_bytes)} retained, "
-                f"{_series(row.object_count)} objects): {words.path(by, row.steps)}",
+                "sentence": text,
             }
-            for row in grown
+            for row, text in grown
         ],
     }
 
@@ -83,7 +78,7 @@ def by_growth(
         else:
             text = f"The program has no more of them than in {first.name}"
         if text:
-            told = [*cast("list[str]", suspect[which]), f"{text}: {_series(counts)}."]
+            told = [*cast("list[str]", suspect[which]), f"{text}: {series(counts)}."]
             row[which] = told
         each = cast("int", suspect["bytes"]) / max(cast("int", suspect["count"]), 1)
         found.append((-max(grew, 0) * each, row))
@@ -97,11 +92,10 @@ def growth_title(facts: Mapping[str, object]) -> str:
 
 def growth_lines(facts: Mapping[str, object]) -> list[str]:
     """Notes on the dumps, and what grew, a sentence each."""
-    names = cast("list[str]", facts["dumps"])
-    rows = cast("list[dict[str, object]]", facts["grown"])
-    notes = cast("list[str]", facts["notes"])
-    grown = [str(row["sentence"]) for row in rows]
-    return [*notes, *(grown or [f"No path has more objects than in {names[0]}."])]
+    return [
+        *cast("list[str]", facts["notes"]),
+        *cast("list[str]", facts["headlines"]),
+    ]
 
 
 def growth_text(facts: Mapping[str, object]) -> str:
@@ -121,7 +115,3 @@ def growth_step(facts: Mapping[str, object]) -> str:
             "after the same work, and run: ingest check FIRST SECOND THIRD"
         )
     return "ingest check with the same dumps tells what grew in every one of them."
-
-
-def _series(counts: Sequence[int]) -> str:
-    return " → ".join(f"{count:,}" for count in counts)
