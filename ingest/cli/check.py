@@ -99,6 +99,13 @@ def check(
             "May be repeated; an existing file is replaced.",
         ),
     ] = None,
+    min_dumps: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Refuse to judge fewer dumps. Growth in five is hardly chance.",
+        ),
+    ] = 1,
     allow_incomplete: Annotated[
         bool,
         typer.Option(
@@ -149,6 +156,11 @@ def check(
         opener = Opener(options=options, keepers=keepers, progress=progress)
         reference = _judged(against or (), opener)[0]
         judged_dumps, last = _judged(dumps, opener)
+        if len(judged_dumps) < min_dumps:
+            raise typer.BadParameter(
+                f"needs {min_dumps} dumps, and there are {len(judged_dumps)}",
+                param_hint="--min-dumps",
+            )
         judged = judge(judged_dumps, rules, reference)
         if last is not None:
             judged.findings = with_examples(judged.findings, last)
@@ -217,6 +229,7 @@ def _judged(
                 format_name=last.graph.format_name,
                 identity=dump.identity,
                 incomplete=last.graph.incomplete,
+                runtime=last.graph.runtime,
             )
         )
     return found, last

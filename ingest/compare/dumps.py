@@ -79,7 +79,7 @@ class TypeTotals(NamedTuple):
     """The reachable instances of a type.
 
     Attributes:
-        name: Full name; the last of several that are normalised alike.
+        name: Full name; of several that are normalised alike what they have in common.
         object_count: How many there are.
         shallow_bytes: Their size.
         retained_bytes: What they retain together.
@@ -104,6 +104,7 @@ class ComparedDump:
             first, and ``name`` is the full name of the type or the kind of root.
         suspects: `SUSPECT_COLUMNS`, the best first, and ``type_name``, the full name.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
+        runtime: Name of the runtime whose heap it is; empty if that is not known.
         objects: Those with an identity, as `known_objects` has them; ``None`` if there
             are none, or they were not asked for.
     """
@@ -116,6 +117,7 @@ class ComparedDump:
     suspects: pl.DataFrame
     objects: pl.DataFrame | None = None
     incomplete: str = ""
+    runtime: str = ""
 
     @property
     def reachable_count(self) -> int:
@@ -135,8 +137,10 @@ class ComparedDump:
             if count:
                 key = normalised_type(name)
                 before = found.get(key, TypeTotals(name, 0, 0, 0))
+                # Of several, such as lambdas, none stands for the others.
+                shown = name if key not in found or name == before.name else key
                 found[key] = TypeTotals(
-                    name, before[1] + count, before[2] + size, before[3] + retained
+                    shown, before[1] + count, before[2] + size, before[3] + retained
                 )
         return found
 
@@ -159,6 +163,7 @@ def of_tables(
     identity: Identity | None = None,
     objects: pl.DataFrame | None = None,
     incomplete: str = "",
+    runtime: str = "",
 ) -> ComparedDump:
     """The dump that tables are of.
 
@@ -195,6 +200,7 @@ def of_tables(
         suspects.join(names, on="type", how="left", maintain_order="left"),
         objects,
         incomplete,
+        runtime,
     )
 
 
@@ -226,6 +232,7 @@ def of_dump(
         identity=dump.identity,
         objects=known_objects(tables) if objects else None,
         incomplete=dump.graph.incomplete,
+        runtime=dump.graph.runtime,
     )
 
 
@@ -246,6 +253,7 @@ def _of_kept(kept: KeptDump, what: str) -> ComparedDump:
             format_name=kept.format_name or None,
             identity=kept.identity,
             incomplete=kept.incomplete,
+            runtime=kept.runtime,
         )
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]

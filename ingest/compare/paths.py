@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ingest.analysis.fingerprints import normalised_type
+
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
@@ -129,8 +131,13 @@ def path_tree(dumps: Sequence[ComparedDump], tree: str) -> PathTree:
             [frame.select("fingerprint", "above", "name", "depth") for frame in frames]
         )
         .group_by("fingerprint", maintain_order=True)
-        .agg(pl.first("above", "name"), pl.min("depth"))
+        .agg(
+            pl.first("above", "name"),
+            pl.n_unique("name").alias("names"),
+            pl.min("depth"),
+        )
         .sort("depth", maintain_order=True)
+        .pipe(_with_common_names)
     )
     columns: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _SUMS}
     present = []
@@ -166,6 +173,21 @@ def path_tree(dumps: Sequence[ComparedDump], tree: str) -> PathTree:
     )
 
 
+def _with_common_names(rows: pl.DataFrame) -> pl.DataFrame:
+    """The names of paths, of several names of one path what they have in common.
+
+    Such as those of lambdas, which have numbers that differ from run to run.
+
+    Args:
+        rows: With ``names``, the number of names of each path, which is taken away.
+    """
+    names = [
+        normalised_type(name) if several else name
+        for name, several in zip(rows["name"], rows["names"] > 1, strict=True)
+    ]
+    return rows.with_columns(pl.Series("name", names, pl.String)).drop("names")
+
+
 def _by_fingerprint(paths: pl.DataFrame) -> pl.DataFrame:
     """One row for each fingerprint: rows whose steps are not counted are one path."""
     above = paths.select(
@@ -175,11 +197,13 @@ def _by_fingerprint(paths: pl.DataFrame) -> pl.DataFrame:
     # Below another row of the same path are the nodes and tables of a collection: they
     # are no further collections, and in its totals already.
     is_first = pl.col("above").is_null() | (pl.col("above") != pl.col("fingerprint"))
-    return rows.group_by("fingerprint", maintain_order=True).agg(
+    grouped = rows.group_by("fingerprint", maintain_order=True).agg(
         pl.col("above", "name", "depth").filter(is_first).first(),
+        pl.col("name").filter(is_first).n_unique().alias("names"),
         pl.col("object_count", "total_bytes").filter(is_first).sum(),
         pl.sum("shallow_bytes", "rest_bytes"),
     )
+    return _with_common_names(grouped)
 
 
 def _known(

@@ -3,13 +3,17 @@
 Growth is told from noise by what a leak is: objects that accumulate below something
 that does not. A path is a finding if its objects became more in every dump, by at
 least so many and by such a share of what there was, and its type did too, so that
-nothing has only moved. Of nested paths the topmost is reported. Objects that a stack or
+nothing has only moved; and if the steps are those of a leak, as `ingest.gate.trend`
+says: what fills up or fluctuates is a note. Of nested paths the topmost is reported
+that ends in a type of the program: a collection, its entries and a lambda only lead to
+what leaks. Objects that a stack or
 the finalizer queue refers to directly, and what is below them, are work in progress if
 their number changes. A new suspect of three dumps or more must have grown in each.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -22,9 +26,10 @@ from ingest.analysis.fingerprints import fingerprint, normalised_type
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import Step, growing
 from ingest.compare.paths import path_tree
+from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import RootKind
-from ingest.runtimes import named
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.text import human_bytes
 
@@ -36,8 +41,11 @@ if TYPE_CHECKING:
     from ingest.compare.dumps import ComparedDump, TypeTotals
     from ingest.compare.paths import PathTree
     from ingest.gate.rules import Budget, Rules
+    from ingest.gate.trend import Trend
+    from ingest.text import Captions
 
     Flags = NDArray[np.bool_]
+    Longs = NDArray[np.int64]
     from collections.abc import Container
 
     from ingest.tables.heap_tables import HeapTables
@@ -105,6 +113,8 @@ class Finding:
         below: Short names of types that grow with them further down, the largest first.
         note: What a baseline says about it; empty mostly.
         example: A path from a root to one of the objects, with fields and addresses.
+        confidence: Of growth: 1 minus the chance that a number that only fluctuates
+            rises so.
     """
 
     rule: Rule
@@ -115,6 +125,7 @@ class Finding:
     below: tuple[str, ...] = ()
     note: str = ""
     example: tuple[str, ...] = ()
+    confidence: float | None = None
 
     @property
     def place(self) -> str:
@@ -162,7 +173,9 @@ def judge(
     )
     last = dumps[-1]
     if len(dumps) > 1 and rules.growth:
-        found.findings += _growths(dumps, rules)
+        found.findings, told = _growths(dumps, rules)
+        found.notes += told
+        found.notes += _advice(found.findings, len(dumps))
     if rules.suspects:
         earlier = every[:-1]
         known = {key for dump in earlier for key in dump.suspects["fingerprint"]}
@@ -178,7 +191,7 @@ def judge(
     for name, expected in rules.expect.items():
         found.findings += _unexpected(last, name, expected)
     if len(against) > 1 and rules.growth:
-        known = {growth.fingerprint for growth in _growths(against, rules)}
+        known = {growth.fingerprint for growth in _growths(against, rules)[0]}
         found.findings = [one for one in found.findings if one.fingerprint not in known]
     return found
 
@@ -197,11 +210,44 @@ def _kept_growing(dumps: Sequence[ComparedDump], type_name: str, rules: Rules) -
     """
     counts = np.array([[dump.count_of(type_name) for dump in dumps]])
     step = Step(max(rules.growth, 1), rules.growth_percent)
-    return len(dumps) <= 2 or bool(growing(counts, counts, step)[0][0])
+    return len(dumps) <= 2 or (
+        bool(growing(counts, counts, step)[0][0])
+        and trend_of(counts[0].tolist()).kind is Kind.LEAK
+    )
 
 
-def _growths(dumps: Sequence[ComparedDump], rules: Rules) -> list[Finding]:
-    """Topmost paths that grew in every dump, those with most new bytes first."""
+_UNSURE = 0.95
+"""Confidence below which more dumps are advised."""
+
+_SURE_DUMPS = 5
+
+
+def _advice(findings: Sequence[Finding], dump_count: int) -> list[str]:
+    """That more dumps would make it surer what grows."""
+    unsure = [one for one in findings if (one.confidence or 1.0) < _UNSURE]
+    if not unsure or dump_count >= _SURE_DUMPS:
+        return []
+    return [
+        f"{dump_count} dumps do not prove growth: a number that only fluctuates may "
+        f"rise so. Take {_SURE_DUMPS}; --min-dumps {_SURE_DUMPS} asks for them."
+    ]
+
+
+_KINDS = {
+    Kind.FILLS_UP: "by smaller and smaller steps, so it fills up; take two more dumps "
+    "to see whether it stops",
+    Kind.UNEVEN: "by unlike steps, as what fluctuates does; take two more dumps to be "
+    "sure",
+}
+
+
+def _growths(
+    dumps: Sequence[ComparedDump], rules: Rules
+) -> tuple[list[Finding], list[str]]:
+    """Topmost paths that grew in every dump like a leak, and notes on others.
+
+    Both come with most new bytes first.
+    """
     tree = path_tree(dumps, TREE)
     step = Step(max(rules.growth, 1), rules.growth_percent, _BYTES_SHARE)
     sizes = [dump.reachable_bytes for dump in dumps]
@@ -211,9 +257,14 @@ def _growths(dumps: Sequence[ComparedDump], rules: Rules) -> list[Finding]:
     rows = np.flatnonzero(grows).tolist()
     has_more[[row for row in rows if _has_more(dumps, tree, row)]] = True
     in_progress = _in_progress(tree)
-    chosen = has_more & ~(
-        tree.is_above(has_more) | in_progress | tree.is_above(in_progress)
-    )
+    trends = {row: trend_of(tree.object_count[row].tolist()) for row in rows}
+    leaks = np.zeros(len(grows), np.bool_)
+    leaks[[row for row, trend in trends.items() if trend.kind is Kind.LEAK]] = True
+    leaks &= has_more
+    busy = in_progress | tree.is_above(in_progress)
+    chosen = _blamed(dumps[-1], rules, tree, leaks & ~busy)
+    others = has_more & ~leaks & ~tree.is_above(has_more) & ~tree.is_below(leaks)
+    others &= ~busy
     # If what holds them only moved, more of a common type mean nothing.
     below_others = tree.is_above(grows)
     captions = dumps[-1].captions
@@ -229,16 +280,90 @@ def _growths(dumps: Sequence[ComparedDump], rules: Rules) -> list[Finding]:
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
         path = tree.captions(row, captions)
+        confidence = trends[row].confidence
         message = (
             f"{path[-1]} grew in every dump: {text} objects, "
             f"{human_bytes(max(more, 0))} more in all"
-            f"{beside}."
+            f"{beside} (confidence {confidence:.0%})."
         )
         key = tree.fingerprint[row]
-        found.append(
-            (-more, key, Finding(Rule.GROWTH, key, path, message, counts, listed))
+        finding = Finding(
+            Rule.GROWTH, key, path, message, counts, listed, confidence=confidence
         )
-    return [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
+        found.append((-more, key, finding))
+    findings = [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
+    return findings, _notes_on_others(tree, captions, others, trends)
+
+
+def _notes_on_others(
+    tree: PathTree, captions: Captions, others: Flags, trends: Mapping[int, Trend]
+) -> list[str]:
+    """What grew in every dump, and not like a leak."""
+    rows = np.flatnonzero(others).tolist()
+    size = tree.total_bytes[:, -1] - tree.total_bytes[:, 0]
+    rows.sort(key=lambda row: (-size[row], row))
+    found = []
+    for row in rows[:_LISTED]:
+        counts = ", ".join(f"{count:,}" for count in tree.object_count[row].tolist())
+        path = tree.captions(row, captions)
+        found.append(
+            f"{path[-1]} grew in every dump, {_KINDS[trends[row].kind]}: {counts} "
+            f"objects, {ARROW.join(path)}."
+        )
+    if len(rows) > _LISTED:
+        found.append(f"{len(rows) - _LISTED:,} more paths fill up or fluctuate.")
+    return found
+
+
+def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> Flags:
+    """The topmost paths, or those to types of the program that they only lead to.
+
+    Args:
+        dump: The last dump.
+        rules: Whose types are the program's own.
+        tree: The paths.
+        leaks: Bool (G,). Paths that grew like a leak.
+    """
+    chosen = leaks & ~tree.is_above(leaks)
+    runtime = named(dump.runtime)
+    leads = runtime.type_classes(tree.name, rules.own) != TypeClass.PROGRAM
+    if closure := runtime.patterns.get("closure"):
+        is_closure = re.compile(closure).search
+        leads |= np.array([bool(is_closure(name)) for name in tree.name], np.bool_)
+    leads &= tree.has_objects
+    if not (chosen & leads).any():
+        return np.asarray(chosen)
+    found = np.asarray(chosen & ~leads)
+    counts = tree.object_count
+    more = counts[:, -1] - counts[:, 0]
+    children: dict[int, list[int]] = {}
+    parent = tree.parent.tolist()
+    for row in np.flatnonzero(leaks).tolist():
+        children.setdefault(parent[row], []).append(row)
+    for row in np.flatnonzero(chosen & leads).tolist():
+        found[_first_of_program(row, children, leads, more)] = True
+    return found
+
+
+def _first_of_program(
+    row: int, children: Mapping[int, Sequence[int]], leads: Flags, more: Longs
+) -> int:
+    """The nearest path below that ends in a type of the program and grew as much.
+
+    Returns:
+        ``row`` itself where there is none, as for strings in a list.
+    """
+    level = [row]
+    while level:
+        level = [
+            child
+            for one in level
+            for child in children.get(one, ())
+            if 2 * more[child] >= more[row]
+        ]
+        if own := [child for child in level if not leads[child]]:
+            return max(own, key=lambda child: (more[child], -child))
+    return row
 
 
 def _is_root(tree: PathTree) -> Flags:

@@ -201,6 +201,7 @@ def _fact(finding: Finding) -> dict[str, object]:
         "path": list(finding.path),
         "message": finding.message,
         "counts": list(finding.counts),
+        "confidence": finding.confidence,
         "below": list(finding.below),
         "note": finding.note,
         "example": list(finding.example),

@@ -6,6 +6,7 @@ as if a compacting collector had moved them. Ten objects a step is all that a le
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -237,15 +238,15 @@ LEAKING = {
     "static_list": "Shop.Order",
     "event_handler": "Shop.PriceChangedHandler",
     "cache_without_bound": "Shop.Thumbnail",
-    "closure": "System.Action",
+    "closure": "Shop.Basket",
     "thread_local": "Shop.Scratch",
-    "timer": "System.Threading.TimerQueueTimer",
+    "timer": "Shop.Poller",
     "detached_node": "Shop.Dialog",
     "linked_list": "Shop.UndoStep",
     "map_keyed_by_mutable": "Shop.Tax",
     "resurrecting_finalizer": "Shop.Connection",
 }
-"""The type that each leak accumulates, topmost."""
+"""The type of the program that each leak accumulates, topmost."""
 
 
 # ------------------------------------------------------------------ steady work
@@ -315,6 +316,34 @@ def late_static(program: Program) -> None:
         program.root(program.list_of("Shop.Country", items), STATIC, "Shop.Countries")
 
 
+def fluctuating(program: Program) -> None:
+    """A cache whose size moves by up to ten percent, whatever the work was."""
+    usual = program.chance.randrange(200, 1000)
+    count = round(usual * program.now.uniform(0.9, 1.1))
+    cache = program.map_of("Shop.Quote", program.things("Shop.Quote", count))
+    program.root(cache, STATIC, "Shop.Quotes")
+
+
+def filling(program: Program) -> None:
+    """A cache with a bound that fills more slowly the fuller it is."""
+    bound = program.chance.randrange(300, 1500)
+    pace = program.chance.uniform(0.5, 4)
+    count = round(bound * (1 - math.exp(-(program.step + 1) / pace)))
+    cache = program.map_of("Shop.Page", program.things("Shop.Page", count))
+    program.root(cache, STATIC, "Shop.Pages")
+
+
+def shared(program: Program) -> None:
+    """Objects that come to be referred to from a second place, nearer to a root."""
+    usual = program.chance.randrange(200, 600)
+    count = round(usual * program.now.uniform(0.98, 1.02))
+    items = program.things("Shop.Seat", count)
+    rows = program.list_of("Shop.Seat", items)
+    program.root(program.obj("Shop.Hall", 24, rows), STATIC, "Shop.Halls")
+    seen = items[: count // 8 * (program.step + 1)]
+    program.root(program.array("Shop.Seat", seen), STATIC, "Shop.Views")
+
+
 def garbage(program: Program) -> None:
     """What nothing holds any more."""
     program.things("Shop.Order", program.now.randrange(200))
@@ -338,6 +367,10 @@ STEADY: tuple[Callable[[Program], None], ...] = (
     garbage,
     finalizers,
 )
+
+
+UNSTEADY = (fluctuating, filling, resizing_map, shared)
+"""Caches and collections that change from dump to dump and leak nothing."""
 
 
 def programs_of(

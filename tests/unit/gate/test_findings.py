@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.gate.findings import Rule, judge
+from ingest.compare.changes import compare
+from ingest.compare.dimensions import Dimension
+from ingest.gate.findings import Judged, Rule, judge
 from ingest.gate.rules import Budget, Rules
-from tests.bench.gate import FORMATS, compared, findings, leak, leak_in, steady
+from ingest.gate.trend import SURE, Kind, trend_of
+from tests.bench.gate import (
+    FORMATS,
+    compared,
+    findings,
+    leak,
+    leak_in,
+    steady,
+    unsteady,
+)
 from tests.dumps.programs import (
     HANDLE,
     LEAKING,
@@ -22,7 +34,43 @@ from tests.dumps.programs import (
     static_list,
 )
 
+if TYPE_CHECKING:
+    from ingest.compare.dumps import ComparedDump
+
 OBJECTS = 2000
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        ([40, 50, 60], Kind.LEAK),
+        ([1000, 1030, 1060], Kind.LEAK),
+        ([0, 10, 20], Kind.LEAK),
+        ([0, 0, 10, 20], Kind.LEAK),
+        ([100, 120, 180], Kind.LEAK),  # more than a cache fluctuates by
+        ([100, 105, 120], Kind.UNEVEN),
+        ([100, 115, 127], Kind.FILLS_UP),
+        ([1409, 1868, 1942], Kind.FILLS_UP),
+        ([100, 111, 120, 131, 139], Kind.LEAK),  # not shrinking from each to the next
+        ([100, 140, 170, 190, 200], Kind.FILLS_UP),
+        ([40, 50], Kind.LEAK),
+    ],
+)
+def test_how_counts_grow(counts: list[int], kind: Kind) -> None:
+    assert trend_of(counts).kind is kind
+
+
+def test_more_dumps_and_steps_more_alike_are_surer() -> None:
+    sure = [
+        trend_of(counts).confidence
+        for counts in (
+            [40, 50], [100, 120, 180], [100, 110, 119], [100, 110, 118, 128, 137],
+        )
+    ]  # fmt: skip
+
+    assert sure == sorted(sure)
+    assert sure[0] == 0.5
+    assert sure[-1] <= SURE
 
 
 @pytest.mark.parametrize("part", LEAKS, ids=lambda part: part.__name__)
@@ -47,6 +95,47 @@ def test_steady_work_is_no_leak(seed: int) -> None:
     assert steady(seed, OBJECTS) == []
 
 
+@pytest.mark.parametrize("steps", [3, 5])
+def test_caches_that_change_are_no_leak(steps: int) -> None:
+    failed = [seed for seed in range(8) if unsteady(seed, OBJECTS, steps)]
+
+    assert failed == []
+
+
+def test_a_cache_that_fills_up_is_a_note() -> None:
+    judged = judge_all(held([1409, 1868, 1942], HANDLE), Rules(suspects=False))
+
+    assert judged.findings == []
+    (note,) = judged.notes
+    assert note.startswith("Box grew in every dump, by smaller and smaller steps, so ")
+    assert "1,409, 1,868, 1,942 objects" in note
+
+
+def lambdas(step: int) -> ComparedDump:
+    """A Java program whose callbacks hold what leaks, beside a lambda without state."""
+    program = Program(step, random.Random(1), random.Random(step))
+    background(program, OBJECTS)
+    program.root(program.obj("shop.Main$$Lambda$1/0x0d1", 16), HANDLE)
+    held = program.things("shop.Context", 100 + 30 * step)
+    name = "shop.Main$$Lambda$2/0x0d2"
+    callbacks = [program.obj(name, 16, one) for one in held]
+    program.root(program.array("java.lang.Object", callbacks), STATIC, "shop.Main")
+    return replace(compared(program.dump(), step), runtime="jvm")
+
+
+def test_the_type_of_the_program_is_blamed_and_lambdas_share_a_name() -> None:
+    dumps = [lambdas(step) for step in range(3)]
+
+    (found,) = judge(dumps, Rules(suspects=False)).findings
+
+    assert found.path[-1] == "Context"
+    assert found.counts == (100, 130, 160)
+    assert found.confidence == SURE
+    by_type = {one.name: one for one in compare(dumps).of(Dimension.TYPE)}
+    assert by_type["shop.Main$$Lambda"].object_count == (101, 131, 161)
+    assert "shop.Main$$Lambda$1/0x0d1" not in by_type
+
+
 def test_two_dumps_are_enough_for_what_was_there_before() -> None:
     (found,) = findings(dumps_of((static_list,), OBJECTS, 1, steps=2))
 
@@ -60,6 +149,10 @@ def test_the_fingerprint_is_the_same_in_another_run() -> None:
     (second,) = findings(dumps_of((static_list,), 3 * OBJECTS, 99))
 
     assert first.fingerprint == second.fingerprint
+
+
+def judge_all(texts: list[str], rules: Rules) -> Judged:
+    return judge([compared(text, at) for at, text in enumerate(texts)], rules)
 
 
 def held(counts: list[int], kind: int, *, below: int = 0) -> list[str]:

@@ -1,0 +1,88 @@
+"""Whether what grew in every dump grows like a leak, fills up, or only fluctuates.
+
+The same work leaks the same amount. So the steps of a leak, from one dump to the next,
+are alike; those of a population that fluctuates and happens to rise are not; those of
+one that approaches a bound shrink. A step is compared with the median of all of them,
+which one odd step does not move:
+
+- The smallest step must be at least 0.95 of the median with three dumps, 0.7 with four,
+  and 0.4 with five or more: the more dumps there are, the less can be chance.
+- Or the steps become larger, and there are half as many objects again as at first,
+  which is more than a cache of a steady program fluctuates by.
+- Steps that shrink from each to the next, the last to 0.9 of the first or less, are
+  those of what fills up.
+
+Measured by ``make bench-gate``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from itertools import pairwise
+from math import factorial
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEAST_ALIKE = {3: 0.95, 4: 0.7}
+"""Smallest step as a share of the median step, by the number of dumps."""
+
+_LEAST_ALIKE = 0.4
+"""The same for more dumps than `LEAST_ALIKE` has."""
+
+SHRINKS = 0.9
+"""Last step as a share of the first one, up to which a population fills up."""
+
+RISES = 1.5
+"""Last count as a multiple of the first one, which no fluctuation explains."""
+
+SURE = 0.99
+"""The most that is said of what was only counted."""
+
+
+class Kind(Enum):
+    """How something grew in every dump."""
+
+    LEAK = "leak"
+    FILLS_UP = "fills up"
+    UNEVEN = "uneven"
+
+
+class Trend(NamedTuple):
+    """How something grew.
+
+    Attributes:
+        kind: Whether it grew like a leak.
+        confidence: 1 minus the chance that a number which only fluctuates rises in
+            every dump, by steps as alike as these.
+    """
+
+    kind: Kind
+    confidence: float
+
+
+def trend_of(counts: Sequence[int]) -> Trend:
+    """How the number of some objects grew, which rose in every dump that has them.
+
+    Args:
+        counts: Objects in each of two or more dumps. To appear is a step.
+    """
+    first = next((at for at, count in enumerate(counts) if count), 0)
+    told = counts[max(first - 1, 0) :]
+    steps = [after - before for before, after in pairwise(told)]
+    middle = median(steps)
+    alike = min(steps) / middle if middle > 0 else 0.0
+    spread = (1 - min(alike, 1.0)) / (1 + alike)
+    chance = spread ** (len(steps) - 1) / factorial(len(told))
+    confidence = min(1 - chance, SURE)
+    if len(steps) == 1:
+        return Trend(Kind.LEAK, confidence)
+    shrinks = all(after < before for before, after in pairwise(steps))
+    if shrinks and steps[-1] <= SHRINKS * steps[0]:
+        return Trend(Kind.FILLS_UP, confidence)
+    rises = steps[-1] > steps[0] and told[-1] >= RISES * told[0]
+    if rises or alike >= LEAST_ALIKE.get(len(told), _LEAST_ALIKE):
+        return Trend(Kind.LEAK, confidence)
+    return Trend(Kind.UNEVEN, confidence)
