@@ -155,7 +155,7 @@ def as_text(
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part, brief in _BRIEFS:
         shown = _shown(brief, answers[part.query])
-        if shown.rows or part.empty:
+        if part.is_shown(len(shown.rows)):
             text += "\n" + _heading(part.title) + source(part.query)
             table = table_text(shown.columns, shown.rows)
             text += table if shown.rows else f"  {part.empty}\n"
@@ -215,7 +215,7 @@ def as_markdown(
         text += "".join(f"  {line}\n" for line in tree.splitlines())
     for part, brief in _BRIEFS:
         shown = _shown(brief, answers[part.query])
-        if shown.rows or part.empty:
+        if part.is_shown(len(shown.rows)):
             text += f"\n## {part.title}\n\nQuery: `{part.query}`.\n\n"
             text += markdown_table(shown) if shown.rows else f"{part.empty}\n"
     return text

@@ -144,7 +144,7 @@ def report_page(
     panels = [
         filled(panel, answers[panel.query])
         for panel in PANELS
-        if panel.limit and (answers[panel.query].rows or panel.empty)
+        if panel.limit and panel.is_shown(len(answers[panel.query].rows))
     ]
     panels = [
         (panel, _without_links(rows, answers)) if panel.query == OBJECTS else found

@@ -41,6 +41,7 @@ class Panel:
         empty: Text if there are no rows; without it the panel is left out.
         is_long: Whether the table can be sorted and filtered.
         brief: The table in the text report; ``None`` if it is only on the page.
+        least_rows: Fewer rows say nothing, and the panel is left out.
     """
 
     query: str
@@ -52,6 +53,11 @@ class Panel:
     empty: str = ""
     is_long: bool = False
     brief: Brief | None = None
+    least_rows: int = 1
+
+    def is_shown(self, row_count: int) -> bool:
+        """Whether the report has the table."""
+        return row_count >= self.least_rows or bool(self.empty)
 
 
 @dataclass(frozen=True, slots=True)

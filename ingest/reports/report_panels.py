@@ -8,8 +8,9 @@ from __future__ import annotations
 from ingest.reports.panels import Brief, Panel
 
 _STRONGEST = (
-    "Soft, weak and phantom references and weak roots keep an object alive only if "
-    "nothing stronger does. All other roots are strong, including the finalizer queue."
+    "An object that only soft, weak or phantom references or weak roots refer to can "
+    "be freed, and is counted apart. All other roots keep objects alive, including the "
+    "finalizer queue."
 )
 _MAT = (
     "All references and roots count as strong (--strength mat), including soft, weak "
@@ -151,11 +152,11 @@ PANELS: tuple[Panel, ...] = (
         bar="heap_bytes",
         note="Collections of the trace. Heap bytes are the heap size after each.",
         is_long=True),
-    Panel("isolates", "Isolates", limit=20,
+    Panel("isolates", "Threads or isolates", limit=20,
         columns=("owner", "root_count", "static_count", "retained_bytes",
         "largest_type"),
         bar="retained_bytes",
-        note="Objects that two isolates refer to count for both.",
+        note="Objects that two of them refer to count for both.",
         brief=Brief(10, ("owner", "root_count", "static_count", "retained_bytes",
         "largest_type"))),
     Panel("closures", "Closures by function", limit=50,
@@ -174,7 +175,7 @@ PANELS: tuple[Panel, ...] = (
         columns=("type", "address", "external_name", "external_bytes", "owner_type"),
         bar="external_bytes",
         brief=Brief(10, ("type", "address", "external_name", "external_bytes"))),
-    Panel("domains", "Application domains", limit=20,
+    Panel("domains", "Application domains", limit=20, least_rows=2,
         columns=("name", "object_count", "shallow_bytes"),
         bar="shallow_bytes",
         brief=Brief(20, ("name", "object_count", "shallow_bytes"))),

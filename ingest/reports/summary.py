@@ -15,6 +15,7 @@ from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, write_table
 from ingest.reports.report_panels import liveness
 from ingest.reports.suspects import next_step, notes, of_heap, suspects_text
+from ingest.runtimes import named
 from ingest.suspects.find import find_suspects
 from ingest.text import human_bytes, printable
 
@@ -207,6 +208,10 @@ def write_facts(found: dict[str, object], captions: Captions) -> None:
     ):
         if found[name]:
             say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
+    if found["missing_objects"]:
+        missing = "Missing objects are referred to, and are not in the dump"
+        why = named(str(found["runtime"] or "")).missing
+        say("\n" + folded(f"{missing}{', ' if why else ''}{why}."))
     kinds = cast("dict[str, int]", found["root_kinds"])
     if kinds:
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())

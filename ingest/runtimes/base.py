@@ -107,6 +107,8 @@ class Runtime:
         inside: Regular expressions of normalised names: entries, nodes and tables
             inside collections.
         platforms: What some of its programs run on.
+        missing: Which objects its dumps leave out, as the end of a sentence; empty if
+            none are known.
         bounded: Globs of caches that drop entries when they are full.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
@@ -128,6 +130,7 @@ class Runtime:
     numbers: tuple[tuple[str, str], ...] = ()
     inside: tuple[str, ...] = ()
     platforms: tuple[Platform, ...] = ()
+    missing: str = ""
     bounded: tuple[str, ...] = ()
     extended_map: str = ""
     limited_keys: tuple[str, ...] = ()

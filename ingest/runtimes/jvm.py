@@ -45,6 +45,7 @@ JVM = Runtime(
         "scala.*", "groovy.*", "android.*", "androidx.*", "com.android.*",
         "libcore.*", "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
     ),
+    missing="such as archived classes of HotSpot that the program has not used",
     bounded=(
         "com.github.benmanes.caffeine.cache.*", "com.google.common.cache.*",
         "org.ehcache.*",

@@ -154,8 +154,8 @@ class Candidate(NamedTuple):
     def __str__(self) -> str:
         packs = "" if self.layout.packs else ", fields before JDK 15"
         return (
-            f"{self.layout}{packs}: {self.exact:.1%} of gaps fit exactly, "
-            f"{self.overlaps:.1%} are too small, each class counted once"
+            f"{self.layout}{packs}: fits {self.exact:.1%} of the gaps between "
+            f"objects; {self.overlaps:.1%} are too small for it"
         )
 
 
@@ -167,25 +167,25 @@ class Fit(NamedTuple):
         alignment: Of objects, bytes.
         how: How it was found, in words.
         candidates: All layouts that were tried, the best first.
+        is_certain: Whether the gaps between objects leave no doubt.
     """
 
     layout: ObjectLayout
     alignment: int
     how: str
     candidates: tuple[Candidate, ...] = ()
+    is_certain: bool = False
 
     def __str__(self) -> str:
         return f"{self.layout}, alignment {self.alignment} bytes ({self.how})"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What speaks for the layout, and for others."""
-        shown = dict.fromkeys(str(one) for one in self.candidates)
-        used = str(self.candidates[0]) if self.candidates else ""
-        return tuple(
-            ("used: " if text == used else "instead: ") + text
-            for text in list(shown)[:_SHOWN]
-        )
+        """How well each layout fits, each class counted once; empty if one is sure."""
+        if self.is_certain:
+            return ()
+        shown = dict.fromkeys(f"layout tried: {one}" for one in self.candidates)
+        return tuple(shown)[:_SHOWN]
 
 
 _COMPRESSED = ObjectLayout(12, 4, 12)
@@ -278,7 +278,8 @@ class ShallowSizes:
         if self._given is not None:
             return self._as_given(self._given, alignment, candidates, (gap, row, items))
         if tried and tried[0].vote >= _LEAST_VOTE and not _is_tie(tried):
-            return Fit(tried[0].layout, alignment, tried[0].how, candidates)
+            is_certain = tried[0].vote >= _LEAST_CERTAIN
+            return Fit(tried[0].layout, alignment, tried[0].how, candidates, is_certain)
         assumed = layouts[0]
         if self._id_size == 8 and len(ids) and int(ids.max()) >= _LARGEST_COMPRESSED:
             assumed = _UNCOMPRESSED
