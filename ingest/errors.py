@@ -151,9 +151,6 @@ class AccessRefused(StoreError):
     exit_code = 7
 
 
-NO_DUMP = "no dump is loaded; load one: ingest load DUMP"
-
-
 class UnknownDump(StoreError):
     """The database has no ready dump of that name."""
 

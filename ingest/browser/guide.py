@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from ingest.command_line import command
 from ingest.queries.library import Value, find, own_query
 from ingest.reports.leaks import next_of, notes_of, origin
 from ingest.reports.render import cell
@@ -244,4 +245,4 @@ def _render(values: Mapping[str, object]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(TEMPLATE).render(values)
+    return environment.get_template(TEMPLATE).render(values, command=command)

@@ -33,7 +33,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.capture.processes import check_listener, check_socket
+from ingest.capture.processes import LOOK, check_listener, check_socket
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -307,15 +307,11 @@ def _connected(port: Port, timeout_s: float) -> Iterator[socket.socket]:
             ) from error
         except (ConnectionRefusedError, FileNotFoundError) as error:
             raise CaptureError(
-                f"nothing listens at {path}: the program has ended; list the running "
-                "ones with ingest capture list"
+                f"nothing listens at {path}: the program has ended; {LOOK}"
             ) from error
         except OSError as error:
             why = error.strerror or str(error)
-            raise CaptureError(
-                f"{path} cannot be reached ({why}); list the running programs with "
-                "ingest capture list"
-            ) from error
+            raise CaptureError(f"{path} cannot be reached ({why}); {LOOK}") from error
         yield connection
 
 
@@ -399,8 +395,7 @@ def _payload(answer: bytes, what: str) -> bytes:
 
 def _strange(answer: bytes | bytearray) -> CaptureError:
     return CaptureError(
-        "this is not a .NET diagnostics port (it answers "
-        f"{answer[:20].hex()}); list the running programs with ingest capture list"
+        f"this is not a .NET diagnostics port (it answers {answer[:20].hex()}); {LOOK}"
     )
 
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from ingest import interrupts
 from ingest.capture.jvm_processes import LIBRARY
 from ingest.capture.processes import (
+    LOOK,
     PROC,
     check_listener,
     check_socket,
@@ -279,6 +280,4 @@ def temporary_folder(pid: int, proc: Path = PROC) -> Path:
 
 
 def _ended(pid: int) -> CaptureError:
-    return CaptureError(
-        f"process {pid} has ended; list the running ones with ingest capture list"
-    )
+    return CaptureError(f"process {pid} has ended; {LOOK}")

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from ingest.command_line import command
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
 PROC = Path("/proc")
-LOOK = "list what can be captured with ingest capture list"
+LOOK = f"list what can be captured: {command('capture', 'list')}"
 _LONGEST_NAME = 60
 
 

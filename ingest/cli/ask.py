@@ -16,6 +16,7 @@ from ingest.cli.options import (
     Format,
     QueryName,
     about_of,
+    notify,
 )
 from ingest.errors import BadParameter, QueryError
 from ingest.reports.render import OutputFormat
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.database.connection import Database
+    from ingest.database.dump_list import DumpInfo
     from ingest.queries.library import Query, Value
 
 _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
@@ -73,15 +75,17 @@ def query(
         Bars() as progress,
         connection.open(progress) as store,
     ):
-        number, about = 0, None
+        number, about, notices = 0, None, list[str]()
         if not chosen.is_of_fleet:
             selection = store.select(dump, chosen.preset_dump)
             number = selection.dump.number
             about = about_of(selection, is_of_one=chosen.is_of_one_dump)
-            given = _resolved(store.database, chosen, given, number)
+            given, notices = _resolved(store.database, chosen, given, selection.dump)
         known = same_in_library(chosen)
         on_notice = _warn if known is None else None
         progress.close()
+        for notice in notices:
+            notify(notice)
         if show:
             typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
             return
@@ -124,22 +128,23 @@ def _warn(notice: str) -> None:
 
 
 def _resolved(
-    database: Database, query: Query, given: dict[str, str], dump: int
-) -> dict[str, str]:
-    """``given`` with addresses and types spelled as in the dump.
+    database: Database, query: Query, given: dict[str, str], dump: DumpInfo
+) -> tuple[dict[str, str], list[str]]:
+    """``given`` with addresses and types spelled as in the dump, and notices.
 
     Raises:
         NotFound: the dump has no such object or type.
     """
     from ingest.database.questions import find_subject
 
-    values = dict(given)
+    values, notices = dict(given), []
     for parameter in query.parameters if query.columns else ():
         if parameter.name in given and parameter.name in _SUBJECTS:
             kind = _SUBJECTS[parameter.name]
             found = find_subject(database, given[parameter.name], dump, kind)
             values[parameter.name] = found.name
-    return values
+            notices.append(found.notice)
+    return values, notices
 
 
 def _pairs(given: list[str]) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from ingest.capture import TIMEOUT_S
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
+from ingest.command_line import command
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def jvm(
         typer.echo(f"VM       {printable(taken.vm_version)}")
     typer.echo(f"took     {taken.duration_s:.1f} s")
     typer.echo(f"sha256   {taken.sha256}")
-    typer.echo(f"next     ingest load {quote(printable(str(taken.path)))}")
+    typer.echo(f"next     {command('load', str(taken.path))}")
 
 
 @app.command(epilog=examples("capture dotnet"))
@@ -315,5 +315,5 @@ def _show(taken: DotnetCapture, *, as_json: bool) -> None:
     typer.echo(f"collections  {taken.gc_count:,}, including those of heap dumps")
     typer.echo(f"sha256       {taken.sha256}")
     if len(taken.object_counts) > 1:
-        path = quote(printable(str(taken.path)))
-        typer.echo(f"next         ingest load {path} --all-dumps")
+        following = command("load", str(taken.path), "--all-dumps")
+        typer.echo(f"next         {following}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,8 +21,9 @@ from ingest.cli.options import (
     LoadedDump,
     Reading,
 )
+from ingest.command_line import command
 from ingest.database.writing import Via
-from ingest.errors import NO_DUMP, DumpError, UnknownDump
+from ingest.errors import DumpError, UnknownDump
 from ingest.text import human_bytes, human_seconds, local_time, printable
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _write_next(receipts: Sequence[Receipt], *, all_dumps: bool) -> None:
             f"{printable(', '.join(last.left_out))} too: --part N loads one of them",
             err=True,
         )
-    typer.echo(f"next: ingest report --dump {shlex.quote(printable(last.name))}")
+    typer.echo(f"next: {command('report', dump=last.name)}")
 
 
 def list_(
@@ -199,7 +199,7 @@ def list_(
     connection: Connection,
 ) -> None:
     """List the loaded dumps, the newest first."""
-    from ingest.database.dump_list import objects_to_remove
+    from ingest.database.dump_list import NO_DUMP, objects_to_remove
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_table
 

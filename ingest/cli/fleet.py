@@ -15,6 +15,7 @@ from ingest.cli.examples import examples
 from ingest.cli.fleet_store import FleetDir
 from ingest.cli.options import AsJson, Format, Output, Reading, expanded
 from ingest.cli.report import ReportFormat
+from ingest.command_line import command
 from ingest.fleet.engines import Engine
 from ingest.reports.render import OutputFormat
 from ingest.text import printable
@@ -181,7 +182,7 @@ def add(
             )
             typer.echo(f"{count:,} of those added {counts} in no share:")
             _write_some(result.incomplete)
-        typer.echo(f"next: ingest fleet report {printable(str(folder))}")
+        typer.echo(f"next: {command('fleet', 'report', str(folder))}")
     if result.failures and not (result.added_count or result.skipped_count):
         raise DumpError("no dump could be read")
 

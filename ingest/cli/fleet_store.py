@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from dataclasses import asdict
 from dataclasses import replace as replace_fields
@@ -19,9 +18,9 @@ from ingest.cli.options import (
     AsJson,
     Connection,
 )
+from ingest.command_line import command
 from ingest.database.writing import Via
 from ingest.heap.read_options import ReadOptions
-from ingest.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,8 +113,7 @@ def load(
     if as_json:
         typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
     else:
-        name = shlex.quote(printable(receipts[-1].name))
-        typer.echo(f"next: ingest report --dump {name}")
+        typer.echo(f"next: {command('report', dump=receipts[-1].name)}")
 
 
 def _load_file(loader: Loader, about: Mapping[str, object]) -> Receipt:
@@ -193,7 +191,7 @@ def graph(
         seconds = human_seconds(time.monotonic() - begun)
         related = sum(counts.relationships.values())
         typer.echo(f"{nodes}\n{related:,} relationships, written in {seconds}")
-        typer.echo("next: ingest query fleet-leaks")
+        typer.echo(f"next: {command('query', 'fleet-leaks')}")
 
 
 _COUNTED = (

@@ -7,8 +7,15 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AnyDump, AsJson, Connection, Format, Reading, keepers_of
-from ingest.errors import NotFound
+from ingest.cli.options import (
+    AnyDump,
+    AsJson,
+    Connection,
+    Format,
+    Reading,
+    keepers_of,
+    notify,
+)
 from ingest.reports.render import OutputFormat
 
 
@@ -33,6 +40,7 @@ def objsize(
     is also the query objsize. Exit 10: no such object or type.
     """
     from ingest.dumps import Opener
+    from ingest.errors import NotFound
     from ingest.queries.answer import Answer
     from ingest.reports.render import write_answer
     from ingest.what_if.cut_parser import CutParser
@@ -43,11 +51,15 @@ def objsize(
         graph = opener.open(dump).graph
         progress("search", 0, None)
         parser, chosen = CutParser(graph), Cut.nothing(graph)
-        for subject in subjects:
-            found = parser.cut(subject)
-            if found.references.any() or found.roots.any() or not found.objects.any():
-                raise NotFound(f"the dump has no type or object {subject!r}")
-            chosen = chosen.with_(found)
+        notices: list[str] = []
+        try:
+            for subject in subjects:
+                objects = chosen.objects | parser.objects(subject, notices.append)
+                chosen = chosen._replace(objects=objects)
+        except NotFound as error:
+            raise NotFound(f"{dump}: {error}") from None
         size = set_size(graph, chosen.objects)
+    for notice in notices:
+        notify(notice)
     answer = Answer(SetSize._fields, (tuple(size),))
     write_answer(answer, OutputFormat.JSON if as_json else form)

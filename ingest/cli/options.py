@@ -474,6 +474,12 @@ def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
     )
 
 
+def notify(notice: str) -> None:
+    """Say, beside an answer, that it is about something else than what was written."""
+    if notice:
+        typer.echo(notice, err=True)
+
+
 def write_file(path: Path, text: str) -> None:
     """Write ``text`` to ``path``, replacing an existing file, and report it.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.options import AsJson, DumpName, complete_query
+from ingest.command_line import command
 
 if TYPE_CHECKING:
     from ingest.queries.library import Query
@@ -56,10 +57,11 @@ def queries(
         sys.stdout.write((by_rank if words else by_group)(shown) + "\n")
     if hidden:
         typer.echo(
-            f"{len(hidden)} more that {name} cannot answer: ingest queries --all"
-            + "".join(f" {word}" for word in words or ())
+            f"{len(hidden)} more that {name} cannot answer: "
+            f"{command('queries', '--all', *(words or ()))}"
         )
-    typer.echo("ingest queries NAME describes a query; ingest query NAME runs it.")
+    describe_one, run_one = command("queries", "NAME"), command("query", "NAME")
+    typer.echo(f"{describe_one} describes a query; {run_one} runs it.")
 
 
 def _unanswerable(

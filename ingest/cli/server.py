@@ -13,6 +13,7 @@ import typer
 
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
+from ingest.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +174,7 @@ def _log_lines(path: Path, count: int, *, follow: bool) -> Iterator[str]:
         size = path.stat().st_size
     except FileNotFoundError:
         raise EmbeddedError(
-            f"{path}: no log yet: start the server with `ingest server start`"
+            f"{path}: no log yet: start the server: {command('server', 'start')}"
         ) from None
     with path.open("rb") as log:
         log.seek(max(0, size - _TAIL_BYTES))

@@ -64,6 +64,7 @@ def what_if(
     Exit 9: no such dump. Exit 10: no such object, type or reference.
     """
     from ingest.dumps import Opener
+    from ingest.errors import NotFound
     from ingest.reports.what_if import as_text, facts
     from ingest.what_if.best_cuts import best_cuts
     from ingest.what_if.cut_parser import CutParser
@@ -76,7 +77,10 @@ def what_if(
         graph = opener.open(dump).graph
         progress("search", 0, None)
         parser = CutParser(graph)
-        given = [(text, parser.cut(text)) for text in cut or ()]
+        try:
+            given = [(text, parser.cut(text)) for text in cut or ()]
+        except NotFound as error:
+            raise NotFound(f"{dump}: {error}") from None
         heap = WhatIf(graph)
         before = Cut.nothing(graph)
         for _, found in given:

@@ -15,6 +15,7 @@ from ingest.cli.options import (
     Force,
     HtmlFile,
     about_of,
+    notify,
     source_of,
     write_file,
 )
@@ -65,7 +66,7 @@ def why(
         selection = store.select(dump)
         about, number = about_of(selection), selection.dump.number
         progress("ask", 0, None)
-        found = find_subject(store.database, subject, number)
+        found = find_subject(store.database, subject, selection.dump)
         is_object = found.kind == "object"
         limits = dict.fromkeys(
             ("k-shortest-root-paths", "root-paths-of-type", "instances-by-root-path"),
@@ -82,6 +83,7 @@ def why(
         }
         answers = ask_all(store.database, given, number, progress)
         target = store.database.target
+    notify(found.notice)
     if html is not None:
         sources = {
             name: source_of(target, name, values, number)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import psutil
 
+from ingest.command_line import command
 from ingest.database.dump_list import dump_nodes
 from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
 from ingest.progress import silent
@@ -287,8 +288,8 @@ def _check_free(
         raise AlreadyLoaded(f"{place.name} has just been loaded by another process")
     if "loading" in same:
         raise StoreError(
-            f"{place.name} is being loaded by another process; wait for it, see: "
-            "ingest list"
+            f"{place.name} is being loaded by another process; wait for it: "
+            f"{command('list')}"
         )
 
 

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.errors import NO_DUMP, UnknownDump
+from ingest.command_line import command
+from ingest.errors import UnknownDump
 from ingest.heap.identity import Identity
 from ingest.tables.schema import KEY_BITS
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ingest.database.connection import Database
+
+NO_DUMP = f"no dump is loaded; load one: {command('load', 'DUMP')}"
 
 _DUMPS = """
 MATCH (d:Dump)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.analysis.fingerprints import rule_of
+from ingest.command_line import command
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.column import TIME
@@ -107,7 +108,7 @@ def _check_rule(database: Database, rule: int) -> None:
         raise StoreError(
             f"the database has a fleet with fingerprints of rule {there}, and this "
             f"fleet has those of rule {rule}, so that old leaks would count as new: "
-            f"first remove the other one with ingest fleet graph --drop"
+            f"first remove the other one: {command('fleet', 'graph', '--drop')}"
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.command_line import command
 from ingest.runtimes import RUNTIMES
 from ingest.tables.schema import KEY_BITS
 
@@ -35,6 +36,8 @@ def _type(condition: str) -> str:
     return f"(t:Type) WHERE t.dump = d.number AND {condition}"
 
 
+_LOAD_AGAIN = command("load", "FILE", "--replace")
+
 NEEDS: dict[str, Need] = {
     **{
         runtime.name: Need(
@@ -53,7 +56,7 @@ NEEDS: dict[str, Need] = {
     },
     "captions": Need(
         _type("t.caption IS NOT NULL"),
-        "this dump was loaded by an earlier version: ingest load FILE --replace",
+        f"this dump was loaded by an earlier version: {_LOAD_AGAIN}",
     ),
     "fields": Need(_type("t.fields IS NOT NULL"), "this dump has no field names"),
     "texts": Need(
@@ -114,19 +117,21 @@ NEEDS: dict[str, Need] = {
         "MATCH (n:TypePath) WHERE n.depth = 0 AND n.tree = top.tree "
         "AND n.fingerprint <> top.fingerprint }",
         "not all dumps have fingerprints of one rule; load those of an earlier version "
-        "again: ingest load FILE --replace",
+        f"again: {_LOAD_AGAIN}",
     ),
     "earlier": Need(
         "(:Dump {state: 'ready'})-[:NEXT]->(d)",
         "no earlier dump of this program is loaded; name another one with earlier",
     ),
     "fleet": Need(
-        "(:FleetDump)", "no fleet is in this database: ingest fleet graph DIR writes it"
+        "(:FleetDump)",
+        "no fleet is in this database; to write one: "
+        f"{command('fleet', 'graph', 'DIR')}",
     ),
     "siblings": Need(
         "(e:Dump {trace: d.trace, state: 'ready'}) WHERE e.number <> d.number",
-        "no other dump of this trace is loaded; ingest load FILE --all-dumps loads "
-        "them",
+        "no other dump of this trace is loaded; if it has several: "
+        f"{command('load', 'FILE', '--all-dumps')}",
     ),
 }
 """By the word in a header."""

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
 from ingest.errors import NotFound, UnknownDump
 from ingest.progress import silent
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
-from ingest.text import Captions, caption_of
+from ingest.text import Captions, printable
+from ingest.type_names import find_type, guess_type, hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ingest.database.connection import Database
+    from ingest.database.dump_list import DumpInfo
     from ingest.progress import Progress
     from ingest.queries.library import Query
 
@@ -134,71 +135,79 @@ def _mapping(values: dict[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An object's address, or a type's full name, as the dump spells it."""
+    """An object's address, or a type's full name, as the dump spells it.
+
+    Attributes:
+        kind: ``object`` or ``type``.
+        name: The address or the name.
+        notice: What to tell the user if it is not what was written; else empty.
+    """
 
     kind: str
     name: str
+    notice: str = ""
 
 
-def find_subject(database: Database, text: str, dump: int, kind: str = "") -> Subject:
-    """Find what ``text`` names: a type's name, full or short, or an address.
+def find_subject(
+    database: Database, text: str, dump: DumpInfo, kind: str = ""
+) -> Subject:
+    """Find what ``text`` names: a type, as `find_type` finds it, or an address.
 
     Args:
         database: Where to look.
         text: What the user wrote.
-        dump: The dump's number.
+        dump: The dump.
         kind: ``object`` or ``type`` where only that will do.
 
     Raises:
-        NotFound: nothing in the dump is called that; the message names what comes
-            near.
+        NotFound: nothing in the dump is called that, or several types are; the
+            message names what comes near.
     """
-    if kind != "object":
-        _, rows = database.read(
-            "MATCH (t:Type) WHERE t.dump = $dump AND t.name = $name "
-            "RETURN t.name LIMIT 1",
-            {"dump": dump, "name": text},
-        )
-        if rows:
-            return Subject("type", text)
-    if kind != "type" and (address := _address(database, text, dump)):
+    which = f"dump {printable(dump.name)}"
+    if kind != "type" and (address := _address(database, text, dump.number, which)):
         return Subject("object", address)
     if kind == "object":
-        raise NotFound(f"the dump has no object {text!r}")
-    return Subject("type", _by_short_name(database, text, dump))
+        raise NotFound(f"{which} has no object {text!r}")
+    counts = _instance_counts(database, dump.number)
+    try:
+        found = find_type(text, counts, captions_of(database, dump.number).of)
+    except NotFound as error:
+        raise NotFound(f"{which}: {error}") from None
+    found = found or guess_type(text, counts)
+    if found is None:
+        what = "type" if kind else "type or object"
+        raise NotFound(f"{which} has no {what} {text!r}{hint(text, counts)}")
+    return Subject("type", found.name, found.notice)
 
 
-def _address(database: Database, text: str, dump: int) -> str | None:
+def _address(database: Database, text: str, dump: int, which: str) -> str | None:
     match = _HEX.fullmatch(text.strip())
     if match is None:
         return None
     address = "0x" + match[1].lower()
     _, rows = database.read(
-        "MATCH (o:Object) WHERE o.dump = $dump AND o.address = $address "
-        "RETURN count(o)",
-        {"dump": dump, "address": address},
+        """
+        RETURN
+          EXISTS { MATCH (o:Object) WHERE o.dump = $dump AND o.address = $address },
+          EXISTS { MATCH (t:Type) WHERE t.dump = $dump AND t.name = $text }
+        """,
+        {"dump": dump, "address": address, "text": text},
     )
-    if cast("int", rows[0][0]):
+    is_object, is_type = rows[0]
+    if is_type:  # such as a class Bad
+        return None
+    if is_object:
         return address
     if text.lower().startswith("0x"):
-        raise NotFound(f"the dump has no object {address}")
+        raise NotFound(f"{which} has no object {address}")
     return None
 
 
-def _by_short_name(database: Database, text: str, dump: int) -> str:
+def _instance_counts(database: Database, dump: int) -> dict[str, int]:
+    """Read the instances of each type, by full name, those of all domains together."""
     _, rows = database.read(
-        "MATCH (t:Type) WHERE t.dump = $dump AND t.instance_count > 0 "
-        "RETURN DISTINCT t.name AS name ORDER BY name",
+        "MATCH (t:Type) WHERE t.dump = $dump "
+        "RETURN t.name AS name, sum(t.instance_count) ORDER BY name",
         {"dump": dump},
     )
-    names = [cast("str", row[0]) for row in rows]
-    wanted = text.casefold()
-    caption = captions_of(database, dump).of
-    same = [n for n in names if wanted in (n.casefold(), caption(n).casefold())]
-    same = same or [n for n in names if wanted == caption_of(n).casefold()]
-    if len(same) == 1:
-        return same[0]
-    near = same or [name for name in names if wanted in name.casefold()]
-    near = near or get_close_matches(text, names, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near[:3])}" if near else ""
-    raise NotFound(f"the dump has no type or object {text!r}{hint}")
+    return {str(name): cast("int", count) for name, count in rows}

@@ -16,7 +16,6 @@ from ingest.database.indexes import ensure_schema
 from ingest.database.links import link_next
 from ingest.database.writing import Via, writer_for
 from ingest.errors import (
-    NO_DUMP,
     NeedsRestart,
     ServerFailed,
     ServerUnavailable,
@@ -110,7 +109,7 @@ class Store:
             return
         server, name = EmbeddedServer(known), database or DATABASE
         if for_dumps and not server.has_database():
-            raise UnknownDump(NO_DUMP)
+            raise UnknownDump(dump_list.NO_DUMP)
 
         def find(error: StoreError, lost: Target) -> Target:
             if not isinstance(error, NeedsRestart):

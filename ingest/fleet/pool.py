@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.command_line import install_command
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import ATTEMPTS, refuse, try_dump
@@ -245,7 +246,7 @@ def local_workers(
         from pebble import ProcessPool
     except ImportError as error:
         raise IngestError(
-            "a fleet needs more packages: pip install 'heaproots[fleet]'"
+            f"a fleet needs more packages: {install_command('fleet')}"
         ) from error
     context = multiprocessing.get_context("spawn")
 

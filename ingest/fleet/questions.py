@@ -20,6 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ingest.command_line import command, install_command
 from ingest.errors import IngestError, QueryError, UnknownDump, UnknownQuery
 from ingest.fleet.datasets import DATASETS, HEAVY
 from ingest.fleet.workplace import FleetFolder, check_one_rule
@@ -164,14 +165,15 @@ class Fleet:
         fleet = FleetFolder(folder)
         if not fleet.exists():
             raise IngestError(
-                f"{folder} has no fleet with dumps; make one with ingest fleet add"
+                f"{folder} has no fleet with dumps; make one: "
+                f"{command('fleet', 'add', 'FILE', '--to', str(folder))}"
             )
         fleet.check_version()
         try:
             import duckdb
         except ImportError as error:
             raise IngestError(
-                "a fleet needs more packages: pip install 'heaproots[fleet]'"
+                f"a fleet needs more packages: {install_command('fleet')}"
             ) from error
         self._folder, self._program = fleet, program
         self._rule: int | None = None

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.command_line import install_command
 from ingest.errors import IngestError
 from ingest.readers import SUFFIXES
 from ingest.readers.source import COMPRESSION_SUFFIXES
@@ -229,7 +230,7 @@ def _file_system(address: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise IngestError(
-            f"{address}: addresses need fsspec: pip install 'heaproots[fleet]'"
+            f"{address}: addresses need fsspec: {install_command('fleet')}"
         ) from error
     try:
         files, path = url_to_fs(address)

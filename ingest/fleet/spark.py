@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
+from ingest.command_line import install_command
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import Outcome, try_dump
@@ -143,7 +144,7 @@ def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise IngestError(
-            "Spark needs more packages: pip install 'heaproots[spark]'"
+            f"Spark needs more packages: {install_command('spark')}"
         ) from error
     _find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

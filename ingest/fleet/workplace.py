@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from ingest.analysis.fingerprints import RULE_VERSION, rule_of
+from ingest.command_line import command
 from ingest.errors import IngestError
 from ingest.files import file_lock, replaced_file, temporary_folder
 from ingest.fleet.datasets import (
@@ -549,8 +550,8 @@ def check_one_rule(fleet: FleetFolder, program: str | None) -> int:
         whose = "dumps" if program is None else f"dumps of {program}"
         raise IngestError(
             f"{fleet.folder} has {whose} with fingerprints of {_named(rules)}, so that "
-            "old leaks would count as new: add the files to another folder with "
-            "ingest fleet add"
+            "old leaks would count as new: add the files to another folder: "
+            f"{command('fleet', 'add', 'FILE', '--to', 'DIR')}"
         )
     return rules[0] if rules else 0
 

@@ -31,6 +31,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.command_line import command
 from ingest.errors import BadParameter, QueryError, UnknownQuery
 
 if TYPE_CHECKING:
@@ -425,7 +426,9 @@ def find(name: str) -> Query:
         return queries[name]
     near = get_close_matches(name, queries, n=3, cutoff=0.5)
     hint = f"; did you mean {', '.join(near)}" if near else ""
-    raise UnknownQuery(f"no query is named {name!r}{hint} (all: ingest queries)")
+    raise UnknownQuery(
+        f"no query is named {name!r}{hint}; to list all: {command('queries')}"
+    )
 
 
 _ESCAPE = re.compile(r"\\u+([0-9a-fA-F]{4})")

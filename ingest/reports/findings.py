@@ -24,6 +24,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from ingest import __version__
+from ingest.command_line import command
 from ingest.gate.baseline import DEFAULT_NAME
 from ingest.gate.findings import Rule
 from ingest.reports.paths import path_text
@@ -310,7 +311,10 @@ def as_sarif(verdict: Verdict) -> str:
             "id": rule.value,
             "shortDescription": {"text": f"{rule.meaning}."},
             "fullDescription": {"text": f"{rule.meaning}."},
-            "help": {"text": "`ingest why` and `ingest what-if` show what to change."},
+            "help": {
+                "text": f"`{command('what-if', 'DUMP')}` shows what to change, and "
+                f"`{command('why', 'TYPE')}` what else holds it."
+            },
             "defaultConfiguration": {"level": "error"},
         }
         for rule in Rule

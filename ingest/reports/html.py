@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
+from ingest.command_line import command
 from ingest.text import human_bytes, local_time, printable_lines
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def render(template: str, **values: object) -> str:
         .get_template(template)
         .render(
             **values,
+            command=command,
             # Our own files: they contain no end tag, which a test checks.
             style=Markup(_asset("page.css")),
             script=Markup(script),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ingest.command_line import command
 from ingest.queries.answer import Answer
 from ingest.reports.growth import (
     growth_lines,
@@ -144,7 +145,8 @@ def as_text(
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
     text += "\n" + folded(next_of(dump, growth))
     for suspect in suspects[:1]:
-        text += "\n" + folded(f"More paths: ingest why {suspect['address']}")
+        why = command("why", str(suspect["address"]), dump=str(dump["name"]))
+        text += f"\n  More paths: {why}\n"  # on one line, to be pasted
     text += "\n" + _heading("Totals") + source("dump")
     for name, count, size in _NUMBERS:
         text += f"  {name:<18}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"

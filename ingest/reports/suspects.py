@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ingest.command_line import command
 from ingest.heap.completeness import incomplete_note
 from ingest.readers import capture_command
 from ingest.reports.paths import path_text
@@ -155,7 +156,7 @@ def next_step(format_name: str, incomplete: str | None) -> str:
     return (
         "One dump shows what holds memory, not what grows. To prove a leak, take "
         f"another dump{take} after the program has done the same work again, and "
-        "compare both: ingest compare FIRST SECOND"
+        f"compare both: {command('compare', 'FIRST', 'SECOND')}"
     )
 
 

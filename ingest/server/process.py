@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
 from ingest.server import artifacts
 from ingest.server.launch import last_words
@@ -65,8 +66,8 @@ def spawn(
             )
         except OSError as error:
             raise EmbeddedError(
-                f"{command[0]} cannot be started ({error.strerror}): reinstall "
-                "heaproots[embedded]"
+                f"{command[0]} cannot be started ({error.strerror}): "
+                f"{install_command('embedded')}"
             ) from error
     # It outlives us on purpose, and Popen would warn; psutil reaps it.
     child.returncode = 0

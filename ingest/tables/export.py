@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ingest.command_line import command
 from ingest.errors import IngestError
 from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
@@ -199,7 +200,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def import_markdown(version: str) -> str:
     """How to import what ``--for neo4j-admin`` has written."""
-    command = f"neo4j-admin database import full neo4j @{ARGUMENTS}"
+    imported = f"neo4j-admin database import full neo4j @{ARGUMENTS}"
     image = f"neo4j:{version}"
     return f"""\
 # A heap dump for neo4j-admin
@@ -212,7 +213,7 @@ The import makes a new database: it fails if one exists, unless you add
 In this folder:
 
     neo4j stop
-    {command}
+    {imported}
     neo4j start
     cypher-shell -f {SCHEMA}
 
@@ -231,11 +232,11 @@ With the Helm chart in offline maintenance mode
 (`--set neo4j.offlineMaintenanceModeEnabled=true`):
 
     kubectl cp . POD:/tmp/heap
-    kubectl exec POD -- sh -c 'cd /tmp/heap && {command}'
+    kubectl exec POD -- sh -c 'cd /tmp/heap && {imported}'
 
 Then leave offline maintenance mode, and:
 
     kubectl exec -i POD -- cypher-shell -u neo4j -p PASSWORD < {SCHEMA}
 
-`NEO4J_URI=neo4j://HOST ingest list` finds the dump afterwards.
+`NEO4J_URI=neo4j://HOST {command("list")}` finds the dump afterwards.
 """

@@ -17,7 +17,6 @@ understood too.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,10 +25,12 @@ import numpy as np
 
 from ingest.errors import NotFound
 from ingest.heap.graph import RootKind
-from ingest.text import caption_of
+from ingest.type_names import find_type, guess_type, hint
 from ingest.what_if.freed import Cut
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from ingest.compiled import Bools, Ints
@@ -94,6 +95,30 @@ class CutParser:
             raise NotFound(f"the dump has no reference {text!r}")
         return found._replace(references=references, roots=roots)
 
+    def objects(self, text: str, on_notice: Callable[[str], None]) -> Bools:
+        """The object, or the objects of the type, that ``text`` names.
+
+        Args:
+            text: An address, or a name of a type.
+            on_notice: Told if a type is taken that is not called so.
+
+        Raises:
+            NotFound: The heap has no such object, and no object of such a type.
+        """
+        counts = self._instance_counts
+        if not _ADDRESS.fullmatch(text):
+            found = find_type(text, counts, self._graph.captions.of)
+            found = found or guess_type(text, counts)
+            if found is None or not counts[found.name]:
+                raise NotFound(
+                    f"the dump has no object of a type {text!r}{hint(text, counts)}"
+                )
+            if found.notice:
+                on_notice(found.notice)
+            rows = self._types[found.name]
+            return np.isin(self._graph.type_index, rows)
+        return self._step(text, first=False).objects
+
     def _between(self, step: _Step, targets: Bools) -> tuple[Bools, Bools]:
         """References and roots of a step that lead to some of ``targets``."""
         graph = self._graph
@@ -136,39 +161,37 @@ class CutParser:
 
     @cached_property
     def _types(self) -> dict[str, list[int]]:
-        """Rows of the types by full name, folded to lower case."""
+        """Rows of the types by full name."""
         found: dict[str, list[int]] = {}
         for row, name in enumerate(self._graph.type_names):
             found.setdefault(name, []).append(row)
         return found
 
+    @cached_property
+    def _instance_counts(self) -> dict[str, int]:
+        """Objects of each type by full name."""
+        graph = self._graph
+        counts = np.bincount(graph.type_index, minlength=len(graph.type_names))
+        return {name: int(counts[rows].sum()) for name, rows in self._types.items()}
+
+    @cached_property
+    def _counts_with_roots(self) -> dict[str, int]:
+        """The same with roots: a static class has no objects, and can be meant."""
+        graph = self._graph
+        typed = graph.root_type[graph.root_type >= 0]
+        counts = np.bincount(typed, minlength=len(graph.type_names))
+        return {
+            name: self._instance_counts[name] + int(counts[rows].sum())
+            for name, rows in self._types.items()
+        }
+
     def _type(self, text: str) -> tuple[NDArray[np.int64], str | None]:
         """Rows of the type that ``text`` names, and the field behind it."""
-        rows = self._named(text)
-        if rows is not None:
-            return np.array(rows), None
+        counts = self._counts_with_roots
+        if found := find_type(text, counts, self._graph.captions.of):
+            return np.array(self._types[found.name]), None
         # A name can have dots in brackets, and a field has none.
         owner, _, field = text.rpartition(".")
-        if owner and (rows := self._named(owner)) is not None:
-            return np.array(rows), field
-        near = [name for name in self._types if text.casefold() in name.casefold()]
-        near = near or get_close_matches(text, self._types, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(near[:3])}" if near else ""
-        raise NotFound(f"the dump has no type {text!r}{hint}")
-
-    def _named(self, text: str) -> list[int] | None:
-        if text in self._types:
-            return self._types[text]
-        wanted, captions = text.casefold(), self._graph.captions
-        same = [
-            name
-            for name in self._types
-            if wanted in (name.casefold(), captions.of(name).casefold())
-        ]
-        same = same or [n for n in self._types if wanted == caption_of(n).casefold()]
-        if len(same) > 1:
-            raise NotFound(
-                f"{text!r} names several types: {', '.join(same[:3])}; "
-                "write the full name"
-            )
-        return self._types[same[0]] if same else None
+        if owner and (found := find_type(owner, counts, self._graph.captions.of)):
+            return np.array(self._types[found.name]), field
+        raise NotFound(f"the dump has no type {text!r}{hint(text, counts)}")

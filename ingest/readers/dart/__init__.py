@@ -12,6 +12,7 @@ name have tag 8, and identity hashes are LEB128.
 
 from __future__ import annotations
 
+from ingest.command_line import command
 from ingest.readers.base import Format
 
 NAME = "dartheap"
@@ -30,5 +31,5 @@ FORMAT = Format(
     memory_per_byte=6.0,
     sniff=sniff,
     package=__name__,
-    capture="ingest capture dart URL",
+    capture=command("capture", "dart", "URL"),
 )

@@ -13,6 +13,7 @@ src/HeapDumpCommon/DotNetHeapInfo.cs; dotnet/diagnostics, src/Tools/dotnet-gcdum
 
 from __future__ import annotations
 
+from ingest.command_line import command
 from ingest.readers.base import Format
 from ingest.readers.dotnet.fastserialization import MAGIC
 from ingest.readers.shared.binary import I32
@@ -34,5 +35,5 @@ FORMAT = Format(
     memory_per_byte=5.0,
     sniff=sniff,
     package=__name__,
-    capture="ingest capture dotnet PID",
+    capture=command("capture", "dotnet", "PID"),
 )

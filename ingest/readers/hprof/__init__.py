@@ -10,6 +10,7 @@ Source: the format's description in the JDK (``hprof_b_spec.h`` of its HPROF age
 
 from __future__ import annotations
 
+from ingest.command_line import command
 from ingest.readers.base import Format
 
 NAME = "hprof"
@@ -32,5 +33,5 @@ FORMAT = Format(
     package=__name__,
     options=frozenset({"layout"}),
     has_large_values=True,
-    capture="ingest capture jvm PID",
+    capture=command("capture", "jvm", "PID"),
 )

@@ -11,6 +11,7 @@ NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
 
 from __future__ import annotations
 
+from ingest.command_line import command
 from ingest.readers.base import Format
 from ingest.readers.dotnet.event_blocks import MAGIC
 
@@ -29,5 +30,5 @@ FORMAT = Format(
     memory_per_byte=2.5,
     sniff=sniff,
     package=__name__,
-    capture="ingest capture dotnet PID",
+    capture=command("capture", "dotnet", "PID"),
 )

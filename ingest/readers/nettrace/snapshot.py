@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ingest.command_line import command
 from ingest.heap.graph import GarbageCollection, Part
 from ingest.heap.history import collected_generation
 from ingest.readers.base import Selection
@@ -297,14 +298,14 @@ class Snapshots:
             )
         found = "no collection"
         if len(numbers) == 1:
-            found = f"1 collection, {numbers[0]}"
+            found = f"only collection {numbers[0]}"
         elif numbers:
             found = f"{len(numbers):,} collections, {min(numbers)} to {max(numbers)}"
-        hint = ": ingest timeline shows them" if numbers else ""
+        shown = f"; to see them: {command('timeline', 'FILE')}" if numbers else ""
         return (
-            f"the trace has no heap dump (it has {found}{hint}); "
-            "record one with ingest capture dotnet, dotnet-gcdump, or the runtime's "
-            "keywords 0x1980001"
+            f"the trace has no heap dump (it has {found}); record one with "
+            "dotnet-gcdump, with the runtime's keywords 0x1980001, or: "
+            f"{command('capture', 'dotnet', 'PID')}{shown}"
         )
 
 

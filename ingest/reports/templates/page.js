@@ -171,7 +171,7 @@ const startLinks = () => {
       const at = chart.find(kind, name);
       if (at > 0) add(`Tile in “${chart.title}”`, () => chart.showTile(at));
     }
-    const command = `ingest why ${quoted(name)} --dump ${quoted(document.body.dataset.dump)}`;
+    const command = document.body.dataset.why.replace("'{}'", () => quoted(name));
     const line = make("p", "", { class: "command" });
     const said = make("span", "", { class: "said", role: "status" });
     const copy = make("button", "Copy", { type: "button" });

@@ -62,4 +62,4 @@ def test_what_is_no_object_is_refused(
     code, out, err = ingest("objsize", dump, subject)
 
     assert (code, out) == (10, "")
-    assert err.startswith("error: the dump has no ")
+    assert err.startswith(f"error: {dump}: the dump has no ")

@@ -259,7 +259,7 @@ def test_the_timeline_of_a_trace_with_and_without_dumps(
     path.write_bytes(trace.file())
     code, out, _ = ingest("timeline", str(path))
     assert (code, out.splitlines()[-1].split()[:2]) == (0, ["7", "1"])
-    assert "ingest timeline shows them" in ingest("info", str(path))[2]
+    assert "ingest timeline FILE" in ingest("info", str(path))[2]
 
 
 def test_a_format_without_collections_has_no_timeline(

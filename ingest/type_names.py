@@ -1,0 +1,154 @@
+"""Finding a type by what a user writes instead of its full name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from typing import TYPE_CHECKING
+
+from ingest.command_line import quoted
+from ingest.errors import NotFound
+from ingest.text import caption_of, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_SEPARATORS = re.compile(r"::|[$+/]")
+"""Between an outer type and an inner one, or a library and a type."""
+
+_CLEARLY_MEANT = 0.8
+"""A misspelt name is taken for the only similar one from this similarity on."""
+
+_LISTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFound:
+    """The type that was meant.
+
+    Attributes:
+        name: Its full name.
+        notice: What to tell the user if that is not what was written; else empty.
+    """
+
+    name: str
+    notice: str = ""
+
+
+def find_type(
+    text: str,
+    instance_counts: Mapping[str, int],
+    captions: Callable[[str], str] = caption_of,
+) -> TypeFound | None:
+    """Find the type that ``text`` names.
+
+    That is a full name, or what is unique among: a short name, the end of a name with
+    ``.`` between outer and inner type, any case; and as a guess, with a notice, a part
+    of a name or a similar name. A type without instances is looked for last.
+
+    A shell turns an unquoted ``Outer$Inner`` into ``Outer``: if that has no instances
+    and an inner type has, the inner type is meant.
+
+    Args:
+        text: What the user wrote.
+        instance_counts: Instances of each type of the dump, by full name.
+        captions: Returns the short name of a type.
+
+    Returns:
+        The type; ``None`` if nothing is like that.
+
+    Raises:
+        NotFound: Several types are; the message names them.
+    """
+    if text in instance_counts:
+        return _with_instances(text, instance_counts)
+    living = [name for name, count in instance_counts.items() if count > 0]
+    for names in (living, list(instance_counts)):
+        if same := _same(text, names, captions):
+            if len(same) > 1:
+                raise NotFound(f"several types are called {text!r}: {_listed(same)}")
+            return _with_instances(same[0], instance_counts)
+    return None
+
+
+def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | None:
+    """Return the one type whose name is like ``text``, with a notice.
+
+    Args:
+        text: What the user wrote, which `find_type` does not find.
+        instance_counts: As there.
+
+    Returns:
+        The type; ``None`` if no name or several are like that: see `hint`.
+    """
+    near = _near(text, instance_counts)
+    if len(near) != 1:
+        return None
+    (name,) = near
+    wanted, found = text.casefold(), name.casefold()
+    is_part = wanted in found
+    if not is_part and SequenceMatcher(None, wanted, found).ratio() < _CLEARLY_MEANT:
+        return None
+    return TypeFound(name, f"showing {printable(name)}")
+
+
+def hint(text: str, instance_counts: Mapping[str, int]) -> str:
+    """Return the end of an error: which types ``text`` may mean; empty if none."""
+    near = _near(text, instance_counts)
+    return f"; did you mean {_listed(near)}" if near else ""
+
+
+def _near(text: str, instance_counts: Mapping[str, int]) -> list[str]:
+    living = sorted(name for name, count in instance_counts.items() if count > 0)
+    wanted = _plain(text.casefold())
+    near = [name for name in living if wanted in _plain(name.casefold())]
+    return near or get_close_matches(text, living, n=_LISTED, cutoff=0.5)
+
+
+def _same(text: str, names: list[str], captions: Callable[[str], str]) -> list[str]:
+    """Return the types that ``text`` names, by the strictest rule that finds one."""
+    wanted, folded = _plain(text), _plain(text).casefold()
+    shown = [(name, _plain(name), _plain(captions(name))) for name in names]
+    short = [(name, _plain(caption_of(name))) for name in names]
+    rules: tuple[list[str], ...] = (
+        [name for name, *forms in shown if wanted in forms],
+        [name for name, *forms in shown if folded in map(str.casefold, forms)],
+        [name for name, form in short if folded == form.casefold()],
+        [name for name, *forms in shown if _ends(forms, wanted)],
+        [name for name, *forms in shown if _ends(map(str.casefold, forms), folded)],
+    )
+    return next((found for found in rules if found), [])
+
+
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub(".", name)
+
+
+def _ends(forms: Iterable[str], wanted: str) -> bool:
+    return any(form.endswith(f".{wanted}") for form in forms)
+
+
+def _with_instances(name: str, instance_counts: Mapping[str, int]) -> TypeFound:
+    if instance_counts[name] > 0:
+        return TypeFound(name)
+    inner = sorted(
+        other
+        for other, count in instance_counts.items()
+        if count > 0 and other.startswith((f"{name}$", f"{name}+"))
+    )
+    if not inner:
+        return TypeFound(name)
+    if len(inner) > 1:
+        raise NotFound(
+            f"{printable(name)} has no instances, its inner types have: "
+            f"{_listed(inner)} (in quotes, or the shell takes what follows $)"
+        )
+    return TypeFound(
+        inner[0], f"showing {printable(inner[0])}: {printable(name)} has no instances"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    """Some names, quoted so that they can be pasted."""
+    return " or ".join(map(quoted, names[:_LISTED]))

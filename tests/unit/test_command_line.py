@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ingest.cli import _COMMANDS
+from ingest.command_line import command
+
+PACKAGE = Path(__file__).parents[2] / "ingest"
+_WRITTEN_OUT = re.compile(
+    rf"\bingest (?:{'|'.join([*_COMMANDS, 'fleet', 'capture', 'server'])})\b"
+)
+_HELP = {"cli/examples.py", "cli/options.py", "cli/capture.py", "cli/fleet_store.py"}
+"""Files with the help of commands, which is written out."""
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "LevelScreen",
+        "shop.OrderService$RequestContext",
+        "List`1[[System.String, mscorlib]]",
+        'it\'s <T> "quoted" & more; *',
+        "two\nlines \x1b[31mé\u202e",
+        "back\\slash\tand 'quote'",
+        "bytes that are no text: \udcff",
+        "",
+    ],
+)
+def test_a_shell_reads_the_words_that_were_meant(word: str) -> None:
+    line = command("why", word, dump=word)
+
+    assert line.isprintable()
+    printed = subprocess.run(
+        ["bash", "-c", f"ingest() {{ printf '%s\\0' \"$@\"; }}; {line}"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    encoded = word.encode(errors="surrogateescape")
+    assert printed.split(b"\0")[:-1] == [b"why", encoded, b"--dump", encoded]
+
+
+def test_commands_are_written_out_nowhere_else() -> None:
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name in _HELP:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documentation = {
+            id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+        }
+        found += [
+            f"{name}:{node.lineno}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and id(node) not in documentation
+            and isinstance(node.value, str)
+            and _WRITTEN_OUT.search(node.value)
+        ]
+    for path in (PACKAGE / "reports" / "templates").iterdir():
+        if _WRITTEN_OUT.search(path.read_text(encoding="utf-8")):
+            found.append(path.name)
+
+    assert not found

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from ingest.errors import NotFound
+from ingest.type_names import TypeFound, find_type, guess_type, hint
+
+TYPES = {
+    "shop.OrderService": 0,
+    "shop.OrderService$RequestContext": 4500,
+    "shop.Order": 3,
+    "shop.Cache": 1,
+    "shop.Cache$Entry": 7,
+    "web.Cache": 2,
+    "Game.Level": 0,
+    "Game.Level+Tile": 5,
+    "Game.Level+Wall": 5,
+    "Game.Empty": 0,
+    "System.Collections.Generic.List`1[[Game.Tile]]": 2,
+    "dart:core::_Closure": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("shop.OrderService$RequestContext", "shop.OrderService$RequestContext"),
+        ("RequestContext", "shop.OrderService$RequestContext"),
+        ("requestcontext", "shop.OrderService$RequestContext"),
+        ("OrderService.RequestContext", "shop.OrderService$RequestContext"),
+        ("OrderService$requestContext", "shop.OrderService$RequestContext"),
+        ("shop.OrderService.RequestContext", "shop.OrderService$RequestContext"),
+        ("order", "shop.Order"),
+        ("Level.Tile", "Game.Level+Tile"),
+        ("List`1[[Tile]]", "System.Collections.Generic.List`1[[Game.Tile]]"),
+        ("_Closure", "dart:core::_Closure"),
+        ("shop.Cache", "shop.Cache"),
+        ("Empty", "Game.Empty"),
+    ],
+)
+def test_a_name_that_is_unique_will_do(text: str, name: str) -> None:
+    assert find_type(text, TYPES) == TypeFound(name)
+
+
+def test_what_the_shell_took_away_is_found() -> None:
+    found = find_type("shop.OrderService", TYPES)
+
+    assert found == TypeFound(
+        "shop.OrderService$RequestContext",
+        "showing shop.OrderService$RequestContext: shop.OrderService has no instances",
+    )
+    with pytest.raises(NotFound, match=r"inner types have: .*Tile or .*Wall \(in quo"):
+        find_type("Game.Level", TYPES)
+
+
+def test_several_types_are_named_so_that_they_can_be_pasted() -> None:
+    with pytest.raises(NotFound, match=r"called 'Cache': shop.Cache or web.Cache"):
+        find_type("Cache", TYPES)
+    assert guess_type("cach", TYPES) is None
+    assert hint("RequestContxt", TYPES) == (
+        "; did you mean 'shop.OrderService$RequestContext'"
+    )
+
+
+@pytest.mark.parametrize("text", ["RequestC", "shop.OrderService$RequestContxt"])
+def test_the_only_type_that_is_like_a_name_is_shown(text: str) -> None:
+    name = "shop.OrderService$RequestContext"
+
+    assert find_type(text, TYPES) is None
+    assert guess_type(text, TYPES) == TypeFound(name, f"showing {name}")
+
+
+def test_a_name_that_is_only_a_little_similar_is_not_taken() -> None:
+    assert guess_type("Gamma", TYPES) is None
+    assert find_type("Gamma", TYPES) is None
