@@ -6,6 +6,7 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.command_line import command
 from ingest.errors import StoreError
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def writer_for(
     if database.server is None:
         if via is Via.BULK:
             raise StoreError(
-                "a bulk load needs the embedded Neo4j; for your own server: ingest "
-                "export DUMP DIR --for neo4j-admin"
+                "a bulk load needs the embedded Neo4j; for your own server: "
+                + command("export", "DUMP", "DIR", "--for", "neo4j-admin")
             )
         return over_bolt
     entities = 3 * tables.rows("objects") + tables.rows("references")

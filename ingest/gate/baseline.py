@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.analysis.fingerprints import RULE_VERSION, rule_of
+from ingest.command_line import command
 from ingest.errors import IngestError
 from ingest.files import output_file
 from ingest.gate.rules import user_toml
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 VERSION = 1
 DEFAULT_NAME = "heaproots-baseline.toml"
 
-_HEAD = """\
-# Known leaks. `ingest check --update-baseline` adds what it finds, and --prune
+_HEAD = f"""\
+# Known leaks. `{command("check", "--update-baseline")}` adds what it finds, and --prune
 # removes what is gone. Write a reason; issue and expires (a date) are optional.
 """
 _KEYS = ("rule", "path", "reason", "issue", "expires")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ingest.analysis.fingerprints import normalised_type
+from ingest.command_line import command
 from ingest.compare.changes import compare
 from ingest.compare.dimensions import Dimension
 from ingest.reports.comparison_words import HEADLINES, Wording, series
@@ -108,10 +109,10 @@ def growth_text(facts: Mapping[str, object]) -> str:
 
 def growth_step(facts: Mapping[str, object]) -> str:
     """What to do next, once there are several dumps."""
-    names = cast("list[str]", facts["dumps"])
-    if len(names) < _ENOUGH:
+    if len(cast("list[str]", facts["dumps"])) < _ENOUGH:
         return (
             "Two dumps cannot tell a leak from a cache that fills up. Take one more "
-            "after the same work, and run: ingest check FIRST SECOND THIRD"
+            "after the same work, and run: "
+            + command("check", "FIRST", "SECOND", "THIRD")
         )
-    return "ingest check with the same dumps tells what grew in every one of them."
+    return f"{command('check')} with the same dumps tells what grew in each of them."

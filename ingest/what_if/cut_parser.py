@@ -171,7 +171,8 @@ class CutParser:
     def _instance_counts(self) -> dict[str, int]:
         """Objects of each type by full name."""
         graph = self._graph
-        counts = np.bincount(graph.type_index, minlength=len(graph.type_names))
+        known = graph.type_index[graph.type_index >= 0]  # placeholders have no type
+        counts = np.bincount(known, minlength=len(graph.type_names))
         return {name: int(counts[rows].sum()) for name, rows in self._types.items()}
 
     @cached_property

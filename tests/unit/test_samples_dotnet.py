@@ -233,7 +233,8 @@ def test_a_trace_without_a_snapshot_says_so(
     assert caught.value.code == 3
     error = capsys.readouterr().err
     assert "the trace has no heap dump (it has " in error
-    assert f"{TRACES[trace.stem][1]:,} collection" in error
+    count = TRACES[trace.stem][1]
+    assert ("only collection " if count == 1 else f"{count:,} collections") in error
 
 
 TIMELINES = {

