@@ -21,7 +21,7 @@
 // column: container_type     STRING        type of the object that they accumulate in
 // column: container_address  STRING        its address, which may be that of the object itself
 // column: sentence           STRING        the suspect in a sentence
-// column: advice             STRING        what to do to free them, in a sentence; null if an earlier version loaded the dump
+// column: advice             STRING        how to free them; null if an earlier version loaded the dump
 // column: signs              LIST<STRING>  sentences that speak for a leak, besides the size; null if there are none
 // column: doubts             LIST<STRING>  sentences that speak against one; null if there are none
 // column: fingerprint        STRING        equal for the same leak in another dump
