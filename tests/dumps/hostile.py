@@ -324,6 +324,11 @@ def hprof_segments(size: int) -> bytes:
     return _java(size, b"", struct.pack(">BII", 0x1C, 0, 0))
 
 
+def hprof_small_segments(size: int) -> bytes:
+    """A Java dump of segments with one root each."""
+    return _java(size, b"", struct.pack(">BIIBI", 0x1C, 0, 5, 0xFF, 0x20))
+
+
 def hprof_spaces(size: int) -> bytes:
     """An Android dump of heaps with a number each."""
     dump = Hprof("1.0.3", 4)
@@ -349,7 +354,7 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         gcdump_roots, dart_slots, dart_objects, dart_external, trace_collections,
         trace_roots, hprof_roots, hprof_objects, hprof_classes, hprof_fields,
         hprof_references, hprof_names, hprof_loads, hprof_class_names, hprof_stacks,
-        hprof_chains, hprof_segments, hprof_spaces, gclog_dumps,
+        hprof_chains, hprof_segments, hprof_small_segments, hprof_spaces, gclog_dumps,
     )
 }  # fmt: skip
 """By name: each makes a file of about so many bytes."""

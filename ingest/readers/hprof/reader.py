@@ -27,6 +27,8 @@ from ingest.readers.hprof.records import (
     COUNTS,
     HEAP_INFO,
     NEEDED_CLASS,
+    SEGMENT_BEGIN,
+    SEGMENT_BYTES,
     SKIP,
     SPACE,
     STATE,
@@ -203,6 +205,7 @@ class _Parser:
         self._state[ARRAY_ROW] = -1
         self._ids = np.zeros(2, np.uint64)
         self._is_truncated = False
+        self._last_segment_bytes = 0
 
     def parse(self, *, stores: bool) -> bool:
         """Read up to the end of the next dump.
@@ -270,7 +273,7 @@ class _Parser:
             feed, self.feed = self.feed, Feed(iter([waiting]), self.feed.name)
             self.feed.grow()
             self._state[SKIP] = 0
-            self._scan(len(waiting), is_last=True)
+            self._scan(len(waiting), goes_on=False, is_last=True)
             self.feed = feed
         self.table.end_scan()
         if not self._heap.object_count and self._dump_count < 2:
@@ -341,8 +344,12 @@ class _Parser:
         self._state[SPACE] = 0
         limit = size or (_UNLIMITED if may_wrap else 0)
         while True:
-            why = self._scan(limit - (self.feed.offset - begin), is_last=False)
-            done = self.feed.offset - begin
+            why, left = self._scan(
+                limit - (self.feed.offset - begin), goes_on=not may_wrap, is_last=False
+            )
+            if self._last_segment_bytes:
+                size = limit = self._last_segment_bytes
+            done = limit - left
             if why == END and may_wrap and limit <= done and self._continues():
                 # The length is modulo 2^32, or wrong.
                 limit += -(-max(done + 1 - limit, 1) >> 32) * (1 << 32)
@@ -372,9 +379,14 @@ class _Parser:
         tag = self.feed.data[self.feed.position]
         return tag in (0x20, 0x21, 0x22, 0x23, 0xC3, 0xFE, 0xFF) or 0x89 <= tag <= 0x90
 
-    def _scan(self, size: int, *, is_last: bool) -> int:
-        """Read sub-records of so many bytes; returns why it stopped."""
+    def _scan(self, size: int, *, goes_on: bool, is_last: bool) -> tuple[int, int]:
+        """Read sub-records of so many bytes, and segments that follow if it goes on.
+
+        Returns:
+            Why it stopped, and how many bytes were left then of the last segment.
+        """
         feed, counts = self.feed, self._counts
+        self._last_segment_bytes = 0
         while True:
             data = np.frombuffer(feed.data, np.uint8)
             if len(data) > self._window:
@@ -382,9 +394,12 @@ class _Parser:
                 self._buffers = buffers_for(self._window)
             begin = feed.position
             feed.position = scan(
-                data, begin, size, self.id_size, is_last, self.table.columns,
-                self._buffers, self._state, self._ids, counts,
+                data, begin, size, goes_on, self.id_size, is_last,
+                self.table.columns, self._buffers, self._state, self._ids, counts,
             )  # fmt: skip
+            if counts[SEGMENT_BEGIN]:
+                begin = int(counts[SEGMENT_BEGIN])
+                size = self._last_segment_bytes = int(counts[SEGMENT_BYTES])
             size -= feed.position - begin
             self._heap.take(feed.data, self._buffers, counts)
             for at in self._buffers.class_begin[: counts[CLASSES]].tolist():
@@ -396,12 +411,12 @@ class _Parser:
             if why == CLASS:
                 self.table.row_of(int(self._ids[NEEDED_CLASS]))
             elif why != MORE:
-                return why
+                return why, size
             elif not feed.grow():
                 if feed.position < len(feed.data) or self._state[SKIP] > 0:
                     self._truncated()
                 self._end_array()
-                return MORE
+                return MORE, size
 
     def _name_space(self, data: bytes | bytearray) -> None:
         """Note the name of a part of the heap.

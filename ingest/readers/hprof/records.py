@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 (
     OBJECTS, REFERENCES, ROOTS, SPECIALS, CONTENTS, BYTES, CLASSES, DEFERRED, SHORT,
-    WHY,
-) = range(10)  # fmt: skip
-"""Indexes of the counts of a scan."""
-COUNTS = 10
+    WHY, SEGMENT_BEGIN, SEGMENT_BYTES,
+) = range(12)  # fmt: skip
+"""Indexes of the counts of a scan: rows; why it stopped; and where in the window the
+last segment begins that it went on with, 0 for none, and its length."""
+COUNTS = 12
 
 SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH, SPACE = range(7)
 """Indexes of the state of a scan. Of an array that is longer than a window: bytes to

@@ -22,6 +22,8 @@ from ingest.readers.hprof.records import (
     ODD,
     PRIMITIVE_ARRAY_WITHOUT_DATA,
     ROOTS,
+    SEGMENT_BEGIN,
+    SEGMENT_BYTES,
     SKIP,
     SPACE,
     WHY,
@@ -51,6 +53,7 @@ _ROOT_UNREACHABLE, _ROOT_UNKNOWN = 0x90, 0xFF
 _CLASS_DUMP, _INSTANCE, _OBJECT_ARRAY, _PRIMITIVE_ARRAY = 0x20, 0x21, 0x22, 0x23
 _NEXT_RECORDS = (0x0C, 0x1C, 0x2C)
 """Tags of records that no sub-record has: the segment has ended."""
+_SEGMENT, _HEADER_BYTES = 0x1C, 9
 
 _OBJECT_CODES = 3
 
@@ -149,10 +152,19 @@ def _continue_array(
 
 
 @kernel
+def _next_segment(data: Bytes, p: Number) -> Number:
+    """Bytes of the segment whose header is at ``p``; 0 if it is empty or none."""
+    if p + _HEADER_BYTES > len(data) or data[p] != _SEGMENT:
+        return np.int64(0)
+    return np.int64(number(data, p + _HEADER_BYTES - 4, 4))
+
+
+@kernel
 def scan(
     data: Bytes,
     begin: int,
     segment_bytes: int,
+    goes_on: bool,
     id_size: int,
     is_last: bool,
     classes: ClassColumns,
@@ -168,6 +180,8 @@ def scan(
         begin: Where to begin.
         segment_bytes: Bytes left of the segment; a sub-record that begins in them is
             parsed even if it ends after them.
+        goes_on: Whether to parse the segments that follow at once, too: a call costs
+            as much as some hundred objects, and a file may have millions of segments.
         id_size: 4 or 8.
         is_last: Whether instances of unknown classes are stored without fields.
         classes: The classes known so far.
@@ -175,7 +189,8 @@ def scan(
         state: int64 (`STATE`,). Kept from one call to the next; -1 as
             `ARRAY_ROW` where no array is open.
         ids: uint64 (2,). Likewise.
-        counts: int64 (`COUNTS`,). Rows written, and why the scan stopped.
+        counts: int64 (`COUNTS`,). Rows written, why the scan stopped, and in which
+            segment.
 
     Returns:
         Where the first sub-record begins that is not parsed.
@@ -189,6 +204,13 @@ def scan(
         if is_open:
             break
         if p - begin >= segment_bytes:
+            size = _next_segment(data, p) if goes_on else 0
+            if size > 0 and p - begin == segment_bytes:
+                p += _HEADER_BYTES
+                begin, segment_bytes = p, size
+                counts[SEGMENT_BEGIN], counts[SEGMENT_BYTES] = p, size
+                state[SPACE] = 0
+                continue
             counts[WHY] = END
             break
         if p >= end:
