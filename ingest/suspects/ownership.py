@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import RootFlag, RootKind
+from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class Ownership(NamedTuple):
     """Owners of the N objects and M placeholders of a heap.
 
     Attributes:
-        owner: int32 (N + M,). The owner, `ROOT` or `UNREACHABLE`. Objects of one type
-            that own one another, such as the nodes of a list, all have the owner of
-            the first one.
+        owner: int32 (N + M,). The owner, `ROOT` or `UNREACHABLE`, also for what weak
+            and phantom references alone lead to. Objects of one type that own one
+            another, such as the nodes of a list, all have the owner of the first one.
         entry: int32 (N + M,). The object itself or the one above it that the owner
             dominates immediately; ``-1 - entry`` for an object of an owning type
             below another one of its type.
@@ -152,4 +152,8 @@ def ownership(
         np.zeros(rows, np.bool_),
     )
     _fill(metrics.dominator, graph.type_index, flags, is_table, *found)
+    if metrics.strength is not None:
+        # The next collection frees them: nobody accumulates or leaks them.
+        freed = np.isin(metrics.strength, (RefKind.WEAK, RefKind.PHANTOM))
+        found.owner[freed] = UNREACHABLE
     return found

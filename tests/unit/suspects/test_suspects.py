@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.metrics import analyse
+from ingest.heap.graph import RefKind
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ingest.suspects.find import Findings
 
 LOCAL, FINALIZER_QUEUE, HANDLE, STATIC = 1, 2, 3, 4
-PINNED = 1
+PINNED, WEAK = 1, 2
 
 
 class Program:
@@ -95,6 +96,15 @@ def program() -> Program:
 
 
 def test_a_healthy_heap_has_none(program: Program, tmp_path: Path) -> None:
+    assert program.findings(tmp_path).suspects == ()
+
+
+def test_what_weak_handles_alone_hold_is_no_suspect(
+    program: Program, tmp_path: Path
+) -> None:
+    for each in program.many(500, "App.Cached", 100):
+        program.root(each, HANDLE, WEAK)
+
     assert program.findings(tmp_path).suspects == ()
 
 
@@ -289,8 +299,11 @@ def test_owners_are_those_of_the_definition(graph: HeapGraph) -> None:
 
     found = ownership(graph, metrics, classes)
 
+    freed = (RefKind.WEAK, RefKind.PHANTOM)
     for row in range(len(graph.object_id)):
-        if metrics.dominator[row] == UNREACHABLE:
+        if metrics.dominator[row] == UNREACHABLE or (
+            metrics.strength is not None and metrics.strength[row] in freed
+        ):
             assert found.owner[row] == UNREACHABLE
             continue
         owner, entry, is_inner = owner_and_entry(row)
