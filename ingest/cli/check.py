@@ -163,7 +163,8 @@ def check(
             )
         judged = judge(judged_dumps, rules, reference)
         if last is not None:
-            judged.findings = with_examples(judged.findings, last)
+            judged.findings, notes = with_examples(judged.findings, last)
+            judged.notes += notes
     found = compared(judged.findings, known, datetime.datetime.now().date())
     if update_baseline or prune:
         known = updated(known, found, add=update_baseline, prune=prune)

@@ -28,7 +28,7 @@ from ingest.compare.growth import Step, growing
 from ingest.compare.paths import path_tree
 from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.text import human_bytes
@@ -473,8 +473,13 @@ _SAMPLE = 2000
 """Objects of a path that are looked at."""
 
 
-def with_examples(findings: Sequence[Finding], tables: HeapTables) -> list[Finding]:
-    """The findings, those of growth with a path to one of the objects.
+def with_examples(
+    findings: Sequence[Finding], tables: HeapTables
+) -> tuple[list[Finding], list[str]]:
+    """The findings, those of growth with a path to one of the objects, and notes.
+
+    Growth of objects that the next collection frees, for only weak references lead to
+    them, is no finding but a note.
 
     Args:
         findings: About the last dump.
@@ -482,21 +487,29 @@ def with_examples(findings: Sequence[Finding], tables: HeapTables) -> list[Findi
     """
     grown = {one.fingerprint for one in findings if one.rule is Rule.GROWTH}
     if not grown:
-        return list(findings)
+        return list(findings), []
     graph, metrics = tables.graph, tables.metrics
     classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
     paths = Paths(graph, metrics, classes)
     objects = _objects_on(grown, tables)
-    found = []
+    found, notes = [], []
     for finding in findings:
         example: tuple[str, ...] = ()
         rows = objects.get(finding.fingerprint)
         if rows is not None and len(rows):
+            if metrics.strength is not None and bool(
+                np.isin(metrics.strength[rows], (RefKind.WEAK, RefKind.PHANTOM)).all()
+            ):
+                notes.append(
+                    f"{finding.path[-1]} grew in every dump, but only weak references "
+                    "and handles lead to these objects: the next collection frees them."
+                )
+                continue
             kind = int(graph.type_index[rows[0]])
             if (held := paths.holder(kind, rows, -1)) is not None:
                 example, _ = paths.steps(held[0])
         found.append(replace(finding, example=example))
-    return found
+    return found, notes
 
 
 def _objects_on(

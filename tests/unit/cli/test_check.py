@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace
 from tests.dumps.programs import dumps_of, event_handler, static_list
 
@@ -59,6 +60,26 @@ def test_red_baseline_green_and_red_again(ingest: Callable[..., Ran]) -> None:
         "Object[]",
         "PriceChangedHandler",
     ]
+
+
+def test_objects_of_weak_handles_that_become_more_are_no_finding(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    paths = []
+    for number in (100, 200, 300):
+        log = Gclog().domain("App.exe").type(1, "App.Main").type(2, "App.Cached")
+        log.object(1, 1, 5000).root(1, 4, 0, 1)
+        for at in range(2, 2 + number):
+            log.object(at, 2, 40).root(at, 3, 2)
+        path = tmp_path / f"{number}.gclog"
+        path.write_bytes(log.close("App.exe").bytes())
+        paths.append(str(path))
+
+    code, out, _ = ingest("check", *paths)
+
+    assert code == 0
+    assert "No findings." in out
+    assert "the next collection frees them" in " ".join(out.split())
 
 
 def test_unused_entries(ingest: Callable[..., Ran], project: Path) -> None:
