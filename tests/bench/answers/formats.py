@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.bench.answers import model
+from tests.bench.answers.hprof_format import hprof
 from tests.dumps.clrprofiler import Heap as SosHeap
 from tests.dumps.clrprofiler import Log
-from tests.dumps.dartheap import DartHeap, latin1, named, number
+from tests.dumps.dartheap import DartHeap, boolean, latin1, named, number
 from tests.dumps.gcdump import GcDump
 from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace
@@ -182,6 +183,8 @@ def dart(heap: Heap) -> bytes:
     types = [kinds[name] for name in heap.types]
     for row, kind in enumerate(heap.kinds):
         data = latin1("text") if kind == text else b"\0"
+        if row in heap.values:
+            data = boolean(heap.values[row])
         out.obj(types[kind], heap.sizes[row], [first + t for t in heap.held[row]], data)
     for owner, at in class_of.items():
         library, _, simple = owner.rpartition("::")
@@ -209,6 +212,7 @@ WRITERS = {
     "traverseheap": sos_xml,
     "clrprofiler": clrprofiler,
     "dartheap": dart,
+    "hprof": hprof,
 }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from random import Random
 
 STATIC, THREAD_STATIC, HANDLE, PINNED, WEAK, LOCAL, FINALIZER, RUNTIME = (
     "static", "thread static", "handle", "pinned", "weak", "local", "finalizer",
@@ -25,7 +26,7 @@ class Root(NamedTuple):
 
 @dataclass
 class Heap:
-    """Objects are numbered from 0 as they are added.
+    """Objects are numbered from 0 as they are added; a reference to -1 is null.
 
     Attributes:
         types: Names of types, by number.
@@ -35,6 +36,10 @@ class Heap:
         sizes: Bytes of each object.
         held: References of each object.
         roots: Roots, in any order.
+        classes: Of a Java heap: the type above each class, and its fields' types by
+            name; ``L`` is a reference, other letters are those of descriptors.
+        values: What an object has besides references, where a format has it: numbers
+            in the order of the fields of a Java class, bytes of an array, a boolean.
     """
 
     types: list[str] = field(default_factory=list)
@@ -43,6 +48,8 @@ class Heap:
     sizes: list[int] = field(default_factory=list)
     held: list[list[int]] = field(default_factory=list)
     roots: list[Root] = field(default_factory=list)
+    classes: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
     total_bytes: int = 0
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -64,3 +71,16 @@ class Heap:
     def root(self, number: int, kind: str, owner: str = "", name: str = "") -> None:
         """Add a root."""
         self.roots.append(Root(number, kind, owner, name))
+
+    def shuffle(self, random: Random) -> None:
+        """Put the objects in another order, as if a collector had moved them."""
+        order = list(range(len(self.kinds)))
+        random.shuffle(order)
+        now = [-1] * (len(order) + 1)  # the last one is for null
+        for new, old in enumerate(order):
+            now[old] = new
+        self.kinds = [self.kinds[old] for old in order]
+        self.sizes = [self.sizes[old] for old in order]
+        self.held = [[now[target] for target in self.held[old]] for old in order]
+        self.roots = [root._replace(object=now[root.object]) for root in self.roots]
+        self.values = {now[old]: value for old, value in self.values.items()}

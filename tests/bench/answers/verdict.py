@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.cli import main
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.bench.answers.cases import Truth
@@ -64,7 +65,7 @@ class Asked:
         first, text = self.suspects[0], self.sentence or ""
         names = [first.get("type"), first.get("holder"), first.get("reference")]
         return 0 < len(text) < _LONGEST_SENTENCE and all(
-            _simple(name) in text for name in names if name
+            simple(name) in text for name in names if name
         )
 
     def row(self) -> str:
@@ -88,19 +89,26 @@ class Asked:
 
 
 def ask(name: str, written: str, path: Path, truths: list[Truth]) -> Asked:
-    """Let ``ingest info --json`` read a dump, in this process."""
+    """Ask for the suspects of one dump."""
+    found = answer([path])
+    if isinstance(found, str):
+        return Asked(name, written, truths, [], found)
+    return Asked(name, written or found["format"], truths, found.get("suspects", []))
+
+
+def answer(paths: Sequence[Path]) -> dict[str, Any] | str:
+    """Let ``ingest info --json`` read dumps, in this process; an error as text."""
     out, told = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
-            main(["info", str(path), "--json"])
+            main(["info", *map(str, paths), "--json"])
     except SystemExit as end:
         if end.code:
-            error = (told.getvalue().splitlines() or [f"exit {end.code}"])[-1]
-            return Asked(name, written, truths, [], error)
+            return (told.getvalue().splitlines() or [f"exit {end.code}"])[-1]
     except Exception as error:  # one that fails must not end the others
-        return Asked(name, written, truths, [], repr(error))
-    found = json.loads(out.getvalue())
-    return Asked(name, written or found["format"], truths, found.get("suspects", []))
+        return repr(error)
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
 
 
 def _is_of_runtime(holder: str) -> bool:
@@ -111,14 +119,14 @@ def _is_of_runtime(holder: str) -> bool:
     )
 
 
-def _simple(name: str) -> str:
+def simple(name: str) -> str:
     """A type's name without its namespace or library and its arguments."""
     head = re.split("[`[]|(?<!^)<", name)[0]
     return head.rpartition("::")[2].rpartition(".")[2] + "[]" * name.endswith("[]")
 
 
 def _told(*names: str | None) -> str:
-    return ", ".join(_simple(name) if name else "-" for name in names)
+    return ", ".join(simple(name) if name else "-" for name in names)
 
 
 def _line(name: str, written: str, verdict: str, wanted: str, found: str) -> str:
