@@ -20,7 +20,7 @@ import numpy as np
 
 from ingest.analysis.dominators import dominator_tree, preorder_of, retained_sizes
 from ingest.compiled import kernel
-from ingest.heap.graph import NO_FIELD, RootKind
+from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.what_if.freed import Cut, Freed
 from ingest.what_if.gains import AT_ONCE, GroupGains
@@ -168,9 +168,15 @@ class _ReferenceGroups:
         return np.asarray(found)
 
     def _of_statics(self) -> NDArray[np.bool_]:
-        kinds = self._graph.root_kind[self.first_root]
+        """Whether it is a static field or a handle that is not weak."""
+        graph = self._graph
+        kinds = graph.root_kind[self.first_root]
         offered = (RootKind.STATIC, RootKind.HANDLE)
-        return np.isin(kinds, [int(kind) for kind in offered])
+        strong = self.root_group[~RootFlag.WEAK.is_in(graph.root_flags)]
+        strong_count = np.bincount(
+            strong - len(self.first), minlength=len(self.first_root)
+        )
+        return np.isin(kinds, [int(kind) for kind in offered]) & (strong_count > 0)
 
     def cut(self, groups: Sequence[int]) -> Cut:
         """The cut of some groups."""

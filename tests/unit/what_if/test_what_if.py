@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingest.analysis.dominators import dominator_tree, preorder_of
 from ingest.errors import NotFound
-from ingest.heap.graph import HeapGraph
+from ingest.heap.graph import HeapGraph, RootKind
 from ingest.what_if.best_cuts import NEARLY, _ReferenceGroups, best_cuts
 from ingest.what_if.cut_parser import CutParser
 from ingest.what_if.freed import Cut, WhatIf
@@ -167,6 +168,15 @@ def test_two_references_that_only_together_free_something_are_found() -> None:
     assert first.gain_bytes == 500
     assert second.names == ("T1 -> T2",)  # not T0 -> T1, which frees more than it must
     assert second.freed.shallow_bytes == 700
+
+
+def test_weak_handles_are_not_offered() -> None:
+    heap = graph_of([1], [], [], roots=[0], weak_roots=[2], types=[0, 1, 2])
+    handles = np.full(len(heap.root_kind), RootKind.HANDLE, np.uint8)
+
+    found = best_cuts(WhatIf(replace(heap, root_kind=handles)), most=5)
+
+    assert [one.names for one in found] == [("handle root -> T0",)]
 
 
 def test_no_more_is_chosen_than_is_enough() -> None:
