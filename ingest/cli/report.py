@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -18,13 +18,14 @@ from ingest.cli.options import (
 from ingest.errors import DumpError, IngestError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ingest.compare.dumps import ComparedDump
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo
     from ingest.database.store import Store
     from ingest.progress import Progress
+    from ingest.queries.answer import Answer
     from ingest.reports.about import About
 
 
@@ -145,9 +146,11 @@ def _text(
             name: answer.dicts() for name, answer in answers.items()
         }
         return json.dumps(rows, indent=2) + "\n"
+    contents = _contents(database, answers, dump.number)
     if form is ReportFormat.TEXT:
-        return f"{about.sentence()}\n\n{as_text(answers, suspects, growth)}"
-    text = as_markdown(answers, suspects, growth)
+        text = as_text(answers, suspects, growth, contents)
+        return f"{about.sentence()}\n\n{text}"
+    text = as_markdown(answers, suspects, growth, contents)
     return f"{markdown_text(about.sentence())}\n\n{text}"
 
 
@@ -177,5 +180,25 @@ def _page(
         [source_of(database.target, PATHS, given, dump.number) for given in asked],
         loaded_at=dump.loaded_at,
         about=about,
+        contents=_contents(database, answers, dump.number),
         compared=compared,
     )
+
+
+def _contents(
+    database: Database, answers: Mapping[str, Answer], number: int
+) -> dict[str, Answer]:
+    """What the objects dominate that have much in small objects, by address."""
+    from ingest.database.questions import ask
+    from ingest.queries.library import find
+    from ingest.reports.contents import CONTENTS, to_open
+    from ingest.reports.hierarchy import MOST_TILES
+
+    (dump,) = answers["dump"].dicts()
+    total = cast("int", dump["reachable_bytes"])
+    wanted = to_open(answers["dominator-treemap"], total, MOST_TILES)
+    query = find(CONTENTS)
+    return {
+        address: ask(database, query, {"address": address}, number)
+        for address in wanted
+    }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.fingerprints import normalised_type
 from ingest.compare.dimensions import PATHS, Change, Dimension
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
@@ -61,6 +62,8 @@ class Difference:
         growth: How it grew from dump to dump; ``None`` if it did not in each one, or
             with less than three dumps.
         cut: Of a suspect: the reference to remove.
+        type_name: Of a suspect: full name of its type.
+        type_count: Of a suspect: all objects of its type in each dump.
     """
 
     by: Dimension
@@ -77,6 +80,8 @@ class Difference:
     moved_to: tuple[str, ...] = ()
     growth: Growth | None = None
     cut: str | None = None
+    type_name: str = ""
+    type_count: tuple[int, ...] = ()
 
     @property
     def more_objects(self) -> int:
@@ -407,6 +412,11 @@ def _suspects(
                 tuple(steps),
                 growth=growth_of(count, retained),
                 cut=str(last["cut"]),
+                type_name=str(last["type_name"]),
+                type_count=tuple(
+                    dump.count_of(normalised_type(str(last["type_name"])))
+                    for dump in dumps
+                ),
             )
         )
     return _ordered(result)

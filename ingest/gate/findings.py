@@ -31,6 +31,7 @@ from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
+from ingest.suspects.words import Words
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from ingest.compare.paths import PathTree
     from ingest.gate.rules import Budget, Rules
     from ingest.gate.trend import Trend
+    from ingest.heap.graph import HeapGraph
+    from ingest.suspects.holders import Holder
     from ingest.text import Captions
 
     Flags = NDArray[np.bool_]
@@ -113,6 +116,8 @@ class Finding:
         below: Short names of types that grow with them further down, the largest first.
         note: What a baseline says about it; empty mostly.
         example: A path from a root to one of the objects, with fields and addresses.
+        sentence: What is held by what, in the words of leak suspects; empty if that is
+            not known.
         confidence: Of growth: 1 minus the chance that a number that only fluctuates
             rises so.
     """
@@ -126,6 +131,12 @@ class Finding:
     note: str = ""
     example: tuple[str, ...] = ()
     confidence: float | None = None
+    sentence: str = ""
+
+    @property
+    def told(self) -> str:
+        """The sentence and the message."""
+        return f"{self.sentence} {self.message}".lstrip()
 
     @property
     def place(self) -> str:
@@ -495,6 +506,7 @@ def with_examples(
     found, notes = [], []
     for finding in findings:
         example: tuple[str, ...] = ()
+        sentence = ""
         rows = objects.get(finding.fingerprint)
         if rows is not None and len(rows):
             if metrics.strength is not None and bool(
@@ -508,8 +520,24 @@ def with_examples(
             kind = int(graph.type_index[rows[0]])
             if (held := paths.holder(kind, rows, -1)) is not None:
                 example, _ = paths.steps(held[0])
-        found.append(replace(finding, example=example))
+                sentence = _sentence(finding, graph, held[0], kind)
+        found.append(replace(finding, example=example, sentence=sentence))
     return found, notes
+
+
+def _sentence(finding: Finding, graph: HeapGraph, holder: Holder, kind: int) -> str:
+    """How the objects that grew are held, in the words of leak suspects."""
+    return Words(
+        type_name=graph.type_names[kind],
+        object_count=finding.counts[-1],
+        retained_bytes=None,
+        share=0.0,
+        holder=holder,
+        between=[graph.type_name(at) for at in holder.between],
+        is_run=False,
+        captions=graph.captions,
+        runtime=graph.runtime,
+    ).sentence
 
 
 def _objects_on(

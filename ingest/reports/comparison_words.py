@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compare.dimensions import Change, Dimension
+from ingest.suspects.words import growth_sentence, series
 from ingest.text import Captions, human_bytes, printable
 
 if TYPE_CHECKING:
@@ -147,7 +148,29 @@ class Wording:
         ]
 
     def headlines(self) -> list[str]:
-        """What a comparison says first: what grew most, or that nothing did."""
+        """What a comparison says first: the suspects that grew, and other paths."""
+        first = self.comparison.dumps[0].name
+        suspects = [
+            one
+            for one in listed(self.comparison, Dimension.SUSPECT)
+            if one.object_count[-1] and one.type_count[-1] > one.type_count[0]
+        ]
+        if not suspects or not self.comparison.is_complete:
+            return self.paths_grown()
+        found = [
+            printable(f"{one.name} {growth_sentence(one.type_count, first)}")
+            for one in suspects
+        ]
+        told = {one.type_name for one in suspects}
+        found += [
+            text
+            for row, text in self.grown(Dimension.DOMINATOR_PATH, HEADLINES)
+            if row.name not in told
+        ]
+        return found[:HEADLINES]
+
+    def paths_grown(self) -> list[str]:
+        """The paths that grew most, or that none did."""
         by, first = Dimension.DOMINATOR_PATH, self.comparison.dumps[0].name
         found = [text for _, text in self.grown(by, HEADLINES)]
         if self.comparison.is_complete:
@@ -165,11 +188,6 @@ class Wording:
 def nothing(comparison: Comparison, by: Dimension) -> str:
     """What is said where nothing is listed in a dimension."""
     return _NOTHING[by] if comparison.is_complete else _NOT_KNOWN
-
-
-def series(counts: Iterable[int]) -> str:
-    """Counts of one dump after the other."""
-    return " → ".join(f"{count:,}" for count in counts)
 
 
 def _children(rows: Iterable[Difference]) -> dict[str, list[Difference]]:

@@ -117,11 +117,10 @@ def as_text(verdict: Verdict) -> str:
     """For a terminal."""
     text = "".join(folded(printable(line), "") for line in verdict.judged.incomplete)
     text += "\n" * bool(text)
-    text += "".join(folded(printable(line), "") for line in _dumps(verdict))
-    text += "\n" + folded(verdict.headline, "")
+    text += folded(verdict.headline, "")
     for number, finding in enumerate(verdict.compared.new, start=1):
         text += "\n" + folded(
-            f"{number}. {finding.rule.meaning}. {printable(finding.message)}",
+            f"{number}. {finding.rule.meaning}. {printable(finding.told)}",
             hanging="   ",
         )
         text += folded(printable(finding.place), "     ", "  ")
@@ -133,6 +132,7 @@ def as_text(verdict: Verdict) -> str:
     for finding in verdict.compared.known:
         reason = f" ({printable(finding.note)})" if finding.note else ""
         text += "\n" + folded(f"Known{reason}: {printable(finding.place)}")
+    text += "\n" + "".join(folded(printable(line), "") for line in _dumps(verdict))
     for remark in verdict.remarks:
         text += "\n" + folded(f"note: {printable(remark)}", "")
     return text
@@ -150,7 +150,7 @@ def as_markdown(verdict: Verdict) -> str:
             note = f" {markdown_text(finding.note)}" if finding.note else ""
             steps = "<br>".join(map(markdown_text, finding.path))
             lines.append(
-                f"| **{finding.rule.meaning}.** {markdown_text(finding.message)}"
+                f"| **{finding.rule.meaning}.** {markdown_text(finding.told)}"
                 f"{note}<br>`{finding.fingerprint}` | {steps} |"
             )
         lines.append("")
@@ -201,6 +201,7 @@ def _fact(finding: Finding) -> dict[str, object]:
         "fingerprint": finding.fingerprint,
         "path": list(finding.path),
         "message": finding.message,
+        "sentence": finding.sentence,
         "counts": list(finding.counts),
         "confidence": finding.confidence,
         "below": list(finding.below),
@@ -221,7 +222,7 @@ def as_annotations(verdict: Verdict) -> str:
     ]
     lines += [
         f"::error title={_property(finding.rule.meaning)}::"
-        + _data(f"{finding.message} {finding.place} [{finding.fingerprint}]")
+        + _data(f"{finding.told} {finding.place} [{finding.fingerprint}]")
         for finding in verdict.compared.new
     ]
     lines += [f"::warning::{_data(remark)}" for remark in verdict.remarks]
@@ -261,7 +262,7 @@ def as_junit(verdict: Verdict) -> str:
             case = _case(suite, rule.value, finding.place)
             if finding in of_rule:
                 failure = ElementTree.SubElement(
-                    case, "failure", message=_text(finding.message), type=rule.value
+                    case, "failure", message=_text(finding.told), type=rule.value
                 )
                 failure.text = _text(
                     "\n".join((*finding.path, finding.fingerprint, finding.note))
@@ -354,7 +355,7 @@ def as_sarif(verdict: Verdict) -> str:
 
 
 def _result(finding: Finding, place: str) -> dict[str, object]:
-    text = f"{finding.message} {finding.place}"
+    text = f"{finding.told} {finding.place}"
     if finding.note:
         text += f" ({finding.note})"
     return {

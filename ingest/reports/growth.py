@@ -12,8 +12,9 @@ from ingest.analysis.fingerprints import normalised_type
 from ingest.command_line import command
 from ingest.compare.changes import compare
 from ingest.compare.dimensions import Dimension
-from ingest.reports.comparison_words import HEADLINES, Wording, series
+from ingest.reports.comparison_words import HEADLINES, Wording
 from ingest.reports.render import folded
+from ingest.suspects.words import growth_sentence
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def growth_facts(dumps: Sequence[ComparedDump]) -> dict[str, object]:
     return {
         "dumps": [dump.name for dump in dumps],
         "notes": list(found.notes),
-        "headlines": words.headlines(),
+        "headlines": words.paths_grown(),
         "grown": [
             {
                 "type": row.name,
@@ -72,15 +73,9 @@ def by_growth(
         grew = counts[-1] - counts[0]
         row = dict(suspect) | {"counts": counts}
         which = "signs" if grew > 0 else "doubts"
-        if any(dump.incomplete for dump in dumps):
-            text = ""
-        elif grew > 0:
-            text = f"The program has {grew:,} more of them than in {first.name}"
-        else:
-            text = f"The program has no more of them than in {first.name}"
-        if text:
-            told = [*cast("list[str]", suspect[which]), f"{text}: {series(counts)}."]
-            row[which] = told
+        if not any(dump.incomplete for dump in dumps):
+            text = growth_sentence(counts, first.name)
+            row[which] = [*cast("list[str]", suspect[which]), text]
         each = cast("int", suspect["bytes"]) / max(cast("int", suspect["count"]), 1)
         found.append((-max(grew, 0) * each, row))
     return [row for _, row in sorted(found, key=lambda one: one[0])]

@@ -82,22 +82,17 @@ def links_text(name: str, count: int) -> str:
     return f"{name} … {count - 1:,} more links"
 
 
-def dominator_tiles(
-    answer: Answer, top: Tile, by_type: Sequence[Tile] = ()
-) -> list[Tile]:
-    """Make the tree of ``dominator-treemap`` below ``top``.
+def listed_tiles(answer: Answer, most: int) -> list[Tile]:
+    """Tiles of the objects of ``dominator-treemap``, the largest first.
 
-    Runs of one type are one tile each. Only the `MOST_TILES` largest are used, and
-    leaves stand for what is left out below them, so that bytes and objects add up.
+    Runs of one type are one tile each. The first tile is the heap, without a size.
 
     Args:
         answer: Rows of the query.
-        top: The root of the tree.
-        by_type: The same tree merged by type, which names the types of what is left
-            out where a path of types has only one object.
+        most: How many objects at most; the largest stay.
     """
     places: dict[object, int] = {None: 0}
-    tiles = [top]
+    tiles = [whole_heap(0)]
     for row in answer.dicts():
         places[row["object"]] = len(tiles)
         name = str(row["type"])
@@ -117,7 +112,23 @@ def dominator_tiles(
             )
         )
     # Folding leaves them in order: the largest first, parents before children.
-    tiles = _without_runs(tiles)[: MOST_TILES + 1]
+    return _without_runs(tiles)[: most + 1]
+
+
+def dominator_tiles(
+    tiles: Sequence[Tile], top: Tile, by_type: Sequence[Tile] = ()
+) -> list[Tile]:
+    """Make the tree of objects below ``top``.
+
+    Leaves stand for what is left out below the tiles, so that bytes and objects add up.
+
+    Args:
+        tiles: As `listed_tiles` makes them.
+        top: The root of the tree.
+        by_type: The same tree merged by type, which names the types of what is left
+            out where a path of types has only one object.
+    """
+    tiles = [top, *tiles[1:]]
     return with_rests([*tiles, *_left_out(tiles, by_type)])
 
 

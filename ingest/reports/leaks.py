@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.command_line import command
 from ingest.queries.answer import Answer
+from ingest.reports.contents import opened
 from ingest.reports.growth import (
     growth_lines,
     growth_step,
     growth_text,
     growth_title,
 )
-from ingest.reports.hierarchy import dominator_tiles, tree_text, whole_heap
+from ingest.reports.hierarchy import (
+    dominator_tiles,
+    listed_tiles,
+    tree_text,
+    whole_heap,
+)
 from ingest.reports.paths import path_text
 from ingest.reports.render import (
     cell,
@@ -125,6 +131,7 @@ def as_text(
     answers: Mapping[str, Answer],
     suspects: Sequence[Mapping[str, object]],
     growth: Mapping[str, object] | None,
+    contents: Mapping[str, Answer],
 ) -> str:
     """Return the report as text for a terminal.
 
@@ -132,6 +139,7 @@ def as_text(
         answers: Answers of `report_queries`, by query.
         suspects: The suspects, in the order in which to list them.
         growth: What grew since an earlier dump; ``None`` if there is none.
+        contents: Answers of `ingest.reports.contents.CONTENTS`, by address.
     """
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"
@@ -153,7 +161,7 @@ def as_text(
     for name, figure in _counts(dump):
         text += f"  {name:<18}{cell(figure):>14}\n"
     text += "\n" + folded(retention(dump["strength_policy"]))
-    if tree := _tree(answers):
+    if tree := _tree(answers, contents):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part, brief in _BRIEFS:
         shown = _shown(brief, answers[part.query])
@@ -164,10 +172,13 @@ def as_text(
     return text
 
 
-def _tree(answers: Mapping[str, Answer]) -> str:
+def _tree(answers: Mapping[str, Answer], contents: Mapping[str, Answer]) -> str:
     (dump,) = answers["dump"].dicts()
+    answer = answers["dominator-treemap"]
     top = whole_heap(cast("int", dump["reachable_bytes"]))
-    return tree_text(dominator_tiles(answers["dominator-treemap"], top))
+    tiles = listed_tiles(answer, len(answer.rows))
+    tiles = opened(tiles, contents, answer.captions, top.total_bytes)
+    return tree_text(dominator_tiles(tiles, top))
 
 
 def _heading(title: str) -> str:
@@ -178,6 +189,7 @@ def as_markdown(
     answers: Mapping[str, Answer],
     suspects: Sequence[Mapping[str, object]],
     growth: Mapping[str, object] | None,
+    contents: Mapping[str, Answer],
 ) -> str:
     """Return the report as Markdown; for its arguments see `as_text`."""
     (dump,) = answers["dump"].dicts()
@@ -196,8 +208,8 @@ def as_markdown(
         text += f"\n{number}. {markdown_text(str(suspect['sentence']))}\n"
         for label, reason in reasons(suspect):
             text += f"   {label}: {markdown_text(reason)}\n"
-        contents = "; ".join(cast("list[str]", suspect["contents"]))
-        text += f"   Contents: {markdown_text(contents)}.\n\n"
+        listed = "; ".join(cast("list[str]", suspect["contents"]))
+        text += f"   Contents: {markdown_text(listed)}.\n\n"
         path = path_text(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         )
@@ -212,7 +224,7 @@ def as_markdown(
     text += "\n## Totals\n\n"
     text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
     text += f"\n{retention(dump['strength_policy'])}\n"
-    if tree := _tree(answers):
+    if tree := _tree(answers, contents):
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())
     for part, brief in _BRIEFS:

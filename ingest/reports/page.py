@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
+from ingest.reports.contents import opened
 from ingest.reports.drawing import Picture, paths_of_object, picture
 from ingest.reports.growth import (
     by_growth,
@@ -24,10 +25,12 @@ from ingest.reports.growth import (
     growth_title,
 )
 from ingest.reports.hierarchy import (
+    MOST_TILES,
     Tile,
     dominator_tiles,
     grouped,
     links_text,
+    listed_tiles,
     merged_tiles,
     runs,
     whole_heap,
@@ -117,6 +120,7 @@ def report_page(
     *,
     loaded_at: str,
     about: About,
+    contents: Mapping[str, Answer],
     compared: Sequence[ComparedDump] = (),
 ) -> str:
     """Render the page.
@@ -128,6 +132,7 @@ def report_page(
         path_sources: The queries of ``paths``.
         loaded_at: When the dump was loaded, in ISO 8601.
         about: The dump, among those that are loaded.
+        contents: Answers of `ingest.reports.contents.CONTENTS`, by address.
         compared: An earlier dump of the program, and this one; empty if there is none.
     """
     (dump,) = answers["dump"].dicts()
@@ -172,7 +177,7 @@ def report_page(
         grown=None if growth is None else growth_lines(growth),
         grown_title="" if growth is None else growth_title(growth),
         no_suspects=no_suspects(cast("str | None", dump["incomplete"])),
-        charts=_charts(answers, sources),
+        charts=_charts(answers, sources, contents),
         panels=panels,
         timeline=timeline(answers["gc-timeline"]),
         sources=sources,
@@ -335,16 +340,18 @@ class Chart:
 
 
 def _charts(
-    answers: Mapping[str, Answer], sources: Mapping[str, QuerySource]
+    answers: Mapping[str, Answer],
+    sources: Mapping[str, QuerySource],
+    contents: Mapping[str, Answer],
 ) -> list[Chart]:
     """Return the charts that have something to draw."""
     (dump,) = answers["dump"].dicts()
     by_type = merged_tiles(answers["type-tree"])
     top = by_type[0] if by_type else whole_heap(cast("int", dump["reachable_bytes"]))
-    tiles = grouped(
-        dominator_tiles(answers["dominator-treemap"], top, by_type),
-        answers["dump"].captions,
-    )
+    captions = answers["dump"].captions
+    listed = listed_tiles(answers["dominator-treemap"], MOST_TILES)
+    listed = opened(listed, contents, captions, top.total_bytes)
+    tiles = grouped(dominator_tiles(listed, top, by_type), captions)
     charts = [
         Chart(
             "objects",

@@ -11,7 +11,7 @@ from ingest.runtimes import named
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ingest.suspects.holders import Holder
     from ingest.text import Captions
@@ -91,7 +91,7 @@ class Words:
     Attributes:
         type_name: Full name of the type that accumulates.
         object_count: How many there are.
-        retained_bytes: What they retain.
+        retained_bytes: What they retain; ``None`` if that is not known.
         share: Of the reachable bytes, 0 to 1.
         holder: What holds them.
         between: Full names of the types from what the holder refers to down to the
@@ -103,7 +103,7 @@ class Words:
 
     type_name: str
     object_count: int
-    retained_bytes: int
+    retained_bytes: int | None
     share: float
     holder: Holder
     between: Sequence[str]
@@ -136,7 +136,7 @@ class Words:
         """The root in words."""
         holder = self.holder
         if holder.is_statics_table:
-            return "a static field whose name is not recorded"
+            return "a static field that the dump does not name"
         kind, name = holder.root_kind, holder.root_name
         if kind == "handle" and self.object_count > 1 and len(holder.path) == 1:
             return "GC handles"
@@ -167,12 +167,12 @@ class Words:
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
         name = self._short(self.type_name)
-        size = human_bytes(self.retained_bytes)
-        size += f", {self.share:.0%} of the reachable heap"
-        if self.object_count == 1:
-            what = f"One {name} ({size}) is held"
-        else:
-            what = f"{self.object_count:,} {name} ({size}) are held"
+        what = f"One {name}" if self.object_count == 1 else ""
+        what = what or f"{self.object_count:,} {name}"
+        if self.retained_bytes is not None:
+            size = human_bytes(self.retained_bytes)
+            what += f" ({size}, {self.share:.0%} of the reachable heap)"
+        what += " is held" if self.object_count == 1 else " are held"
         phrase = _PHRASES[self.pattern]
         text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
         if self.holder.index >= 0:
@@ -196,3 +196,20 @@ class Words:
     def _short(self, type_name: str) -> str:
         name = self.captions.of(type_name)
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
+
+
+def series(counts: Iterable[int]) -> str:
+    """Counts of one dump after the other."""
+    return " → ".join(f"{count:,}" for count in counts)
+
+
+def growth_sentence(counts: Sequence[int], before: str) -> str:
+    """How the objects of a type became more from dump to dump, after `Words.sentence`.
+
+    Args:
+        counts: Objects of the type in each dump.
+        before: Name of the first dump.
+    """
+    grew = counts[-1] - counts[0]
+    more = f"{grew:,} more" if grew > 0 else "no more"
+    return f"The program has {more} of them than in {before}: {series(counts)}."

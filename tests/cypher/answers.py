@@ -160,6 +160,38 @@ def dominated_by(heap: Heap, address: str, limit: int) -> Rows:
     return rows[:limit]
 
 
+def dominated_types(heap: Heap, address: str, limit: int) -> Rows:
+    rows: list[tuple[Row, Row]] = []
+    for o in heap.at(address):
+        if o.index not in heap.live:
+            continue
+        found: dict[tuple[str, ...], list[tuple[int, bool]]] = defaultdict(list)
+        waiting: list[tuple[int, tuple[str, ...], int]] = [
+            (i, (heap.name_of(i),), 0) for i in heap.children(o.index)
+        ]
+        for i, path, run in waiting:
+            found[path].append((i, run == 0))
+            for child in heap.children(i):
+                name = heap.name_of(child)
+                if name != path[-1] and len(path) < 3:
+                    waiting.append((child, (*path, name), 0))
+                elif name == path[-1] and len(path) == 1 and run < 20:
+                    waiting.append((child, path, run + 1))
+        for steps, members in found.items():
+            heads = [i for i, is_head in members if is_head]
+            retained = sum(map(heap.retained_bytes, heads))
+            row = (
+                o.domain,
+                list(steps),
+                len(members),
+                heap.bytes(i for i, _ in members),
+                sum(map(heap.retained_count, heads)),
+                retained,
+            )
+            rows.append(((o.index, -retained, len(steps), steps), row))
+    return [row for _, row in sorted(rows)][:limit]
+
+
 def dominator_treemap(heap: Heap, limit: int) -> Rows:
     def order(i: int) -> tuple[int, ...]:
         return (-heap.retained_bytes(i), -heap.retained_count(i), i)

@@ -123,6 +123,10 @@ CASES: dict[str, Asked] = {
     "dominated-by": rows("main", *at("0x100", "0x101", "0x200"))
     + rows("domains", *at("0x100"))
     + nothing("main", *at("0x700", "0x1")),
+    "dominated-types": rows("main", *at("0x100", "0x101", "0x200"))
+    + rows("main", {"address": "0x100", "limit": "2"})
+    + rows("domains", *at("0x100"))
+    + nothing("main", *at("0x700", "0x1")),
     "dominator-chain": rows("main domains", *at("0x110", "0x113"))
     + rows("main", *at("0x100", "0x112", "0x120", "0x216", "0x306"))
     + rows("main", {"address": "0x306", "limit": "2"})

@@ -35,6 +35,7 @@ WANTED = {
     "dependent-handles",
     "domains",
     "dominated-by",
+    "dominated-types",
     "dominator-chain",
     "dominator-treemap",
     "event-handlers",

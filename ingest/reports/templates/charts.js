@@ -236,8 +236,15 @@ class Chart {
     const { data, at } = this;
     const text = `: ${bytes(data.bytes[at])}` +
       (data.own[at] && inside.length ? `, shallow size ${bytes(data.own[at])}` : "") +
-      (inside.length ? `; ${inside.length > shown ? `the largest ${shown} of ${count(inside.length)}` : count(inside.length)} child${inside.length === 1 ? "" : "ren"}` : "; no children");
+      (inside.length ? `; ${inside.length > shown ? `the largest ${shown} of ${count(inside.length)}` : count(inside.length)} child${inside.length === 1 ? "" : "ren"}` : this.leafSaid());
     return [this.label(at), data.address[at] ? " " : "", this.addressLink(at), text];
+  }
+
+  /** What is said of a tile without tiles inside. */
+  leafSaid() {
+    const { data, at } = this;
+    if (this.rest.has(at)) return "; each is too small for a tile of its own";
+    return data.count[at] > 1 ? "; nothing inside is large enough for a tile" : "; no children";
   }
 
   /** Chooses a colour for each of the largest names; the same at each level. */

@@ -103,7 +103,7 @@ def test_all_outputs(ingest: Callable[..., Ran], project: Path) -> None:
     code, out, _ = ingest("check", *dumps("b"), "-f", "github", *options)
 
     assert code == 20
-    assert out.startswith("::error title=Objects accumulate in every dump::Price")
+    assert out.startswith("::error title=Objects accumulate in every dump::60 Price")
     suite = ElementTree.parse(project / "leaks.xml").getroot()[0]
     assert (suite.get("failures"), suite.get("skipped")) == ("1", "1")
     assert len(suite.findall(".//testcase")) == int(suite.get("tests", ""))

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from ingest.queries.answer import Answer
 from ingest.reports.hierarchy import (
+    MOST_TILES,
     Tile,
     dominator_tiles,
     grouped,
+    listed_tiles,
     merged_tiles,
     whole_heap,
 )
@@ -60,6 +62,10 @@ def answer(
     return Answer(COLUMNS, tuple(rows[:limit])), sum(sizes)
 
 
+def tiles_of(found: Answer) -> list[Tile]:
+    return listed_tiles(found, MOST_TILES)
+
+
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[list[int | None], list[int], list[int], int]:
     n = draw(st.integers(0, 12))
@@ -76,7 +82,7 @@ def test_bytes_and_objects_add_up_below_every_tile(
     parents, types, sizes, limit = tree
     found, total = answer(parents, types, sizes, limit)
 
-    tiles = dominator_tiles(found, whole_heap(total, len(parents)))
+    tiles = dominator_tiles(tiles_of(found), whole_heap(total, len(parents)))
 
     for place, tile in enumerate(tiles):
         assert tile.parent < place
@@ -97,7 +103,7 @@ def test_a_linked_list_is_one_tile_with_the_children_of_all() -> None:
     #  0 -> 1 -> 2 -> 3 of one type, and 4 below 2
     found, total = answer([None, 0, 1, 2, 2], [0, 0, 0, 0, 1], [1, 1, 1, 1, 8], 9)
 
-    tiles = dominator_tiles(found, whole_heap(total, 5))
+    tiles = dominator_tiles(tiles_of(found), whole_heap(total, 5))
 
     assert labels(tiles) == [
         ("Reachable heap", -1),
@@ -109,21 +115,21 @@ def test_a_linked_list_is_one_tile_with_the_children_of_all() -> None:
 
 def test_a_tree_of_one_type_and_a_short_run_stay() -> None:
     found, total = answer([None, 0, 0, 1, 1], [0] * 5, [1] * 5, 9)
-    assert len(dominator_tiles(found, whole_heap(total, 5))) == 6
+    assert len(dominator_tiles(tiles_of(found), whole_heap(total, 5))) == 6
     found, total = answer([None, 0, 1], [0] * 3, [1] * 3, 9)
-    assert len(dominator_tiles(found, whole_heap(total, 3))) == 4
+    assert len(dominator_tiles(tiles_of(found), whole_heap(total, 3))) == 4
 
 
 def test_what_is_left_out_is_one_leaf() -> None:
     found, total = answer([None, 0, 0, 0], [0, 1, 2, 3], [1, 5, 4, 3], 2)
 
-    tiles = dominator_tiles(found, whole_heap(total, 4))
+    tiles = dominator_tiles(tiles_of(found), whole_heap(total, 4))
 
     assert labels(tiles)[3:] == [("2 others", 1)]
     assert (tiles[3].total_bytes, tiles[3].is_rest) == (7, True)
     # Without knowing how many objects there are:
     found, total = answer([None, None], [0, 1], [5, 4], 1)
-    assert dominator_tiles(found, whole_heap(total))[2].label == "others"
+    assert dominator_tiles(tiles_of(found), whole_heap(total))[2].label == "others"
 
 
 def merged(*rows: tuple[int, int | None, str, int, int, int]) -> list[Tile]:
@@ -147,7 +153,7 @@ def test_what_is_left_out_is_told_by_type_where_one_object_has_it() -> None:
         (3, 1, "N.T2", 2, 2, 9),
     )
 
-    tiles = dominator_tiles(found, by_type[0], by_type)
+    tiles = dominator_tiles(tiles_of(found), by_type[0], by_type)
 
     assert labels(tiles)[4:] == [("3 T1", 1), ("T2", 1)]
     assert [(t.total_bytes, t.total_count) for t in tiles[4:]] == [(6, 3), (1, 1)]
@@ -167,7 +173,7 @@ def test_groups_change_no_sum(
 ) -> None:
     parents, types, sizes, limit = tree
     found, total = answer(parents, types, sizes, limit)
-    tiles = dominator_tiles(found, whole_heap(total, len(parents)))
+    tiles = dominator_tiles(tiles_of(found), whole_heap(total, len(parents)))
 
     made = grouped(tiles, Captions())
 

@@ -64,6 +64,7 @@ def page(known: Mapping[str, Answer] = MappingProxyType({})) -> str:
         [QuerySource("k-shortest-root-paths", "MATCH", None)],
         loaded_at="2026-01-02T03:04:05.123456789Z",
         about=ABOUT,
+        contents={HOSTILE: row_for("dominated-types", domain=None, path=[HOSTILE])},
     )
 
 

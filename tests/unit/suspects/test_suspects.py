@@ -206,7 +206,7 @@ def test_a_statics_table_and_a_pseudo_root_are_looked_through(
     (found,) = program.findings(tmp_path).suspects
 
     assert (found.object_count, found.holder) == (300, None)
-    assert "a static field whose name is not recorded" in found.sentence
+    assert "a static field that the dump does not name" in found.sentence
 
 
 def test_one_huge_array_is_worth_less_than_a_pile(
