@@ -258,12 +258,12 @@ def state_subscriptions(app: App) -> Leak:
     with app.leaking():
         states = [
             app.new(state, _points=dart.bytes(150), _disposed=1)
-            for _ in range(app.grown(150))
+            for _ in range(app.grown(100))
         ]
         stream = dart.event(states)
     service = app.new(f"{_SHOP}prices.dart::PriceService", _controller=stream)
     dart.static(f"{_SHOP}prices.dart::PriceService", "instance", service)
-    products(app, 2600)
+    products(app, 1800)
     return Leak((state, "dart:async::_BroadcastSubscription"))
 
 
@@ -276,10 +276,10 @@ def polling_timers(app: App) -> Leak:
             app.new(
                 kind, _orderId=dart.string(12), _last=dart.bytes(120), _isDisposed=1
             )
-            for _ in range(app.grown(150))
+            for _ in range(app.grown(100))
         ]
         dart.timers(made)
-    products(app, 2400)
+    products(app, 1700)
     return Leak((kind, "dart:async::_Timer"))
 
 
@@ -289,13 +289,13 @@ def response_map(app: App) -> Leak:
     app.declare(f"{kind}: url body headers stale:Z")
     with app.leaking():
         pairs = []
-        for _ in range(app.grown(150)):
+        for _ in range(app.grown(100)):
             url = dart.string(48)
             body = dart.string(110)
             pairs.append((url, app.new(kind, url=url, body=body)))
         responses = dart.map("", "", pairs)
     dart.static("package:news/api.dart::ApiClient", "_responses", responses)
-    products(app, 2600, "package:news/topics.dart::TopicCatalog")
+    products(app, 1800, "package:news/topics.dart::TopicCatalog")
     return Leak((kind,))
 
 
@@ -308,7 +308,7 @@ def notifier_listeners(app: App) -> Leak:
     )
     with app.leaking():
         closures = []
-        for _ in range(app.grown(190)):
+        for _ in range(app.grown(130)):
             state = app.new(kind, _text=dart.string(70))
             closures.append(dart.closure("", [state]))
         listeners = dart.list("", closures)
@@ -316,7 +316,7 @@ def notifier_listeners(app: App) -> Leak:
         f"{_SHOP}cart.dart::CartModel", _listeners=listeners, _items=dart.list("", [])
     )
     dart.static(f"{_SHOP}cart.dart::CartModel", "shared", cart)
-    products(app, 2500)
+    products(app, 1800)
     return Leak((kind,), (f"{_SHOP}cart.dart::CartModel",), ("dart:core::_Closure",))
 
 

@@ -319,7 +319,7 @@ def closed_windows(app: App) -> Leak:
     )
     with app.leaking():
         windows = []
-        for _ in range(app.grown(110)):
+        for _ in range(app.grown(80)):
             grid = app.new(
                 "Shop.UI.Grid", _cells=net.bytes(250), _header=net.string(14)
             )
@@ -328,7 +328,7 @@ def closed_windows(app: App) -> Leak:
             )
         event = net.event(windows)
     net.static("Shop.UI.ThemeManager", "ThemeChanged", event)
-    articles(app, 2300)
+    articles(app, 1600)
     return Leak(
         ("Shop.UI.OrderWindow",), ("Shop.UI.ThemeManager",), ("System.EventHandler",)
     )
@@ -345,10 +345,10 @@ def device_timers(app: App) -> Leak:
                 _name=net.string(14),
                 _readings=net.bytes(240),
             )
-            for _ in range(app.grown(170))
+            for _ in range(app.grown(120))
         ]
         net.timers(pollers)
-    articles(app, 2000, "Plant.Parts.PartCatalog")
+    articles(app, 1400, "Plant.Parts.PartCatalog")
     return Leak(("Plant.Devices.DevicePoller", "System.Threading.TimerQueueTimer"))
 
 
@@ -361,7 +361,7 @@ def hub_connections(app: App) -> Leak:
     )
     with app.leaking():
         pairs = []
-        for _ in range(app.grown(160)):
+        for _ in range(app.grown(110)):
             key = net.string(22)
             pairs.append(
                 (
@@ -385,7 +385,7 @@ def hub_connections(app: App) -> Leak:
     app.declare("Chat.History.MessagePage: Html")
     values = [
         app.new("Chat.History.MessagePage", Html=net.string(app.about(140)))
-        for _ in range(2000)
+        for _ in range(1400)
     ]
     memory_cache(app, values, "Chat.History.HistoryService")
     return Leak(("Chat.Hubs.ClientConnection",))
@@ -403,7 +403,7 @@ def lost_answers(app: App) -> Leak:
     task = net.generic("System.Threading.Tasks.Task", "Rpc.Client.Response")
     with app.leaking():
         pairs = []
-        for _ in range(app.grown(170)):
+        for _ in range(app.grown(120)):
             request = app.new(
                 "Rpc.Client.Request", Method=net.string(12), Body=net.bytes(120)
             )
@@ -416,7 +416,7 @@ def lost_answers(app: App) -> Leak:
         "_calls",
         app.new("Rpc.Client.PendingCalls", _pending=inside),
     )
-    articles(app, 2100)
+    articles(app, 1500)
     return Leak(
         (source, task, "Rpc.Client.Request", "Rpc.Client.RpcClient+<CallAsync>d__7")
     )
@@ -428,7 +428,7 @@ def cache_without_limit(app: App) -> Leak:
     app.declare("Search.Results.ResultSet: Query _ids Total:J")
     with app.leaking():
         pairs = []
-        for _ in range(app.grown(230)):
+        for _ in range(app.grown(160)):
             query = net.string(24)
             ids = app.heap.add("System.Int32[]", 24 + 4 * 30)
             pairs.append(
@@ -436,7 +436,7 @@ def cache_without_limit(app: App) -> Leak:
             )
         inside = net.map(net.string_type, "Search.Results.ResultSet", pairs)
     net.static("Search.SearchService", "_results", inside)
-    articles(app, 2300, "Search.SynonymCatalog")
+    articles(app, 1600, "Search.SynonymCatalog")
     return Leak(("Search.Results.ResultSet",))
 
 
@@ -453,7 +453,7 @@ def tracked_entities(app: App) -> Leak:
     manager = app.new(f"{place}StateManager")
     with app.leaking():
         pairs = []
-        for _ in range(app.grown(190)):
+        for _ in range(app.grown(130)):
             invoice = app.new(
                 "Billing.Data.Invoice", Number=net.string(10), Customer=net.string(16)
             )
@@ -472,7 +472,7 @@ def tracked_entities(app: App) -> Leak:
     app.heap.held[manager].append(inside)
     context = app.new("Billing.Data.BillingContext", _stateManager=manager)
     net.thread([app.new("Billing.InvoiceWorker", _context=context)])
-    articles(app, 2200, "Billing.TaxTable")
+    articles(app, 1500, "Billing.TaxTable")
     return Leak(("Billing.Data.Invoice", f"{place}InternalEntityEntry"))
 
 
@@ -485,7 +485,7 @@ def token_registrations(app: App) -> Leak:
     registrations = heap.add(f"{place}+Registrations", 56, [source])
     with app.leaking():
         before: list[int] = []
-        for _ in range(app.grown(180)):
+        for _ in range(app.grown(130)):
             job = app.new(
                 "Jobs.Export.ExportJob", Name=net.string(14), _rows=net.bytes(150)
             )
@@ -501,7 +501,7 @@ def token_registrations(app: App) -> Leak:
     app.declare("Jobs.Templates.TemplatePage: Html")
     values = [
         app.new("Jobs.Templates.TemplatePage", Html=net.string(app.about(150)))
-        for _ in range(2000)
+        for _ in range(1400)
     ]
     memory_cache(app, values, "Jobs.Templates.TemplateService")
     return Leak(("Jobs.Export.ExportJob", f"{place}+CallbackNode"))

@@ -188,9 +188,27 @@ def guava_cache(app: App) -> None:
     java.static("com.cms.Server", "templateEngine", engine)
 
 
-def product_catalogue(app: App) -> None:
-    """A catalogue, loaded once."""
-    catalogue(app, 1500)
+def job_history(app: App) -> None:
+    """A catalogue, and the last 500 runs of jobs, all of which have finished."""
+    java = app.java
+    app.declare("com.shop.jobs.JobRun: name log finished:Z startedAt:J endedAt:J")
+    app.declare("com.shop.jobs.JobHistory: runs limit:I")
+    runs = [
+        java.new(
+            "com.shop.jobs.JobRun",
+            name=java.string(12),
+            log=java.string(app.now.randint(150, 250)),
+            finished=1,
+            startedAt=1,
+            endedAt=2,
+        )
+        for _ in range(500)
+    ]
+    array = java.array("java.lang.Object", runs, 501)
+    pile = java.new("java.util.ArrayDeque", elements=array, tail=500)
+    history = java.new("com.shop.jobs.JobHistory", runs=pile, limit=500)
+    java.static("com.shop.jobs.Scheduler", "history", history)
+    catalogue(app, 700)
 
 
 def connection_pool(app: App) -> None:
@@ -405,7 +423,7 @@ def ring_buffer(app: App) -> None:
 HEALTHY = tuple(
     Ordinary(make, "hprof")
     for make in (
-        thumbnails, issue_cache, guava_cache, product_catalogue, connection_pool,
+        thumbnails, issue_cache, guava_cache, job_history, connection_pool,
         interner, netty_arena, thread_pool, ring_buffer,
     )
 )  # fmt: skip

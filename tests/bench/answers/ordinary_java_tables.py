@@ -34,7 +34,7 @@ def constants(app: App) -> None:
             lat=1,
             country=app.random.choice(countries),
         )
-        for _ in range(4000)
+        for _ in range(2500)
     ]
     java.static("com.geo.Country", "ALL", java.array("com.geo.Country", countries))
     pairs = [(java.string(10), each) for each in cities]
