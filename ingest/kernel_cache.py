@@ -7,6 +7,10 @@ modules of the project that it imports, directly or not, and the versions of Pyt
 numpy, llvmlite and numba. Inside, numba distinguishes argument types and processors,
 and replaces files atomically, so that two processes may compile at once.
 
+The package can bring such folders itself, in `BROUGHT`, made by `python -m
+tests.prebuild` for any processor of its kind. What is not there, or for other versions,
+is compiled at its first call into the user's cache.
+
 This module imports numba.
 """
 
@@ -15,7 +19,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import platform
 import re
 import shutil
 import stat
@@ -30,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import event
+from numba.core import event, types
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
-    NullCache,
+    IndexDataCacheFile,
     _CacheLocator,
 )
 from numba.core.runtime import _nrt_python
@@ -44,6 +47,9 @@ from ingest.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+BROUGHT = Path(__file__).parent / "kernels"
+"""Folders of machine code that came with the package: as trusted as its source."""
 
 _PREFIX = "heaproots-"
 _UNUSED_DAYS = 30
@@ -78,17 +84,55 @@ def dispatcher(
         function: The kernel as it was written.
         report: Called when it is compiled because the cache does not have it.
     """
+    made: Callable[..., Any] = _dispatcher(function, report, is_callee=False)
+    return made
+
+
+def callee(
+    function: Callable[..., Any], report: Callable[[Compilation], None]
+) -> object:
+    """How numba types a kernel where another one calls it; see `dispatcher`."""
+    return _Callee(_dispatcher(function, report, is_callee=True))
+
+
+def _dispatcher(
+    function: Callable[..., Any],
+    report: Callable[[Compilation], None],
+    *,
+    is_callee: bool,
+) -> Any:  # noqa: ANN401
     # Without numba's runtime, a kernel can make no arrays, and counts no references to
     # those that it passes on. A tuple of twenty of them would cost a hundred
-    # nanoseconds a call.
-    made = numba.njit(nogil=True, _nrt=False)(function)
+    # nanoseconds a call. What unpacks the arguments of Python is often longer than the
+    # kernel: where only kernels call it, it is not compiled.
+    made = numba.njit(
+        nogil=True, _nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=is_callee
+    )(function)
     try:
-        made._cache, obstacle = _KernelCache(function), ""
+        made._cache, obstacle = _KernelCache(function, is_callee), ""
     except OSError as error:
-        made._cache, obstacle = NullCache(), str(error)
+        made._cache, obstacle = _BroughtCache(function, is_callee), str(error)
     _REPORTER.watched[made] = (report, obstacle)
-    result: Callable[..., Any] = made
-    return result
+    return made
+
+
+class _Callee(types.Dispatcher):
+    """A kernel where another one calls it: compiled once, not for each kind of number.
+
+    numba would compile it again for every constant and width of integer that some call
+    passes: the half of all the time that it took.
+    """
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ANN401
+        return super().get_call_type(context, tuple(map(_widened, args)), kws)
+
+
+def _widened(argument: Any) -> Any:  # noqa: ANN401
+    """The type of an argument, without its value; signed integers have 64 bits."""
+    plain: Any = getattr(argument, "literal_type", argument)
+    if plain in types.signed_domain:
+        return types.int64
+    return plain
 
 
 class _Reporter(event.Listener):  # type: ignore[misc]
@@ -117,8 +161,12 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
     """Places a function's code in the folder of its module."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._folder = _writable_folder(folder_name(function.__module__))
+        self._folder = self.folder(folder_name(function.__module__))
         self._line = function.__code__.co_firstlineno
+
+    @staticmethod
+    def folder(name: str) -> Path:
+        return _writable_folder(name)
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], _file: str) -> _Locator:
@@ -134,26 +182,68 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return str(self._line)
 
 
+class _BroughtLocator(_Locator):
+    """The same where nothing is written."""
+
+    @staticmethod
+    def folder(name: str) -> Path:
+        return BROUGHT / name
+
+
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Locator,)
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]
-    _impl_class = _Implementation
+class _BroughtImplementation(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_BroughtLocator,)
 
-    def load_overload(self, sig: object, target_context: object) -> object:
+
+class _BroughtCache(FunctionCache):  # type: ignore[misc]
+    """Loads what came with the package; saves nothing."""
+
+    _impl_class = _BroughtImplementation
+
+    def __init__(self, function: Callable[..., Any], is_callee: bool) -> None:
+        super().__init__(function)
+        self._is_callee = is_callee
+        brought = _BroughtLocator(function).get_cache_path()
+        self._brought = IndexDataCacheFile(brought, self._impl.filename_base, "")
+
+    def _index_key(self, sig: object, codegen: Any) -> tuple[Any, ...]:  # noqa: ANN401
+        return (*super()._index_key(sig, codegen), self._is_callee)
+
+    def load_overload(self, sig: object, target_context: Any) -> object:  # noqa: ANN401
         # numba would first load all that it needs for compiling, 0.3 s and 20 MiB, and
         # generate the code of its reference counts, 20 MiB. Stored code contains
         # these; it only needs to find the functions of numba's runtime.
         _link_runtime()
-        found = self._load_overload(sig, target_context)
+        if numba.config.BOUNDSCHECK:  # other code, and not in what it is stored under
+            return None
+        signature, processor, *rest = self._index_key(sig, target_context.codegen())
+        of_any = (processor[0], "generic", "")
+        data = self._brought.load((signature, of_any, *rest))
+        return None if data is None else self._impl.rebuild(target_context, data)
+
+    def save_overload(self, sig: object, data: object) -> None:
+        pass
+
+
+class _KernelCache(_BroughtCache):
+    """Loads what came with the package, and stores and loads the rest."""
+
+    _impl_class = _Implementation
+
+    def load_overload(self, sig: object, target_context: Any) -> object:  # noqa: ANN401
+        found = super().load_overload(sig, target_context)
         if found is None:
-            found = super().load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
+        if found is None:
+            found = FunctionCache.load_overload(self, sig, target_context)
         return found
 
     def save_overload(self, sig: object, data: object) -> None:
         with suppress(OSError):  # such as of a full disk: the code runs all the same
-            super().save_overload(sig, data)
+            FunctionCache.save_overload(self, sig, data)
 
 
 @functools.cache
@@ -167,7 +257,7 @@ def _link_runtime() -> None:
 def folder_name(module: str) -> str:
     """The name of the folder for the kernels of an imported module."""
     digest = hashlib.sha256()
-    versions = (platform.python_version(), np, llvmlite, numba)
+    versions = (sys.implementation.cache_tag, np, llvmlite, numba)
     for version in (getattr(used, "__version__", used) for used in versions):
         digest.update(f"{version} ".encode())
     for name, source in sorted(_sources(module).items()):

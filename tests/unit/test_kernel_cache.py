@@ -44,11 +44,14 @@ def second(value):
 """,
 }
 PROGRAM = """
-import json, sys
+import json, os, pathlib, sys
+from ingest import kernel_cache
 from ingest.compiled import compilations_reported
 from toy.first import first
 from toy.second import second
 
+if "BROUGHT" in os.environ:
+    kernel_cache.BROUGHT = pathlib.Path(os.environ["BROUGHT"])
 reports = []
 def note(found):
     reports.append([found.kernel, found.is_done, found.obstacle])
@@ -142,6 +145,41 @@ def test_two_processes_compile_at_once_and_a_third_need_not(tmp_path: Path) -> N
 
     assert [found[0] for found in first] == [[60], [60]]
     assert third == ([60], [])
+
+
+def test_code_that_came_with_the_package_is_not_compiled_again(tmp_path: Path) -> None:
+    """Unless a source has changed since, or bounds are to be checked."""
+    generic = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    toy = Toy(tmp_path, **generic)
+    toy.run("first")
+    brought = (tmp_path / "home/cache/kernels").rename(tmp_path / "brought")
+    for name in generic:
+        del toy.environment[name]
+    toy.environment["BROUGHT"] = str(brought)
+
+    other_home = toy.run("first", "second")
+    toy.environment["NUMBA_BOUNDSCHECK"] = "1"
+    toy.environment["INGEST_HOME"] = str(tmp_path / "checked")
+    checked = toy.run("first")
+    del toy.environment["NUMBA_BOUNDSCHECK"]
+    (toy.package / "constants.py").write_text("OFFSET = 2\n")
+    changed = toy.run("first")
+
+    assert (other_home[0], compiled(other_home)) == ([60, 4], ["second"])
+    assert (checked[0], compiled(checked)) == ([60], ["first", "step"])
+    assert (changed[0], compiled(changed)) == ([70], ["first", "step"])
+
+
+def test_a_helper_is_compiled_once_whatever_numbers_it_gets(tmp_path: Path) -> None:
+    toy = Toy(tmp_path)
+    first = toy.package / "first.py"
+    text = first.read_text().replace("10 * step(value)", "step(value) + step(3)")
+    first.write_text(text.replace("step(3)", "step(3) + step(np.int32(value))"))
+    first.write_text("import numpy as np\n" + first.read_text())
+
+    found = toy.run("first")
+
+    assert (found[0], compiled(found)) == ([16], ["first", "step"])
 
 
 def test_where_the_cache_cannot_be_written_a_temporary_folder_is_reused(
