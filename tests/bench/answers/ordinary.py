@@ -161,11 +161,9 @@ def of_several(told: dict[str, Any], leak: Leak | None, leaked: Counter[str]) ->
         leaked: How many more objects of each type the leak has in the last dump.
     """
     suspects, grown = told.get("suspects", []), told["growth"]["grown"]
-    places = {
-        tuple(each["path"][:-1]) for each in grown if _has_grown(leak, each["path"])
-    }
+    places = {tuple(each["path"][:-1]) for each in grown if _has_grown(leak, each)}
     named = [
-        _has_grown(leak, each["path"])
+        _has_grown(leak, each)
         or (len(each["path"]) > 1 and tuple(each["path"][:-1]) in places)
         for each in grown
     ]  # fmt: skip
@@ -210,11 +208,12 @@ def _is_of(leak: Leak | None, suspect: dict[str, Any]) -> bool:
     return shared or suspect["type"] in leak.types
 
 
-def _has_grown(leak: Leak | None, path: list[str]) -> bool:
+def _has_grown(leak: Leak | None, grown: dict[str, Any]) -> bool:
     if leak is None:
         return False
-    shared = set(path) & set(leak.shared_types) and set(path) & set(leak.holders)
-    return bool(shared or set(path) & set(leak.types))
+    path = set(grown["path"])
+    holds = any(simple(name) in grown["sentence"] for name in leak.holders)
+    return bool(path & set(leak.types) or (holds and path & set(leak.shared_types)))
 
 
 def _words(suspect: dict[str, Any]) -> str:
