@@ -18,6 +18,7 @@ from ingest.readers import (
     hprof,
     nettrace,
     traverseheap,
+    v8,
 )
 from ingest.readers.archive import MAGIC, file_of, member_of, open_dump
 from ingest.readers.base import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 FORMATS: tuple[Format, ...] = (
     dart.FORMAT,
     hprof.FORMAT,
+    v8.FORMAT,
     gcdump.FORMAT,
     nettrace.FORMAT,
     traverseheap.FORMAT,

@@ -27,7 +27,10 @@ _STARTS = (
 )
 _PATTERNS = (
     (rb"go1\.\d+ heap dump\n", "a Go heap dump (debug.WriteHeapDump)"),
-    (rb'\s*\{\s*"snapshot"\s*:\s*\{', "a V8 heap snapshot (Node.js, Chrome)"),
+    (
+        rb'\s*\{\s*"nodes"\s*:\s*\[\s*\{\s*"id"\s*:\s*\d+\s*,\s*"callFrame"',
+        "a CPU profile of V8 (.cpuprofile)",
+    ),
     (
         rb'\s*\{\s*"head"\s*:\s*\{\s*"callFrame"',
         "a sampling heap profile of V8 (.heapprofile)",

@@ -28,6 +28,7 @@ from tests.dumps.dartheap import DartHeap
 from tests.dumps.gcdump import large_dump
 from tests.dumps.hprof import large_dump as large_hprof
 from tests.dumps.nettrace import large_trace
+from tests.dumps.v8 import large_snapshot as large_v8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,6 +115,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "gcdump": large_dump,
     "dart": dart_bytes,
     "hprof": large_hprof,
+    "v8": large_v8,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

@@ -174,3 +174,23 @@ def test_sizes_of_an_old_jvm_are_those_of_its_histogram() -> None:
             compared += 1
     assert compared == 121
     assert "reference 8 bytes, alignment 8 bytes (97.8% of gaps fit)" in graph.producer
+
+
+V8_SAMPLE = SAMPLES / "v8/farm-node20.heapsnapshot.gz"
+
+
+@pytest.mark.skipif(
+    not V8_SAMPLE.exists(), reason=f"NOT RUN: {V8_SAMPLE.name} is not at hand"
+)
+def test_the_figures_of_the_v8_sample() -> None:
+    """Those that the script which made it, and the snapshot itself, tell."""
+    graph, _, _ = measure(str(V8_SAMPLE))
+
+    assert graph.object_count + graph.folded.object_count == 39_877
+    references = graph.reference_count + graph.folded.reference_count
+    assert references + len(graph.root_object) == 180_829
+    assert graph.shallow_bytes.sum() + graph.folded.shallow_bytes == 3_022_403
+    counts = dict(zip(graph.type_names, np.bincount(graph.type_index), strict=True))
+    assert counts["Animal"] == 181
+    assert analyse(graph).reachable_count == graph.object_count
+    assert graph.irregularities == ()

@@ -43,7 +43,7 @@ HEADS = {
     "a core dump (Mach-O)": struct.pack("<IIII", 0xFEEDFACF, 7, 3, 4),
     "a Go heap dump (debug.WriteHeapDump)": b"go1.7 heap dump\n\6",
     "an Erlang crash dump": b"=erl_crash_dump:0.5\n",
-    "a V8 heap snapshot (Node.js, Chrome)": b'{"snapshot":{"meta":{"node_fields":',
+    "a CPU profile of V8 (.cpuprofile)": b'{"nodes":[{"id":1,"callFrame":{"functionN',
     "a JavaScriptCore heap snapshot (Safari)": b'{"version":2,"type":"Inspector","n',
     "a Ruby heap dump (ObjectSpace.dump_all)": b'{"type":"ROOT", "root":"vm", "ref',
 }
@@ -78,7 +78,6 @@ def test_other_files_are_not_named(head: bytes) -> None:
 REAL = {
     "mlpd/farm-heapshot-mono68.mlpd": "a log of the Mono profiler",
     "ruby/farm-ruby31.jsonl.gz": "a Ruby heap dump",
-    "v8/farm-node20.heapsnapshot.gz": "a V8 heap snapshot",
 }
 
 

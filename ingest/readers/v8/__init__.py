@@ -1,0 +1,37 @@
+"""Heap snapshots of V8: Node.js, Chrome, Electron, Deno; and those of Julia.
+
+One JSON object: ``snapshot`` says in ``meta`` which fields the rows of the flat arrays
+``nodes`` and ``edges`` have, and which types there are; names are rows of ``strings``.
+The set of fields and types grows from version to version, so all is read by ``meta``.
+Edges belong to nodes in their order; ``to_node`` is a position in ``nodes``. The ``id``
+of a node is the same in all snapshots of one process.
+
+Source: v8/v8, src/profiler/heap-snapshot-generator.cc, HeapSnapshotJSONSerializer; what
+retains, what owns what and what classes are called follow Chrome DevTools,
+front_end/entrypoints/heap_snapshot_worker/HeapSnapshot.ts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ingest.readers.base import Format
+
+NAME = "v8"
+
+_START = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"snapshot"\s*:\s*\{')
+
+
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is such a snapshot's."""
+    return _START.match(head) is not None
+
+
+FORMAT = Format(
+    NAME,
+    "V8 heap snapshot",
+    suffixes=(".heapsnapshot",),
+    memory_per_byte=2.5,
+    sniff=sniff,
+    package=__name__,
+)

@@ -1,0 +1,387 @@
+"""From the nodes of a V8 snapshot to a graph: roots, strengths, sizes, fields.
+
+What retains is what DevTools counts as retaining. All else is recorded as weak: weak
+references; shortcuts, which stand for other references; those of the runtime to what
+the page or the program itself holds; and those of a WeakMap to its values, of which the
+one from the key, an ephemeron, is strong.
+
+Folding, unless it is turned off. Pseudo nodes (type ``synthetic``) become roots. The
+sizes of arrays and hidden nodes that one node owns alone are counted with that node, as
+DevTools does: the elements of an array with the array.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.heap.graph import EPHEMERON, NO_FIELD, RefKind, RootFlag, RootKind
+from ingest.heap.read_options import Fold
+from ingest.readers.shared.columns import (
+    Folding,
+    ObjectColumns,
+    RootColumns,
+    starts_of,
+)
+from ingest.readers.shared.id_table import IdTable
+from ingest.readers.shared.resolver import HeapResolver
+from ingest.readers.shared.type_table import TypeTable
+from ingest.readers.v8 import NAME
+from ingest.readers.v8.naming import Names, text_lengths
+from ingest.readers.v8.rules import (
+    Edges,
+    EdgeTypes,
+    NodeTypes,
+    fields,
+    give_sizes_to_owners,
+    mark_fields,
+    mark_page,
+    numbers_of,
+    repeats_any,
+    spread_detachedness,
+    strengths,
+)
+from ingest.runtimes import V8
+from ingest.text import human_bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bytes, Ints
+    from ingest.heap.graph import HeapGraph
+    from ingest.readers.shared.irregularities import IrregularityCounter
+    from ingest.readers.v8.document import Snapshot
+
+_EPHEMERON_NAME = re.compile(
+    rb"\d+ / part of key \(.*? @\d+\) -> value \(.*? @\d+\) pair in WeakMap "
+    rb"\(table @(\d{1,18})\)",
+    re.DOTALL,
+)
+_EPHEMERON_SIGN = b" / part of key ("
+_TABLE_VALUE = "(value)"
+"""The field of a reference from a WeakMap to a value."""
+
+_ROOTS = {
+    "(Stack roots)": RootKind.LOCAL,
+    "(Handle scope)": RootKind.LOCAL,
+    "(Global handles)": RootKind.HANDLE,
+    "(Eternal handles)": RootKind.HANDLE,
+    "(Traced handles)": RootKind.HANDLE,
+    "(Persistent roots)": RootKind.HANDLE,
+    "C++ Persistent roots": RootKind.HANDLE,
+    "(Strong roots)": RootKind.RUNTIME,
+    "(Strong root list)": RootKind.RUNTIME,
+    "(Builtins)": RootKind.RUNTIME,
+    "(Bootstrapper)": RootKind.RUNTIME,
+    "(Compilation cache)": RootKind.RUNTIME,
+    "(Debugger)": RootKind.RUNTIME,
+    "(Internalized strings)": RootKind.RUNTIME,
+    "(Read-only roots)": RootKind.RUNTIME,
+    "(Micro tasks)": RootKind.RUNTIME,
+}
+"""Kinds of roots by the pseudo node that they are in; others are of another kind."""
+
+_FEW_TIMES = 8
+
+_NODE_WORDS = {"concatenated": "concatenated string", "sliced": "sliced string",
+    "shape": "object shape"}  # fmt: skip
+
+
+def assemble(
+    snapshot: Snapshot, *, fold: Fold, counter: IrregularityCounter
+) -> HeapGraph:
+    """Make the graph of a snapshot, which is used up.
+
+    Raises:
+        MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
+            irregular.
+    """
+    meta = snapshot.meta
+    kinds = NodeTypes(*_numbers(NodeTypes._fields, meta.node_types, _NODE_WORDS))
+    types = EdgeTypes(*_numbers(EdgeTypes._fields, meta.edge_types, {}))
+    edges = Edges(
+        starts_of(snapshot.edge_count),
+        snapshot.edge_type,
+        snapshot.edge_name,
+        snapshot.edge_to,
+    )
+    _settle_detachedness(snapshot, edges, types, kinds)
+    nameless = int(np.count_nonzero(snapshot.name >= len(snapshot.strings)))
+    counter.add("missing_name", nameless, 0, None)
+    names = Names(snapshot, edges, kinds, types)
+    closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
+    scripts = names.scripts_of(closures)
+    names.name_scopes(closures, scripts)
+    values = names.values(closures, scripts, with_synthetic=fold is Fold.NONE)
+    kind = _strengths(snapshot, edges, types, kinds)
+    stays = _without_repeats(snapshot, counter)
+    pseudo = np.zeros(1, np.int64)
+    notes = []
+    if fold is Fold.AUTO:
+        if moved := _give_sizes(snapshot, edges, types, kinds):
+            notes.append(
+                f"{human_bytes(moved)} of arrays and hidden objects are counted with "
+                "the objects that they are part of, as DevTools does"
+            )
+        pseudo = np.flatnonzero(snapshot.type == kinds.synthetic)
+        if 0 not in pseudo[:1]:
+            pseudo = np.concatenate([np.zeros(1, np.int64), pseudo])
+        stays[pseudo] = False
+    if meta.extra_native_bytes:
+        notes.append(
+            f"{human_bytes(meta.extra_native_bytes)} of native memory belong to none "
+            "of its objects"
+        )
+    field_names = _name_fields(snapshot, edges, types, kind)
+    roots = _Roots(names, edges, kind, field_names, stays)
+    found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()
+    further: dict[str, tuple[NDArray[Any], int]] = {}
+    strings = snapshot.type == kinds.string
+    if strings.any() and len(snapshot.strings):
+        length = np.full(len(strings), -1, np.int64)
+        rows = np.flatnonzero(strings & (snapshot.name < len(snapshot.strings)))
+        length[rows] = text_lengths(snapshot.strings, snapshot.name[rows])
+        further["length"] = length, -1
+    further["space"] = snapshot.type.view(np.int8), -1
+    columns = ObjectColumns(
+        id=snapshot.id,
+        type_id=names.type_row,
+        size_bytes=snapshot.size_bytes,
+        ref_count=snapshot.edge_count,
+        ref_id=[snapshot.edge_to],
+        ref_field=snapshot.edge_name,
+        ref_kind=kind,
+        further=further,
+    )
+    type_names = names.type_names
+    del names, roots, edges, snapshot, closures, scripts, strings, kind
+    heap = HeapResolver(
+        [columns],
+        TypeTable.by_row(type_names, counter),
+        counter,
+        by_row_number=0,
+        folding=Folding(stays, makes_roots=fold is Fold.AUTO),
+    )
+    del columns, further
+    return heap.graph(
+        found,
+        format_name=NAME,
+        runtime="" if meta.is_of_julia else V8.name,
+        producer="Julia" if meta.is_of_julia else "V8",
+        field_names=tuple(field_names),
+        values=None if values is None else values.renumbered(heap.new_row),
+        spaces=tuple(meta.node_types),
+        notes=tuple(notes),
+    )
+
+
+def _numbers(
+    names: tuple[str, ...], known: list[str], words: dict[str, str]
+) -> list[int]:
+    """The number of each name in a list of types; -1 for one that is not in it."""
+    # Julia writes "String".
+    place = {name.lower(): at for at, name in reversed(list(enumerate(known)))}
+    return [place.get(words.get(name, name), -1) for name in names]
+
+
+def _settle_detachedness(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
+) -> None:
+    """Find which native nodes are detached from documents."""
+    if snapshot.detachedness.any():
+        n = len(snapshot.type)
+        spread_detachedness(
+            edges, types, snapshot.type, kinds.native, snapshot.detachedness,
+            np.zeros(n, np.bool_), np.empty(n, np.int32),
+        )  # fmt: skip
+
+
+def _strengths(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
+) -> Bytes:
+    """uint8 (E,): the `RefKind` of each edge, but for those of WeakMaps."""
+    n = len(snapshot.type)
+    is_page = np.zeros(n, np.bool_)
+    trees = snapshot.strings.find("(Document DOM trees)")
+    mark_page(
+        edges, types, snapshot.type, snapshot.name, kinds.synthetic, trees, is_page,
+        np.empty(n, np.int32),
+    )  # fmt: skip
+    kind = np.empty(len(edges.to), np.uint8)
+    strengths(edges, types, is_page, kind)
+    return kind
+
+
+def _without_repeats(
+    snapshot: Snapshot, counter: IrregularityCounter
+) -> NDArray[np.bool_]:
+    """Bool (N,): nodes but those whose id another one has before them."""
+    stays = np.ones(len(snapshot.id), np.bool_)
+    # Ids of V8 grow with the allocations of the process: a table of those up to the
+    # highest often costs less than hashing.
+    highest = int(snapshot.id.max())
+    if highest < _FEW_TIMES * len(snapshot.id) and not repeats_any(
+        snapshot.id, np.zeros(highest + 1, np.bool_)
+    ):
+        return stays
+    table = IdTable(snapshot.id)
+    if len(table.duplicate_of):
+        repeated = table.duplicate_of >= 0
+        repeated[0] = False
+        stays[repeated] = False
+        counter.add("repeated_object", int(np.count_nonzero(repeated)), 0, None)
+    return stays
+
+
+def _give_sizes(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
+) -> int:
+    """Count sizes with owners; returns the bytes that another node has then."""
+    first = edges.to[edges.start[0] : edges.start[1]]
+    if not (snapshot.type[first] != kinds.synthetic).any():
+        return 0  # made with internals exposed, where all is to be seen as it is
+    is_part = (snapshot.type == kinds.hidden) | (snapshot.type == kinds.array)
+    if (outside := snapshot.strings.find("system / ExternalStringData")) >= 0:
+        is_part |= (snapshot.type == kinds.native) & (snapshot.name == outside)
+    return int(
+        give_sizes_to_owners(
+            edges,
+            types.weak,
+            snapshot.type,
+            kinds.synthetic,
+            is_part,
+            snapshot.size_bytes,
+            np.empty(len(is_part), np.int32),
+            np.empty(1 + 2 * int(np.count_nonzero(is_part)), np.int32),
+        )
+    )
+
+
+def _name_fields(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kind: Bytes
+) -> list[str]:
+    """Replace the names of edges by fields, and weaken those of WeakMaps to values.
+
+    Returns:
+        The names of fields.
+    """
+    strings = snapshot.strings
+    row_of = np.full(len(strings), NO_FIELD, np.int32)
+    number_of = np.full(len(strings), -1, np.int32)
+    numbers_of(strings.content, strings.end, number_of)
+    is_used = np.zeros(len(strings) + 1, np.bool_)
+    mark_fields(edges, types, number_of, is_used)
+    table_of = _ephemerons(snapshot)
+    names: list[str] = [EPHEMERON, _TABLE_VALUE] if table_of else []
+    known: dict[str, int] = {name: row for row, name in enumerate(names)}
+    for name in np.flatnonzero(is_used[:-1]).tolist():
+        if name in table_of:
+            row_of[name] = 0
+            continue
+        text = strings.text(name)
+        row = known.setdefault(text, len(names))
+        if row == len(names):
+            names.append(text)
+        row_of[name] = row
+    if table_of:
+        is_pair = np.zeros(len(strings) + 1, np.bool_)
+        is_pair[list(table_of)] = True
+        at = np.flatnonzero(edges.type == types.internal)
+        at = at[is_pair[np.minimum(edges.name[at], len(strings))]]
+        source = snapshot.id[np.searchsorted(edges.start, at, "right") - 1]
+        table = np.array([table_of[n] for n in edges.name[at].tolist()], np.uint64)
+        of_table = at[source == table]
+    fields(edges, types, row_of, number_of, NO_FIELD)
+    if table_of:
+        kind[of_table] = RefKind.WEAK
+        edges.name[of_table] = 1
+    return names
+
+
+def _ephemerons(snapshot: Snapshot) -> dict[int, int]:
+    """The id of the table, by the names of edges to values of WeakMaps."""
+    strings = snapshot.strings
+    content = strings.content[: strings.used].data
+    found: dict[int, int] = {}
+    for sign in re.finditer(re.escape(_EPHEMERON_SIGN), content):
+        row = int(np.searchsorted(strings.end, sign.start(), "right"))
+        if row not in found and (match := _EPHEMERON_NAME.fullmatch(strings.raw(row))):
+            found[row] = int(match[1])
+    return found
+
+
+class _Roots:
+    """The roots of a snapshot: what its pseudo nodes refer to.
+
+    Args:
+        names: Texts of the snapshot.
+        edges: The edges, with fields as names.
+        kind: uint8 (E,). Their strengths.
+        field_names: Names of fields; more are added.
+        stays: bool (N,). False for pseudo nodes.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        edges: Edges,
+        kind: Bytes,
+        field_names: list[str],
+        stays: NDArray[np.bool_],
+    ) -> None:
+        self._names, self._edges, self._kind = names, edges, kind
+        self._field_names, self._stays = field_names, stays
+
+    def of_first(self) -> RootColumns:
+        """The first node as the only root."""
+        return RootColumns(
+            id=np.zeros(1, np.int32),
+            kind=np.full(1, RootKind.INTERNAL, np.uint8),
+            flags=np.zeros(1, np.uint8),
+        )
+
+    def of(self, pseudo: NDArray[np.int64]) -> RootColumns:
+        """What pseudo nodes refer to, each reference a root."""
+        found: list[tuple[Ints, Bytes, Bytes, Ints]] = []
+        edges = self._edges
+        for node in pseudo.tolist():
+            begin, end = edges.start[node : node + 2].tolist()
+            at = begin + np.flatnonzero(self._stays[edges.to[begin:end]])
+            if not len(at):
+                continue
+            name = self._names.node_name(node)
+            kind = _ROOTS.get(name, RootKind.OTHER)
+            field = edges.name[at].copy()
+            if node == 0:
+                field[:] = NO_FIELD  # the global objects, by number
+            elif name and (field < 0).any():
+                # Numbers in a list of roots say nothing; its name does.
+                field[field < 0] = self._field(name)
+            flags = np.where(self._kind[at] == RefKind.WEAK, RootFlag.WEAK, 0)
+            found.append(
+                (
+                    edges.to[at],
+                    np.full(len(at), kind, np.uint8),
+                    flags.astype(np.uint8),
+                    field,
+                )
+            )
+        if not found:
+            none = np.empty(0, np.int32)
+            return RootColumns(
+                id=none, kind=none.astype(np.uint8), flags=none.astype(np.uint8)
+            )
+        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+        field = columns[3]
+        field[field < 0] = NO_FIELD
+        return RootColumns(
+            id=columns[0], kind=columns[1], flags=columns[2], field=field
+        )
+
+    def _field(self, name: str) -> int:
+        names = self._field_names
+        if name not in names[-64:]:
+            names.append(name)
+        return len(names) - 1 - names[::-1].index(name)

@@ -1,0 +1,46 @@
+"""What is known of V8: Node.js, Chrome, Electron, Deno."""
+
+from __future__ import annotations
+
+from ingest.runtimes.base import Runtime
+
+V8 = Runtime(
+    name="v8",
+    program="a program of V8",
+    roots=("(synthetic)",),
+    metadata=(
+        "(system)", "(compiled code)", "(object shape)", "(symbol)", "BuiltinModule",
+        "module node:*", "scope in node:*",
+    ),
+    containers=(
+        "(array)", "Array", "Object", "Function", "Map", "Set", "WeakMap", "WeakSet",
+        "WeakRef", "FinalizationRegistry", "* Iterator", "Promise", "Generator",
+        "AsyncGenerator", "AsyncFunction", "scope in *", "system / Context*",
+        "Arguments", "Proxy", "Timeout", "Immediate", "TimersList",
+        "PriorityQueue", "ImmediateList", "EventEmitter", "EventTarget",
+        "NodeEventTarget",
+        "AsyncResource", "AsyncLocalStorage", "Module", "ModuleMap", "ModuleWrap",
+        "V8EventListener", "EventListener", "ScheduledAction", "DOMTimer",
+        "InternalNode", "HeapHashMap*", "HeapVector*", "HeapHashTableBacking*",
+        "HeapVectorBacking*", "blink::*", "cppgc::*",
+    ),
+    library=(
+        "(string)", "(concatenated string)", "(sliced string)", "(number)", "(bigint)",
+        "(wasm object)", "RegExp", "Number", "String", "Boolean", "Symbol", "BigInt",
+        "Date", "Error", "*Error", "ArrayBuffer", "SharedArrayBuffer", "DataView",
+        "*Array", "Buffer", "FastBuffer", "system / *", "Node / *", "node::*", "global",
+        "process", "console", "Console", "Math", "JSON", "Atomics", "Reflect", "Intl*",
+        "WebAssembly*", "URL", "URLSearchParams", "Headers", "Request", "Response",
+        "Socket", "Server", "IncomingMessage", "ServerResponse", "Agent", "TCP", "Pipe",
+        "*Wrap", "ReadableState", "WritableState", "Readable", "Writable", "Duplex",
+        "Transform", "PassThrough", "ReadStream", "WriteStream",
+    ),
+    patterns={
+        "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",
+        "event handlers": r"^(?:EventEmitter|(?:Node)?EventTarget|V8EventListener"
+            r"|EventListener)$",
+        "map": r"^(?:Weak)?(?:Map|Set)$",
+        "list": r"^Array$",
+        "closure": r"^Function$|^scope in |^system / Context",
+    },
+)  # fmt: skip

@@ -1,0 +1,457 @@
+"""The reader of V8 snapshots against dumps that say what they hold."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.analysis.metrics import analyse
+from ingest.errors import DumpError, MalformedDump, UnknownFormat
+from ingest.heap.graph import EPHEMERON, HeapGraph
+from ingest.heap.read_options import Fold, ReadOptions
+from ingest.progress import silent
+from ingest.readers.v8 import sniff
+from ingest.readers.v8.naming import label
+from ingest.readers.v8.reader import read
+from tests.deep import cuts
+from tests.dumps.v8 import V8Heap, julia, program, written
+from tests.unit.readers.shared import Pieces, alive, by_id, roots, same, warnings, weak
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Reading = Callable[..., HeapGraph]
+
+
+def number(node: int) -> int:
+    """The id that the writer gives a node."""
+    return 2 * node + 1
+
+
+def references(graph: HeapGraph, row: int) -> list[tuple[str | None, int, bool]]:
+    """Fields, nodes and weakness of what an object refers to."""
+    begin, end = graph.ref_start[row : row + 2].tolist()
+    return [
+        (
+            graph.field_name(at),
+            int(graph.object_id[graph.ref_target[at]]) // 2,
+            weak(graph, at),
+        )
+        for at in range(begin, end)
+    ]
+
+
+def value(graph: HeapGraph, node: int) -> str | None:
+    assert graph.values is not None
+    row = by_id(graph)[number(node)]
+    return graph.values.pick(np.array([row]))[0]
+
+
+def test_everything_that_a_snapshot_tells(reading: Reading) -> None:
+    graph = reading(program().bytes(), strict=True)
+    row = by_id(graph)
+
+    def kind(node: int) -> str:
+        return graph.type_name(row[number(node)])
+
+    assert (graph.format_name, graph.runtime, graph.producer) == ("v8", "v8", "V8")
+    assert graph.object_count == 22
+    assert graph.folded.object_count == 4
+    assert [kind(n) for n in (4, 5, 6, 7, 8, 9)] == [
+        "global", "(system)", "module /srv/app/store.js", "Map", "(array)", "Session",
+    ]  # fmt: skip
+    assert [kind(n) for n in (11, 13, 14, 19, 20, 21)] == [
+        "(string)", "Function", "(compiled code)", "Detached <div>", "{id, to}",
+        "{id, to}",
+    ]  # fmt: skip
+    assert references(graph, row[number(6)]) == [
+        ("sessions", 7, False), ("previous", 5, False), (None, 4, False),
+    ]  # fmt: skip
+    assert references(graph, row[number(13)]) == [
+        ("context", 6, False), ("shared", 14, False), ("bound", 7, True),
+        ("self", 13, False),
+    ]  # fmt: skip
+    assert references(graph, row[number(22)]) == [
+        ("[0]", 9, False), ("[1]", 10, False), ("elements", 23, False),
+    ]  # fmt: skip
+    assert roots(graph) == [
+        (number(4), "other", ""),
+        (number(24), "other weak", ""),
+        (number(9), "handle weak", ".(Global handles)"),
+        (number(19), "handle", ".2 / DevTools console"),
+        (number(25), "local", ".(Stack roots)"),
+    ]
+    assert value(graph, 11) == "Ärger \U0001f600"
+    assert value(graph, 12) == "x" * 128
+    assert value(graph, 13) == "open store.js:12:3 (/srv/app)"
+    assert value(graph, 15) == "/srv/app/store.js"
+    assert value(graph, 19) == '<div id="a" class="b">'
+    assert value(graph, 9) is None
+    assert graph.length is not None
+    # V8 cuts strings at 1,024 characters: how long that one is, it does not say.
+    assert graph.length[[row[number(n)] for n in (11, 12, 9)]].tolist() == [8, -1, -1]
+    assert graph.space is not None
+    assert graph.spaces[graph.space[row[number(7)]]] == "object"
+    assert graph.irregularities == ()
+    assert any("4.0 KiB of native memory" in note for note in graph.notes)
+
+
+def test_weak_is_what_devtools_does_not_count_as_retaining(reading: Reading) -> None:
+    graph = reading(program().bytes())
+    metrics = analyse(graph)
+    row = by_id(graph)
+
+    assert number(24) not in alive(graph)
+    assert metrics.weak_only_count == 1
+    # The stack holds what the program does not.
+    assert number(25) in alive(graph)
+    # A handle of the runtime does not count for what the program itself holds.
+    assert metrics.dominator[row[number(9)]] == row[number(4)]
+
+
+def test_an_entry_of_a_weakmap_is_held_by_its_key(reading: Reading) -> None:
+    graph = reading(program().bytes())
+    row = by_id(graph)
+
+    assert references(graph, row[number(17)]) == [
+        ("[3]", 9, True),
+        ("(value)", 18, True),
+    ]
+    assert references(graph, row[number(9)])[-1] == (EPHEMERON, 18, False)
+    assert analyse(graph).dominator[row[number(18)]] == row[number(9)]
+
+
+def test_sizes_are_counted_with_owners_unless_folding_is_off(reading: Reading) -> None:
+    graph = reading(program().bytes())
+    whole = reading(program().bytes(), fold=Fold.NONE)
+    row, all_rows = by_id(graph), by_id(whole)
+
+    chosen = [row[number(node)] for node in (7, 8, 22, 23, 4)]
+    assert graph.shallow_bytes[chosen].tolist() == [232, 0, 48, 0, 40]
+    assert whole.shallow_bytes[[all_rows[number(n)] for n in (7, 8)]].tolist() == [
+        32,
+        200,
+    ]
+    assert graph.shallow_bytes.sum() == whole.shallow_bytes.sum()
+    assert whole.object_count == 26
+    assert roots(whole) == [(1, "internal", "")]
+    assert value(whole, 2) == "(Global handles)"
+
+
+def test_detached_nodes_pass_it_on_to_native_nodes_only(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "Window", 8, [("property", "a", 2), ("property", "b", 6)])
+    heap.node("native", "<p>", 8, [
+        ("internal", "1", 3), ("internal", "2", 5), ("internal", "3", 4),
+    ], detachedness=2)  # fmt: skip
+    heap.node("native", "<b>", 8)
+    heap.node("object", "Thing", 8)
+    heap.node("native", "<i>", 8)
+    heap.node("native", "Document", 8, [("internal", "1", 5)], detachedness=1)
+
+    graph = reading(heap.bytes())
+
+    assert [graph.type_name(row) for row in range(graph.object_count)] == [
+        "Window", "Detached <p>", "Detached <b>", "Thing", "<i>", "Document",
+    ]  # fmt: skip
+
+
+def test_only_interfaces_of_several_objects_count(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0)
+
+    def plain(*names: str) -> None:
+        edges = [("property", name, 0) for name in ("__proto__", *names)]
+        node = heap.node("object", "Object", 16, [(k, n, 1) for k, n, _ in edges])
+        heap.edge(0, "element", node, node)
+
+    for names in (("a", "b"), ("a", "b"), ("b", "a", "c"), ("a",), ("q,",), ("q,",)):
+        plain(*names)
+    long = [f"property_with_a_long_name_{i}" for i in range(9)]
+    plain(*long)
+    plain(*long, "more")
+    plain()
+
+    graph = reading(heap.bytes(), fold=Fold.NONE)
+
+    assert [graph.type_name(row) for row in range(1, graph.object_count)] == [
+        "{a, b}", "{a, b}", "{a, b}", "Object", '{"q,"}', '{"q,"}',
+        "{" + ", ".join(long[:4]) + "}", "{" + ", ".join(long[:4]) + "}", "Object",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", [
+    ["type", "name", "id", "self_size", "edge_count", "trace_node_id"],
+    ["type", "name", "id", "self_size", "edge_count"],
+    ["type", "name", "id", "self_size", "edge_count", "detachedness"],
+    ["detachedness", "edge_count", "self_size", "trace_node_id", "id", "name", "type"],
+])  # fmt: skip
+def test_fields_are_found_by_their_names(reading: Reading, fields: list[str]) -> None:
+    heap = program()
+    heap.node_fields = fields
+    expected = reading(program().bytes())
+
+    graph = reading(heap.bytes())
+
+    columns = ("object_id", "shallow_bytes", "ref_start", "ref_target")
+    for name in columns:
+        assert np.array_equal(getattr(graph, name), getattr(expected, name))
+
+
+def test_types_that_are_not_known_have_their_own_names(reading: Reading) -> None:
+    heap = V8Heap(node_types=["synthetic", "object", "quantum object", "string"])
+    heap.node("synthetic", "", 0, [("element", 0, 1)])
+    heap.node("object", "A", 8, [("property", "q", 2)])
+    heap.node("quantum object", "Schrödinger", 8)
+
+    graph = reading(heap.bytes())
+
+    assert [graph.type_name(row) for row in range(2)] == ["A", "(quantum object)"]
+
+
+def test_what_julia_writes(reading: Reading) -> None:
+    graph = reading(julia().bytes(), strict=True)
+
+    assert (graph.runtime, graph.producer) == ("", "Julia")
+    assert graph.object_id.tolist() == [0x7F0000001000, 0x7F01, 0x7F02, 0x7F03]
+    assert [graph.type_name(row) for row in range(4)] == [
+        "Task", "Vector{Any}", "Main.Order", "(String)",
+    ]  # fmt: skip
+    assert [graph.field_name(at) for at in range(3)] == [None, "[1]", "name"]
+    assert analyse(graph).retained_bytes.tolist() == [445, 69, 29, 13]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 4096])
+def test_the_pieces_of_a_file_do_not_matter(reading: Reading, size: int) -> None:
+    data = program().bytes()
+
+    graph = read(Pieces(data, size), ReadOptions(), silent)  # type: ignore[arg-type]
+
+    assert same(graph, reading(data))
+    assert graph.values is not None
+    whole = reading(data).values
+    assert whole is not None
+    assert graph.values.between(0, 99)[1] == whole.between(0, 99)[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain", "", 'a "quote" and \\ and \t', "é", "Ā", "\U0001f600", "\ud800",
+        "\udc00x", "\x00\x7f",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_escaped", [True, False])
+@pytest.mark.parametrize("size", [1, 5, 4096])
+def test_strings_are_read_whole_however_they_are_written(
+    text: str, is_escaped: bool, size: int
+) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("string", text, 16)
+    document = json.dumps(heap.document(), ensure_ascii=is_escaped)
+    data = document.encode("utf-8", "surrogatepass")
+
+    graph = read(Pieces(data, size), ReadOptions(), silent)  # type: ignore[arg-type]
+
+    shown = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    assert value(graph, 1) == shown
+    assert graph.length is not None
+    assert graph.length[0] == len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def test_invalid_utf8_and_long_strings_do_no_harm(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "NAME", 16, [("property", "p", 2)])
+    heap.node("string", "TEXT", 16)
+    data = heap.bytes().replace(b"NAME", b"\xff\xc3(" + b"n" * 9000)
+
+    graph = reading(data.replace(b"TEXT", b"a\x80\xf0\x9f" + b"t" * 9000))
+
+    assert graph.type_name(0).startswith("\ufffd\ufffd(nnn")
+    assert len(graph.type_name(0)) < 4100
+    assert value(graph, 2) is not None
+
+
+def test_a_file_cut_anywhere_is_read_as_far_as_it_goes_or_refused(
+    reading: Reading,
+) -> None:
+    data = program().bytes()
+    read_whole = 0
+    for end in cuts(14, len(data) - 1, every=7):
+        with pytest.raises(DumpError, match=r"byte \d+"):
+            reading(data[:end], strict=True)
+        try:
+            graph = reading(data[:end])
+        except DumpError:
+            assert end < len(data) // 2
+            continue
+        read_whole += 1
+        analyse(graph)
+        assert graph.incomplete, end
+        assert any(name.startswith("truncated_") for name in warnings(graph))
+    assert read_whole
+
+
+def changed(**parts: Any) -> bytes:  # noqa: ANN401
+    return written(program().document() | parts)
+
+
+def faulty(what: str) -> bytes:
+    """Files that contradict themselves."""
+    data, document = program().bytes(), program().document()
+    nodes, edges = document["nodes"], document["edges"]
+    meta = document["snapshot"]["meta"]
+    return {
+        "two": data + data,
+        "nodes": changed(nodes=nodes[:-1]),
+        "no nodes": changed(nodes=[]),
+        "edges": changed(edges=edges[:-3]),
+        "more edges": changed(edges=edges + edges[-3:]),
+        "to_node": changed(edges=[*edges[:-1], edges[-1] + 1]),
+        "to nobody": changed(edges=[*edges[:-1], 10**9]),
+        "kind": changed(nodes=[99, *nodes[1:]]),
+        "edge kind": changed(edges=[99, *edges[1:]]),
+        "size": changed(nodes=[*nodes[:3], 2**60, *nodes[4:]]),
+        "negative": changed(nodes=[*nodes[:3], -1, *nodes[4:]]),
+        "digits": changed(nodes=[*nodes[:2], 10**30, *nodes[3:]]),
+        "float": changed(nodes=[1.5, *nodes[1:]]),
+        "nested": changed(nodes=[nodes]),
+        "deep": changed(nodes=[]).replace(b'"nodes":[]', b'"nodes":' + b"[" * 100_000),
+        "text": changed(nodes=["a", *nodes[1:]]),
+        "numbers": changed(strings=[1, 2]),
+        "no meta": changed(snapshot={"node_count": 1}),
+        "meta": changed(snapshot={"meta": meta | {"node_fields": ["type", "name"]}}),
+        "kinds": changed(snapshot={"meta": meta | {"node_types": [["a"] * 300]}}),
+        "large meta": changed(snapshot={"meta": meta, "x": "y" * (2 << 20)}),
+        "order": written({"snapshot": document["snapshot"], "edges": edges}),
+        "twice": data[:-1] + b',"nodes":[]}',
+        "name": b'{"snapshot":{"meta":1},' + b'"' + b"n" * 10_000,
+        "colon": b'{"snapshot" {',
+    }[what]
+
+
+FAULTS = (
+    "two", "nodes", "no nodes", "edges", "more edges", "to_node", "to nobody", "kind",
+    "edge kind", "size", "negative", "digits", "float", "nested", "deep", "text",
+    "numbers", "no meta", "meta", "kinds", "large meta", "order", "twice", "name",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_what_contradicts_itself_is_refused_with_its_byte(
+    reading: Reading, what: str
+) -> None:
+    reading(program().bytes())
+    tracemalloc.start()
+    try:
+        with pytest.raises(DumpError) as caught:
+            reading(faulty(what))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert caught.value.offset is not None
+    assert peak < 32 << 20
+
+
+def test_the_byte_is_that_of_the_number(reading: Reading) -> None:
+    data = program().bytes()
+    at = data.index(b"]", data.index(b'"edges":['))
+    start = data.rindex(b",", 0, at) + 1
+
+    with pytest.raises(MalformedDump) as caught:
+        reading(data[:start] + b"12345" + data[at:])
+
+    assert caught.value.offset == start
+
+
+def test_counts_and_ids_that_are_wrong_are_counted(reading: Reading) -> None:
+    heap = program()
+    heap.nodes[10]["id"] = number(9)
+    document = heap.document()
+    document["snapshot"]["node_count"] = 7
+
+    graph = reading(written(document))
+
+    assert warnings(graph) == {"wrong_node_count": 1, "repeated_object": 1}
+    assert graph.object_count == 21
+
+
+def test_strings_that_a_file_lacks_are_not_made_up(reading: Reading) -> None:
+    document = program().document()
+    document["strings"] = document["strings"][:5]
+
+    graph = reading(written(document))
+
+    assert "(name not recorded)" in graph.type_names
+    assert warnings(graph) == {"missing_name": 20}
+    analyse(graph)
+
+
+def test_members_that_are_not_known_are_skipped(reading: Reading) -> None:
+    document = program().document()
+    first = document.pop("snapshot")
+    more = {
+        "snapshot": first, "a": 1, "b": "x]}", "c": [{"d": ["\\"]}], "e": None,
+        **document,
+    }  # fmt: skip
+
+    assert same(reading(written(more)), reading(program().bytes()))
+
+
+def test_other_profiles_are_named(tmp_path: Any) -> None:  # noqa: ANN401
+    from ingest.readers import open_source
+    from ingest.readers import read as read_any
+
+    path = tmp_path / "a.heapsnapshot"
+    path.write_bytes(b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}]}')
+    with (
+        open_source(str(path)) as source,
+        pytest.raises(UnknownFormat, match="CPU profile"),
+    ):
+        read_any(source, ReadOptions(), silent)
+
+
+def test_it_is_known_by_its_first_bytes() -> None:
+    assert sniff(program().bytes()[:100])
+    assert sniff(b' {\n "snapshot" : {')
+    assert not sniff(b'{"snapshot": 1')
+    assert not sniff(b'{"nodes":[')
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("", "f"),
+        ("/a/b/c.js", "f c.js:2:3 (/a/b)"),
+        ("C:\\a\\c.js", "f c.js:2:3 (C:/a)"),
+        ("node:internal/timers", "f node:internal/timers:2:3"),
+        ("https://a.b/c.js?v=/1", "f c.js:2:3 (https://a.b)"),
+    ],
+)
+def test_how_a_function_is_called(script: str, expected: str) -> None:
+    assert label("f", script, 2, 3) == expected
+
+
+@given(st.data())
+def test_no_changed_bytes_do_harm(data: st.DataObject) -> None:
+    good = bytearray(program().bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(1, len(good) - 1))
+        good[at] = data.draw(st.sampled_from(b'0123456789,[]{}"\\-u \xff'))
+    try:
+        graph = read(Pieces(bytes(good), 50), ReadOptions(), silent)  # type: ignore[arg-type]
+    except DumpError:
+        return
+    analyse(graph)
+    if graph.values is not None:
+        graph.values.between(0, graph.object_count)
