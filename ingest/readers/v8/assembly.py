@@ -117,46 +117,14 @@ def assemble(
     values = names.values(closures, scripts, with_synthetic=fold is Fold.NONE)
     kind = _strengths(snapshot, edges, types, kinds)
     stays = _without_repeats(snapshot, counter)
-    pseudo = np.zeros(1, np.int64)
-    notes = []
-    if fold is Fold.AUTO:
-        if moved := _give_sizes(snapshot, edges, types, kinds):
-            notes.append(
-                f"{human_bytes(moved)} of arrays and hidden objects are counted with "
-                "the objects that they are part of, as DevTools does"
-            )
-        pseudo = np.flatnonzero(snapshot.type == kinds.synthetic)
-        if 0 not in pseudo[:1]:
-            pseudo = np.concatenate([np.zeros(1, np.int64), pseudo])
-        stays[pseudo] = False
-    if meta.extra_native_bytes:
-        notes.append(
-            f"{human_bytes(meta.extra_native_bytes)} of native memory belong to none "
-            "of its objects"
-        )
+    notes, pseudo = _folded(snapshot, edges, types, kinds, fold)
+    stays[pseudo] = fold is Fold.NONE
     field_names = _name_fields(snapshot, edges, types, kind)
-    roots = _Roots(names, edges, kind, field_names, stays)
+    roots = _PseudoNodes(names, edges, kind, field_names, stays)
     found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()
-    further: dict[str, tuple[NDArray[Any], int]] = {}
-    strings = snapshot.type == kinds.string
-    if strings.any() and len(snapshot.strings):
-        length = np.full(len(strings), -1, np.int64)
-        rows = np.flatnonzero(strings & (snapshot.name < len(snapshot.strings)))
-        length[rows] = text_lengths(snapshot.strings, snapshot.name[rows])
-        further["length"] = length, -1
-    further["space"] = snapshot.type.view(np.int8), -1
-    columns = ObjectColumns(
-        id=snapshot.id,
-        type_id=names.type_row,
-        size_bytes=snapshot.size_bytes,
-        ref_count=snapshot.edge_count,
-        ref_id=[snapshot.edge_to],
-        ref_field=snapshot.edge_name,
-        ref_kind=kind,
-        further=further,
-    )
+    columns = _object_columns(snapshot, names, kinds, kind)
     type_names = names.type_names
-    del names, roots, edges, snapshot, closures, scripts, strings, kind
+    del names, roots, edges, snapshot, closures, scripts, kind
     heap = HeapResolver(
         [columns],
         TypeTable.by_row(type_names, counter),
@@ -164,7 +132,7 @@ def assemble(
         by_row_number=0,
         folding=Folding(stays, makes_roots=fold is Fold.AUTO),
     )
-    del columns, further
+    del columns
     return heap.graph(
         found,
         format_name=NAME,
@@ -174,6 +142,55 @@ def assemble(
         values=None if values is None else values.renumbered(heap.new_row),
         spaces=tuple(meta.node_types),
         notes=tuple(notes),
+    )
+
+
+def _folded(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes, fold: Fold
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Count sizes with owners, if that is asked for.
+
+    Returns:
+        Notes about the heap, and int64: the pseudo nodes, of which node 0 is the first.
+    """
+    notes = []
+    pseudo = np.zeros(1, np.int64)
+    if fold is Fold.AUTO:
+        if moved := _give_sizes(snapshot, edges, types, kinds):
+            notes.append(
+                f"{human_bytes(moved)} of arrays and hidden objects are counted with "
+                "the objects that they are part of, as DevTools does"
+            )
+        others = np.flatnonzero(snapshot.type[1:] == kinds.synthetic) + 1
+        pseudo = np.concatenate([pseudo, others])
+    if native := snapshot.meta.extra_native_bytes:
+        notes.append(
+            f"{human_bytes(native)} of native memory belong to none of its objects"
+        )
+    return notes, pseudo
+
+
+def _object_columns(
+    snapshot: Snapshot, names: Names, kinds: NodeTypes, kind: Bytes
+) -> ObjectColumns:
+    """The nodes as the resolver takes them."""
+    further: dict[str, tuple[NDArray[Any], int]] = {}
+    strings = snapshot.type == kinds.string
+    if strings.any() and len(snapshot.strings):
+        length = np.full(len(strings), -1, np.int64)
+        rows = np.flatnonzero(strings & (snapshot.name < len(snapshot.strings)))
+        length[rows] = text_lengths(snapshot.strings, snapshot.name[rows])
+        further["length"] = length, -1
+    further["space"] = snapshot.type.view(np.int8), -1
+    return ObjectColumns(
+        id=snapshot.id,
+        type_id=names.type_row,
+        size_bytes=snapshot.size_bytes,
+        ref_count=snapshot.edge_count,
+        ref_id=[snapshot.edge_to],
+        ref_field=snapshot.edge_name,
+        ref_kind=kind,
+        further=further,
     )
 
 
@@ -312,7 +329,7 @@ def _ephemerons(snapshot: Snapshot) -> dict[int, int]:
     return found
 
 
-class _Roots:
+class _PseudoNodes:
     """The roots of a snapshot: what its pseudo nodes refer to.
 
     Args:

@@ -426,20 +426,20 @@ def _spread(contexts: Ints, parent: Ints, is_context: Bools, script: Ints) -> No
             script[at] = known
 
 
-class Place(NamedTuple):
+class ScriptPath(NamedTuple):
     """A script, as its last part and the folder of that."""
 
     file: str
     folder: str
 
 
-def place_of(script: str) -> Place:
+def path_of(script: str) -> ScriptPath:
     """The parts of the name of a script, without the query of a URL."""
     path = script.partition("?")[0] if "://" in script else script
     if path.startswith("node:"):
-        return Place(path, "")
+        return ScriptPath(path, "")
     folder, _, file = path.replace("\\", "/").rpartition("/")
-    return Place(file or path, folder)
+    return ScriptPath(file or path, folder)
 
 
 def label(name: str, script: str, line: int, column: int) -> str:
@@ -447,7 +447,7 @@ def label(name: str, script: str, line: int, column: int) -> str:
     text = name or "(anonymous)"
     if not script:
         return text
-    file, folder = place_of(script)
+    file, folder = path_of(script)
     if line:
         file += f":{line}:{column}"
     return f"{text} {file}" + (f" ({folder})" if folder else "")

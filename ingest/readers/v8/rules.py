@@ -225,7 +225,7 @@ def give_sizes_to_owners(
                     continue
                 to = edges.to[e]
                 known = owner[to]
-                if known in (own, _SEVERAL) or known == to:
+                if known == _SEVERAL or known in (to, own):
                     continue
                 # At most twice for each part: to one owner, then to several.
                 owner[to] = own if known == _NOBODY else _SEVERAL
