@@ -75,7 +75,7 @@ def info(
     found["growth"] = None
     if len(dumps) > 1:
         suspects = cast("list[dict[str, object]]", found["suspects"])
-        found["growth"] = growth_facts(compared)
+        found["growth"] = growth_facts(compared, options.own)
         found["suspects"] = by_growth(suspects, compared)
     if as_json:
         import json

@@ -24,7 +24,7 @@ import numpy as np
 
 from ingest.analysis.fingerprints import fingerprint, normalised_type
 from ingest.compare.dumps import notes_on
-from ingest.compare.growth import Step, growing
+from ingest.compare.growth import FEWEST_DUMPS, Step, growing
 from ingest.compare.paths import path_tree
 from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
@@ -120,6 +120,7 @@ class Finding:
             not known.
         confidence: Of growth: 1 minus the chance that a number that only fluctuates
             rises so.
+        steps: Of growth: the path in full names of types.
     """
 
     rule: Rule
@@ -132,6 +133,7 @@ class Finding:
     example: tuple[str, ...] = ()
     confidence: float | None = None
     sentence: str = ""
+    steps: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
@@ -184,7 +186,7 @@ def judge(
     )
     last = dumps[-1]
     if len(dumps) > 1 and rules.growth:
-        found.findings, told = _growths(dumps, rules)
+        found.findings, told = growths(dumps, rules)
         found.notes += told
         found.notes += _advice(found.findings, len(dumps))
     if rules.suspects:
@@ -202,7 +204,7 @@ def judge(
     for name, expected in rules.expect.items():
         found.findings += _unexpected(last, name, expected)
     if len(against) > 1 and rules.growth:
-        known = {growth.fingerprint for growth in _growths(against, rules)[0]}
+        known = {growth.fingerprint for growth in growths(against, rules)[0]}
         found.findings = [one for one in found.findings if one.fingerprint not in known]
     return found
 
@@ -252,7 +254,7 @@ _KINDS = {
 }
 
 
-def _growths(
+def growths(
     dumps: Sequence[ComparedDump], rules: Rules
 ) -> tuple[list[Finding], list[str]]:
     """Topmost paths that grew in every dump like a leak, and notes on others.
@@ -281,6 +283,7 @@ def _growths(
     captions = dumps[-1].captions
     below = _below(tree, rows)
     found = []
+    each = " in every dump" if len(dumps) >= FEWEST_DUMPS else ""
     for row in np.flatnonzero(chosen).tolist():
         counts = tuple(tree.object_count[row].tolist())
         total = dumps[-1].count_of(normalised_type(tree.name[row]))
@@ -293,14 +296,15 @@ def _growths(
         path = tree.captions(row, captions)
         confidence = trends[row].confidence
         message = (
-            f"{path[-1]} grew in every dump: {text} objects, "
+            f"{path[-1]} grew{each}: {text} objects, "
             f"{human_bytes(max(more, 0))} more in all"
             f"{beside} (confidence {confidence:.0%})."
         )
         key = tree.fingerprint[row]
         finding = Finding(
-            Rule.GROWTH, key, path, message, counts, listed, confidence=confidence
-        )
+            Rule.GROWTH, key, path, message, counts, listed,
+            confidence=confidence, steps=tree.steps(row),
+        )  # fmt: skip
         found.append((-more, key, finding))
     findings = [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
     return findings, _notes_on_others(tree, captions, others, trends)

@@ -1,20 +1,25 @@
 """What grew since earlier dumps of a program: said before the suspects of the last one.
 
 Growth proves more than size does: suspects that grew come first, and those that did
-not have that as a doubt.
+not have that as a doubt. What grew is what the gate finds (`ingest.gate.findings`), so
+that what fluctuates, fills up or is in progress is not said to grow.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from ingest.analysis.fingerprints import normalised_type
 from ingest.command_line import command
-from ingest.compare.changes import compare
-from ingest.compare.dimensions import Dimension
-from ingest.reports.comparison_words import HEADLINES, Wording
+from ingest.compare.dumps import notes_on
+from ingest.compare.growth import FEWEST_DUMPS
+from ingest.gate.findings import growths
+from ingest.gate.rules import Rules
+from ingest.gate.trend import Kind, trend_of
+from ingest.reports.comparison_words import HEADLINES
 from ingest.reports.render import folded
-from ingest.suspects.words import growth_sentence
+from ingest.suspects.words import growth_sentence, series
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -22,38 +27,57 @@ if TYPE_CHECKING:
 
     from ingest.compare.dumps import ComparedDump
 
-_ENOUGH = 3
-"""Dumps from which on it can be told whether something grew in every one."""
+_FEWEST_PERCENT = 2
+"""Of the first number: fewer more objects in a second dump are as many."""
 
 
-def growth_facts(dumps: Sequence[ComparedDump]) -> dict[str, object]:
+_UNLIKE_A_LEAK = {
+    Kind.FILLS_UP: "Their number rises by smaller and smaller steps",
+    Kind.UNEVEN: "Their number rises by unlike steps, as one that fluctuates",
+}
+
+
+def growth_facts(
+    dumps: Sequence[ComparedDump], own: Sequence[str] = ()
+) -> dict[str, object]:
     """What grew from the first dump to the last one.
 
     Args:
         dumps: Two or more, in the order in which they were taken.
+        own: Globs of types that are the program's own, or with ``!`` not.
 
     Returns:
         Values for JSON: the names of the dumps, notes on them, and the paths on which
         most objects accumulate, each with a sentence.
     """
-    found = compare(dumps)
-    words = Wording(found)
-    grown = words.grown(Dimension.DOMINATOR_PATH, HEADLINES)
+    found, others = growths(dumps, Rules(own=tuple(own)))
+    grown = [
+        {
+            "type": one.steps[-1],
+            "objects": list(one.counts),
+            "path": list(one.steps),
+            "confidence": one.confidence,
+            "sentence": f"{one.message} {' → '.join(one.path)}",
+        }
+        for one in found
+    ]
     return {
         "dumps": [dump.name for dump in dumps],
-        "notes": list(found.notes),
-        "headlines": words.paths_grown(),
-        "grown": [
-            {
-                "type": row.name,
-                "objects": list(row.object_count),
-                "retained_bytes": list(row.retained_bytes),
-                "path": list(row.steps),
-                "sentence": text,
-            }
-            for row, text in grown
+        "notes": list(notes_on(dumps)),
+        "headlines": [
+            *([one["sentence"] for one in grown[:HEADLINES]] or [_no_growth(dumps)]),
+            *others,
         ],
+        "grown": grown,
     }
+
+
+def _no_growth(dumps: Sequence[ComparedDump]) -> str:
+    if any(dump.incomplete for dump in dumps):
+        return "Not known, because a dump is incomplete."
+    if len(dumps) < FEWEST_DUMPS:
+        return f"No path has clearly more objects than in {printable(dumps[0].name)}."
+    return "No path has more objects in every dump, as one of a leak has."
 
 
 def by_growth(
@@ -65,20 +89,37 @@ def by_growth(
         suspects: As `ingest.reports.suspects.of_heap` returns them.
         dumps: Two or more, in the order in which they were taken.
     """
-    first = dumps[0]
     found = []
     for suspect in suspects:
         name = normalised_type(str(suspect["type"]))
         counts = [dump.count_of(name) for dump in dumps]
-        grew = counts[-1] - counts[0]
         row = dict(suspect) | {"counts": counts}
-        which = "signs" if grew > 0 else "doubts"
+        grew = 0
         if not any(dump.incomplete for dump in dumps):
-            text = growth_sentence(counts, first.name)
+            which, text = _told(counts, dumps[0].name)
             row[which] = [*cast("list[str]", suspect[which]), text]
+            if which == "doubts":
+                # Nothing says that it must go: no advice to remove what is needed.
+                row |= {"advice": "", "cut_step": None}
+            grew = counts[-1] - counts[0] if which == "signs" else 0
         each = cast("int", suspect["bytes"]) / max(cast("int", suspect["count"]), 1)
-        found.append((-max(grew, 0) * each, row))
+        found.append((-grew * each, row))
     return [row for _, row in sorted(found, key=lambda one: one[0])]
+
+
+def _told(counts: Sequence[int], first: str) -> tuple[str, str]:
+    """Whether the numbers of some objects speak for a leak, and in which words."""
+    grew, text = counts[-1] - counts[0], ""
+    if grew > 0 and 100 * grew < _FEWEST_PERCENT * counts[0]:
+        text = f"The program has about as many of them as in {first}"
+    elif grew > 0 and len(counts) >= FEWEST_DUMPS:
+        if any(after <= before for before, after in pairwise(counts)):
+            text = "Their number does not rise in every dump"
+        else:
+            text = _UNLIKE_A_LEAK.get(trend_of(counts).kind, "")
+    if text:
+        return "doubts", f"{text}: {series(counts)}."
+    return "signs" if grew > 0 else "doubts", growth_sentence(counts, first)
 
 
 def growth_title(facts: Mapping[str, object]) -> str:
@@ -104,10 +145,10 @@ def growth_text(facts: Mapping[str, object]) -> str:
 
 def growth_step(facts: Mapping[str, object]) -> str:
     """What to do next, once there are several dumps."""
-    if len(cast("list[str]", facts["dumps"])) < _ENOUGH:
+    if len(cast("list[str]", facts["dumps"])) < FEWEST_DUMPS:
         return (
             "Two dumps cannot tell a leak from a cache that fills up. Take one more "
             "after the same work, and run: "
             + command("check", "FIRST", "SECOND", "THIRD")
         )
-    return f"{command('check')} with the same dumps tells what grew in each of them."
+    return f"{command('check')} with the same dumps lists all that grew, with paths."

@@ -27,6 +27,8 @@ DOUBTED = 0.5
 """Factor of the score of a suspect against which something speaks."""
 
 _ENDED = ("closed", "destroyed", "disposed", "finished")
+_KEPT = "finished"
+"""The word that the records of a history have as well, which are held on purpose."""
 _SAMPLE = 1000
 _ENTRIES = 20
 
@@ -42,10 +44,13 @@ class Evidence(NamedTuple):
     Attributes:
         signs: Sentences that speak for a leak.
         doubts: Sentences that speak against one.
+        is_done: Whether most of the objects say of themselves that their work is done,
+            and nobody keeps such objects on purpose.
     """
 
     signs: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    is_done: bool = False
 
     @property
     def factor(self) -> float:
@@ -70,21 +75,24 @@ def evidence(
         pattern: How they are held.
     """
     signs, doubts = [], []
-    if ended := _ended(graph, members):
+    word, ended = _ended(graph, members)
+    if ended:
         signs.append(ended)
+    if word == _KEPT:
+        doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
         signs.append(_PATTERNS[pattern])
     if bounded := _bounded(graph, holder):
         doubts.append(bounded)
     if few := _few_keys(graph, metrics, members):
         doubts.append(few)
-    return Evidence(tuple(signs), tuple(doubts))
+    return Evidence(tuple(signs), tuple(doubts), bool(ended) and word != _KEPT)
 
 
-def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> str:
-    """That most of the objects say of themselves that their work is done."""
+def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> tuple[str, str]:
+    """The word by which most of the objects say that their work is done; a sentence."""
     if graph.values is None:
-        return ""
+        return "", ""
     sample = members
     if len(members) > _SAMPLE:
         sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(int)]
@@ -96,15 +104,15 @@ def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> str:
     names = values.pick(sample[is_name])
     found = {word: names.count(word) for word in _ENDED if word in names}
     if not found:
-        return ""
+        return "", ""
     word = max(found, key=lambda one: found[one])
     count = found[word]
     if 2 * count < len(sample):
-        return ""
+        return "", ""
     if len(sample) == 1:
-        return f"It is {word}, as its own field says, and still held."
+        return word, f"It is {word}, as its own field says, and still held."
     which = "All" if count == len(sample) else f"{count / len(sample):.0%}"
-    return f"{which} of them are {word}, as their own field says, and still held."
+    return word, f"{which} of them are {word}, as their own field says, and still held."
 
 
 def _bounded(graph: HeapGraph, holder: Holder) -> str:

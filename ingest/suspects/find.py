@@ -132,7 +132,12 @@ def find_suspects(
     ]
     held.sort(key=lambda found: (-found.score, found.pile.members[0]))
     least = LEAST_SHARE * metrics.reachable_bytes
-    chosen = held[: _standing_out(held, search.base, least)]
+    count = _standing_out(held, search.base, least)
+    chosen = held[:count]
+    # What says of itself that it is done is suspect, however large the rest is.
+    chosen += [one for one in held[count:] if one.evidence.is_done]
+    chosen.sort(key=lambda one: not one.evidence.is_done)
+    del chosen[MAX_SUSPECTS:]
     contents = _contents_of(graph, metrics, [found.pile.members for found in chosen])
     suspects = tuple(
         _suspect(search, found, listed)
