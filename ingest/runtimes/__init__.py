@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.runtimes.base import Platform, Runtime, TypeClass, TypeColumns
+from ingest.runtimes.cpython import CPYTHON
 from ingest.runtimes.dart import DART
 from ingest.runtimes.dotnet import DOTNET
 from ingest.runtimes.javascript import JAVASCRIPT
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUNTIMES", "UNKNOWN", "V8",
-    "Platform", "Runtime", "TypeClass", "TypeColumns", "named", "of_types",
+    "CPYTHON", "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUNTIMES", "UNKNOWN",
+    "V8", "Platform", "Runtime", "TypeClass", "TypeColumns", "named", "of_types",
 ]  # fmt: skip
 
-RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8)
+RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8, CPYTHON)
 """All runtimes. A fingerprint applies the rules of all of them in this order."""
 
 UNKNOWN = Runtime(name="", program="a program")

@@ -114,6 +114,15 @@ class Runtime:
             if there is none. Its entries are of types nested in it.
         limited_keys: Globs of types of which a program has a limited number, whatever
             its input is.
+        collections: What to call the runtime's own collections, by their full names,
+            where a variable of the program refers to one; empty where the pattern
+            says it.
+        holders: Full names of types of the runtime whose objects hold on behalf of a
+            part of the program, of which their value is the name; for each the words
+            by the field that holds, with ``{name}`` and ``{field}``, and under ``""``
+            those for other fields.
+        root_words: What to call a root, by the name of its kind, where the word is
+            not that of `ingest.suspects.words`.
     """
 
     name: str
@@ -134,6 +143,9 @@ class Runtime:
     bounded: tuple[str, ...] = ()
     extended_map: str = ""
     limited_keys: tuple[str, ...] = ()
+    collections: Mapping[str, str] = field(default_factory=dict)
+    holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    root_words: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:

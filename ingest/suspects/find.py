@@ -224,7 +224,7 @@ def _suspect(search: PileSearch, found: _Held, contents: list[str]) -> Suspect:
         signs=told.signs,
         doubts=told.doubts,
         fingerprint=of_suspect(
-            holder=holder.type_name if holder.index >= 0 else None,
+            holder=_told_apart(holder) if holder.index >= 0 else None,
             reference=holder.reference,
             root_kind=holder.root_kind,
             root_type=holder.type_name if holder.index < 0 else None,
@@ -233,6 +233,13 @@ def _suspect(search: PileSearch, found: _Held, contents: list[str]) -> Suspect:
             type_name=words.type_name,
         ),
     )
+
+
+def _told_apart(holder: Holder) -> str | None:
+    """The type of a holder, with the part of the program that it stands for."""
+    if holder.name is None:
+        return holder.type_name
+    return f"{holder.type_name} {holder.name}"
 
 
 def _contents_of(

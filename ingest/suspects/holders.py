@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, holding_roots, holds
 from ingest.heap.graph import RootKind
-from ingest.runtimes import TypeClass
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.ownership import statics_tables
 from ingest.text import printable
 
@@ -45,6 +45,8 @@ class Holder:
         type_name: Full name of the holder's type, or of the one that declares the
             static field; ``None`` where only the runtime refers to them.
         index: The holder, or -1 if it is a static field or a root.
+        name: What part of the program the holder stands for, such as a function; see
+            `ingest.runtimes.base.Runtime.holders`. ``None`` for none.
         reference: Its field; ``None`` if not recorded.
         target: The object that the reference leads to.
         between: Objects from that one down to the member, without it.
@@ -61,6 +63,7 @@ class Holder:
     member: int
     type_name: str | None
     index: int
+    name: str | None
     reference: str | None
     target: int
     between: tuple[int, ...]
@@ -91,6 +94,8 @@ class Paths:
         self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
     ) -> None:
         self._graph, self._metrics, self._classes = graph, metrics, classes
+        stand_for = named(graph.runtime).holders
+        self._stands = np.array([name in stand_for for name in graph.type_names])
         self._tables = statics_tables(graph)
         self._roots = holding_roots(graph, metrics.strength)
 
@@ -132,7 +137,7 @@ class Paths:
         holder = at - 1
         while holder >= 0:
             kind = int(graph.type_index[path[holder]])
-            if kind != type_index and self._classes[kind] == TypeClass.PROGRAM:
+            if kind != type_index and self._is_holder(path[holder], kind):
                 break
             holder -= 1
         root = self._root(path[0])
@@ -148,6 +153,7 @@ class Paths:
             member=member,
             type_name=name,
             index=path[holder] if holder >= 0 else -1,
+            name=self._part(path[holder]) if holder >= 0 else None,
             reference=reference,
             target=path[holder + 1],
             between=path[holder + 1 : -1],
@@ -159,6 +165,18 @@ class Paths:
             root_owner=self._owner(root),
             is_statics_table=bool(self._tables[root]),
         )
+
+    def _is_holder(self, index: int, kind: int) -> bool:
+        if self._stands[kind]:
+            return self._part(index) is not None
+        return bool(self._classes[kind] == TypeClass.PROGRAM)
+
+    def _part(self, index: int) -> str | None:
+        """The part of the program that an object of the runtime stands for."""
+        graph = self._graph
+        if graph.values is None or not self._stands[graph.type_index[index]]:
+            return None
+        return graph.values.pick(np.array([index], np.int32))[0]
 
     def _root(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""
@@ -178,11 +196,20 @@ class Paths:
     def _root_name(self, root: int) -> str | None:
         graph = self._graph
         field, declaring = self._static_field(root), int(graph.root_type[root])
+        if field is not None and graph.root_kind[root] == RootKind.LOCAL:
+            return f"{field} of {self._frame(root)}"
         names = (
             [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
         )
         names += [] if field is None else [field]
         return ".".join(names) or self._owner(root)
+
+    def _frame(self, root: int) -> str:
+        graph = self._graph
+        at = -1 if graph.root_frame is None else int(graph.root_frame[root])
+        if at < 0 or graph.stacks is None:
+            return self._owner(root) or "a thread"
+        return graph.stacks.frames[at]
 
     def _owner(self, root: int) -> str | None:
         graph = self._graph
@@ -242,7 +269,7 @@ def _key(holder: Holder) -> tuple[object, ...]:
         return (holder.member,)  # each in a field of its own
     if holder.type_name is None:
         return (holder.root_kind, holder.root_name, holder.is_statics_table)
-    return (holder.type_name, holder.reference)
+    return (holder.type_name, holder.name, holder.reference)
 
 
 def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:

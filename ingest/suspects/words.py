@@ -84,6 +84,10 @@ def _patterns(runtime: str) -> tuple[tuple[str, Callable[[str], object]], ...]:
     )
 
 
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_SENTENCE else text[: MAX_SENTENCE - 1] + "…"
+
+
 @dataclass(frozen=True)
 class Words:
     """A suspect in words.
@@ -135,16 +139,21 @@ class Words:
     def _root(self) -> str:
         """The root in words."""
         holder = self.holder
+        words = named(self.runtime).root_words
         if holder.is_statics_table:
             return "a static field that the dump does not name"
         kind, name = holder.root_kind, holder.root_name
         if kind == "handle" and self.object_count > 1 and len(holder.path) == 1:
             return "GC handles"
-        text = _ROOTS.get(kind, "a root")
+        text = words.get(kind) or _ROOTS.get(kind, "a root")
         if name is None:
             return text
+        if kind == "local" and holder.root_field is not None:
+            return f"local variable {name}"
         if kind == "static":
             is_type = holder.root_field is None
+            if not is_type and kind in words:
+                return f"{text} {name}"
             return f"a static field of {name}" if is_type else f"static field {name}"
         return f"{text} of {name}"
 
@@ -154,8 +163,36 @@ class Words:
         holder = self.holder
         if holder.type_name is None or holder.index < 0:
             return self._root
+        if (part := self._part) is not None:
+            return part
         name = self._short(holder.type_name)
         return name if holder.reference is None else f"{name}.{holder.reference}"
+
+    @property
+    def _part(self) -> str | None:
+        """The part of the program that the holder stands for, in words."""
+        holder = self.holder
+        if holder.name is None or holder.type_name is None:
+            return None
+        words = named(self.runtime).holders[holder.type_name]
+        text = words.get(holder.reference or "", words[""])
+        name = (
+            holder.name
+            if len(holder.name) <= 2 * _MAX_NAME
+            else "…" + holder.name[1 - 2 * _MAX_NAME :]
+        )
+        return text.format(name=name, field=holder.reference or "?")
+
+    @property
+    def _collection(self) -> str | None:
+        """The collection of a variable of the program that has them, by its name."""
+        holder = self.holder
+        if holder.index >= 0 or holder.root_kind != "static" or not self.between:
+            return None
+        if holder.root_field is None or holder.root_name is None:
+            return None
+        word = named(self.runtime).collections.get(self.between[0])
+        return None if word is None else f"{word} {holder.root_name}"
 
     @property
     def cut(self) -> str:
@@ -173,12 +210,13 @@ class Words:
             size = human_bytes(self.retained_bytes)
             what += f" ({size}, {self.share:.0%} of the reachable heap)"
         what += " is held" if self.object_count == 1 else " are held"
+        if (collection := self._collection) is not None:
+            return _shortened(f"{what} in {collection}.")
         phrase = _PHRASES[self.pattern]
         text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
         if self.holder.index >= 0:
             text += f", from {self._root}"
-        text += "."
-        return text if len(text) <= MAX_SENTENCE else text[: MAX_SENTENCE - 1] + "…"
+        return _shortened(text + ".")
 
     @property
     def advice(self) -> str:

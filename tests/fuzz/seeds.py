@@ -6,7 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ingest.readers import FORMATS
-from tests.dumps import clrprofiler, dartheap, gcdump, gclog, hostile, hprof, nettrace
+from tests.dumps import (
+    clrprofiler,
+    dartheap,
+    gcdump,
+    gclog,
+    hostile,
+    hprof,
+    hrpy,
+    nettrace,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +88,10 @@ def _hprof() -> list[bytes]:
     return [*(dump.bytes() for dump in made), hprof.large_dump(100, 120)]
 
 
+def _hrpy() -> list[bytes]:
+    return [hrpy.example(), hrpy.large_dump(100, 200)]
+
+
 def _example(package: str) -> Callable[[], list[bytes]]:
     """What ``example`` of the writer of a format makes."""
     return lambda: [import_module(f"tests.dumps.{package}").example()]
@@ -92,6 +105,7 @@ _SEVERAL: dict[str, Callable[[], list[bytes]]] = {
     "gcdump": _gcdump,
     "dart": _dart,
     "hprof": _hprof,
+    "hrpy": _hrpy,
 }
 """Of formats with more than one example."""
 

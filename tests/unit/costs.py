@@ -27,6 +27,7 @@ from tests.dumps.clrprofiler import large_log, large_xml
 from tests.dumps.dartheap import DartHeap
 from tests.dumps.gcdump import large_dump
 from tests.dumps.hprof import large_dump as large_hprof
+from tests.dumps.hrpy import large_dump as large_hrpy
 from tests.dumps.nettrace import large_trace
 from tests.dumps.v8 import large_snapshot as large_v8
 
@@ -116,6 +117,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "dart": dart_bytes,
     "hprof": large_hprof,
     "v8": large_v8,
+    "hrpy": large_hrpy,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

@@ -200,4 +200,5 @@ def test_a_violation_is_found(module: str, text: str, said: str) -> None:
 def test_no_module_is_longer_than_700_lines() -> None:
     long = {n for n, text in sources(PACKAGE).items() if text.count("\n") > 700}
 
-    assert long == set()
+    # One file, so that it can be given to any program.
+    assert long == {"capture.python.heaproots_dump"}

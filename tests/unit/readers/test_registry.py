@@ -35,7 +35,7 @@ def test_a_format_claims_its_dumps_and_names_their_graphs(
     assert graph.object_count > 0
 
 
-@pytest.mark.parametrize("name", ["dart", "hprof", "nettrace"])
+@pytest.mark.parametrize("name", ["dart", "hprof", "hrpy", "nettrace"])
 def test_a_captured_dump_is_whole_or_refused(name: str, tmp_path: Path) -> None:
     path, data = tmp_path / "dump", SEEDS[name]()[0]
     path.write_bytes(data)

@@ -1,0 +1,1332 @@
+"""Writes the heap of a running CPython program into a file that ``ingest`` reads.
+
+    from heaproots_dump import dump, install
+
+    dump("app.hrpy")                                # now
+    install(signal.SIGUSR2, "/tmp/app-{n}.hrpy")    # at each signal
+
+One file without dependencies, for CPython 3.8 and later. It runs no code of the
+program: it reads no attribute through the program's classes, and calls no ``__repr__``,
+``__sizeof__`` or ``__eq__`` of them. It follows no weak reference, and changes neither
+objects nor settings for good.
+
+``mode="fork"`` copies the process and writes from the copy, so that the program is
+paused only for the copy; that needs as much free memory as the heap has. ``"stop"``
+writes in the program itself, which waits. While it writes, other threads may run, so
+with several threads such a dump is not of one moment. ``"auto"`` forks where there is
+memory enough.
+
+The format, ``.hrpy``, is described in ``ingest/readers/README.md``.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from array import array
+from itertools import chain, filterfalse, repeat
+
+if __name__ == "__heaproots__":  # as `ingest capture python` runs it
+    # Before anything is defined here, so that nothing of it is in the dump.
+    _BEFORE = gc.get_objects()
+else:
+    _BEFORE = []
+
+__all__ = ["DumpRefused", "dump", "install"]
+
+VERSION = "1.0"
+MAGIC = b"\x89HRPY\r\n\x01"
+
+_CHUNK = 4096
+_PENDING = 16384
+_BUFFER_BYTES = 1 << 20
+_TEXT_LENGTH = 200
+_EXEMPLARS = 8
+_MOST_FRAMES = 100000
+_NEVER = 0xFFFFFFFF
+_NO_INTEGER = -(1 << 63)
+
+# Flags of a chunk.
+_SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER = (
+    1, 2, 4, 8, 16, 32, 64, 128, 256,
+)  # fmt: skip
+
+# Flags of a type in CPython.
+_MANAGED_DICT, _HEAP_TYPE, _HAVE_GC = 1 << 4, 1 << 9, 1 << 14
+_LIST, _TUPLE, _DICT, _TYPE_OBJECT = 1 << 25, 1 << 26, 1 << 29, 1 << 31
+_EXCEPTION = 1 << 30
+
+_PY = sys.version_info[:2]
+_VALUES = _PY >= (3, 11)  # attributes are in no dict until somebody asks for one
+_INLINE = _PY >= (3, 13)  # they are in the object itself
+_IMMORTAL = 1 << 30
+
+_refcount, _referents, _tracked = sys.getrefcount, gc.get_referents, gc.is_tracked
+_attribute = object.__getattribute__
+_missing = object()
+
+
+class DumpRefused(Exception):
+    """No dump can be written here; the message says why."""
+
+
+def _closure():
+    variable = 0
+    return lambda: variable
+
+
+_Function, _Code, _Cell = type(_closure), type(_closure.__code__), type(
+    _closure().__closure__[0]
+)  # fmt: skip
+_Module, _Builtin = type(sys), type(len)
+_Frame, _Method = type(sys._getframe()), type(DumpRefused("").__reduce__)
+_MethodDescriptor, _Slot = type(list.append), type(object.__init__)
+_Member, _GetSet = type(_Function.__globals__), type(_Function.__code__)
+_Proxy = type(type.__dict__)
+
+
+class _Class:
+    def method(self):
+        yield
+
+
+_Bound, _Generator = type(_Class().method), type(_Class().method())
+
+
+async def _coroutine():
+    yield
+
+
+_AsyncGenerator = type(_coroutine())
+_unstarted = None
+
+
+async def _awaitable():
+    pass
+
+
+_unstarted = _awaitable()
+_Coroutine = type(_unstarted)
+_unstarted.close()
+del _unstarted
+
+_TYPE = type.__dict__
+_flags_of = _TYPE["__flags__"].__get__
+_basic_of = _TYPE["__basicsize__"].__get__
+_item_of = _TYPE["__itemsize__"].__get__
+_mro_of = _TYPE["__mro__"].__get__
+_dict_of = _TYPE["__dict__"].__get__
+_qualname_of = _TYPE["__qualname__"].__get__
+_module_of = _TYPE["__module__"].__get__
+_get_fget = property.__dict__["fget"].__get__
+_module_dict = _Module.__dict__["__dict__"].__get__
+
+
+def _by_id(table):
+    return {id(t): told for t, told in table.items()}
+
+
+# References of objects of the runtime's own types that have a name, and can be read
+# without running anything.
+_NAMED = _by_id({
+    _Function: ("__code__", "__globals__", "__defaults__", "__kwdefaults__",
+                "__closure__", "__builtins__"),
+    _Bound: ("__func__", "__self__"),
+    _Builtin: ("__self__",),
+    _Cell: ("cell_contents",),
+    property: ("fget", "fset", "fdel"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    _Generator: ("gi_code",),
+    _Coroutine: ("cr_code", "cr_await"),
+    _AsyncGenerator: ("ag_code",),
+})  # fmt: skip
+_NAMED_BY_NAME = {
+    "traceback": ("tb_next", "tb_frame"),
+    "frame": ("f_code", "f_globals"),
+    "functools.partial": ("func", "args", "keywords"),
+    "_asyncio.Task": ("_coro", "_fut_waiter", "_loop", "_result", "_exception"),
+    "_asyncio.Future": ("_loop", "_result", "_exception"),
+}
+_BASE_EXCEPTION = ("__traceback__", "__context__", "__cause__", "args")
+_OF_TYPES = ("__mro__", "__bases__", "__base__")
+_OF_CODE = ("co_consts", "co_names", "co_filename", "co_name")
+if _PY >= (3, 11):
+    _OF_CODE += ("co_qualname", "co_linetable", "co_exceptiontable")
+else:
+    _OF_CODE += ("co_varnames", "co_freevars", "co_cellvars")
+
+
+def _in_mro(t, name):
+    """What the classes of ``t`` have of that name, or `_missing`; no code runs."""
+    for k in _mro_of(t) or (t,):
+        found = _dict_of(k).get(name, _missing)
+        if found is not _missing:
+            return found
+    return _missing
+
+
+def _is_text(o):
+    return type(o) is str
+
+
+def _type_name(t):
+    try:
+        name, module = _qualname_of(t), _module_of(t)
+    except Exception:  # a half-made type
+        return "?"
+    if not _is_text(name):
+        return "?"
+    if not _is_text(module) or module == "builtins":
+        return name
+    return module + "." + name
+
+
+def _quoted(text):
+    """A text as JSON; lone surrogates stay as they are spelled."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return '"' + text + '"'
+    units = text.encode("utf-16-le", "surrogatepass")
+    out = []
+    for at in range(0, len(units), 2):
+        unit = units[at] | units[at + 1] << 8
+        plain = 32 <= unit < 127 and unit not in (34, 92)
+        out.append(chr(unit) if plain else "\\u%04x" % unit)
+    return '"' + "".join(out) + '"'
+
+
+def _json(value):
+    """JSON; the module is not imported into a program that does not have it."""
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if type(value) is str:
+        return _quoted(value)
+    if type(value) is dict:
+        items = (_quoted(k) + ":" + _json(v) for k, v in value.items())
+        return "{" + ",".join(items) + "}"
+    if type(value) in (list, tuple):
+        return "[" + ",".join(map(_json, value)) + "]"
+    return repr(value)
+
+
+class _Out:
+    """The file: buffered, and compressed if asked."""
+
+    def __init__(self, fd, compress):
+        self._fd, self._parts, self._bytes, self.written = fd, [], 0, 0
+        self._zip = None
+        if compress:
+            import zlib
+
+            self._zip = zlib.compressobj(1, zlib.DEFLATED, 31)
+        self.add(MAGIC)
+
+    def add(self, data):
+        self._parts.append(data)
+        self._bytes += len(data)
+        if self._bytes >= _BUFFER_BYTES:
+            self.flush()
+
+    def record(self, tag, parts):
+        size = sum(map(len, parts))
+        self.add(tag + size.to_bytes(8, "little"))
+        for part in parts:
+            self.add(part)
+
+    def flush(self, last=False):
+        data = b"".join(self._parts)
+        self._parts, self._bytes = [], 0
+        if self._zip is not None:
+            data = self._zip.compress(data) + (self._zip.flush() if last else b"")
+        view = memoryview(data)
+        while view:
+            done = os.write(self._fd, view)
+            self.written += done
+            view = view[done:]
+
+
+if sys.byteorder == "little":
+
+    def _bytes_of(column):
+        return column.tobytes()
+else:
+
+    def _bytes_of(column):
+        column = column[:]
+        column.byteswap()
+        return column.tobytes()
+
+
+_WORD = next(code for code in "IL" if array(code).itemsize == 4)
+
+
+def _words(values):
+    """A column of 4 bytes a row; what is larger is `_NEVER`."""
+    try:
+        return _bytes_of(array(_WORD, values))
+    except OverflowError:
+        return _bytes_of(array(_WORD, [min(max(v, 0), _NEVER) for v in values]))
+
+
+def _longs(values, code="Q"):
+    return _bytes_of(array(code, values))
+
+
+def _number(value, size=4):
+    return value.to_bytes(size, "little")
+
+
+class _Kind:
+    """What is known of a type before its objects are written."""
+
+    def __init__(self, writer, t):
+        self.type, self.flags = t, _flags_of(t)
+        self.name = _type_name(t)
+        self.number = len(writer.kinds)
+        self.basic = _basic_of(t)
+        self.names, self.getters, self.told = [], [], True
+        # By id: the hash of a type may be the program's.
+        self.texts = _TEXT_OF.get(id(t))
+        self.write = writer.write_others
+        exact = _WRITERS.get(id(t))
+        if exact is not None:
+            self.write = getattr(writer, exact)
+        names = _NAMED.get(id(t)) or _NAMED_BY_NAME.get(self.name, ())
+        if self.flags & _TYPE_OBJECT:
+            names, self.texts = _OF_TYPES, _type_name
+        elif self.flags & _EXCEPTION:
+            names = _BASE_EXCEPTION
+        if t is _Code:
+            names, self.told = _OF_CODE, False
+        for name in names:
+            found = _in_mro(t, name)
+            if type(found) is _Member or type(found) is _GetSet:
+                self._add(writer, name, found.__get__)
+        if self.name == "functools._lru_cache_wrapper":
+            self.texts = _wrapped_name
+        elif self.name == "_asyncio.Task" and len(self.getters) == 5:
+            self.texts = _task_name(self.getters[0])
+        self.has_locals = (
+            t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
+        )
+        self.is_instance = bool(self.flags & _HEAP_TYPE)
+        self.needs_names = self.is_instance or not self.told
+        self._sizes(writer)
+
+    def _add(self, writer, name, get):
+        self.names.append(writer.name(name))
+        self.getters.append(get)
+
+    def _sizes(self, writer):
+        """How to ask for sizes: C functions only, whatever the program defines."""
+        self.sizeof = None
+        for k in _mro_of(self.type) or (self.type,):
+            found = _dict_of(k).get("__sizeof__", _missing)
+            if type(found) is _MethodDescriptor:
+                self.sizeof = found
+                break
+        self.extra = 16 if self.flags & _HAVE_GC else 0
+        if self.sizeof is None or self.sizeof is object.__dict__["__sizeof__"]:
+            if not _item_of(self.type):
+                self.sizeof = None
+
+    def learn(self, writer, part):
+        """Find the names of attributes, from a few objects of the type."""
+        self.needs_names = False
+        t = self.type
+        for k in _mro_of(t) or (t,):
+            for name, found in list(_dict_of(k).items()):
+                if type(found) is _Member and _is_text(name) and k is not t.__base__:
+                    if _flags_of(k) & _HEAP_TYPE and not name.startswith("__"):
+                        self._add(writer, name, found.__get__)
+        if not (_VALUES and self.flags & _MANAGED_DICT):
+            return
+        step = max(len(part) // _EXEMPLARS, 1)
+        exemplars = part[::step][:_EXEMPLARS]
+        found = {}
+        for name in _candidates(t):
+            if _in_mro(t, name) is not _missing:
+                continue
+            for o in exemplars:
+                try:
+                    _attribute(o, name)
+                except AttributeError:
+                    continue
+                found[name] = None
+                break
+        slots = len(self.getters)
+        for o in exemplars:
+            told = len(_referents(o)) - 1
+            if writer.is_copy and told > len(found) + slots:
+                for name in writer.asked(t, o):
+                    found.setdefault(name)
+        for name in found:
+            at = _in_mro(t, name)
+            if at is _missing:
+                self._add(writer, name, None)
+            elif _in_mro(type(at), "__get__") is _missing:
+                # The class has a value of that name too; see `_without_untold`.
+                self._add(writer, name, None)
+        if self.is_instance and self.flags & _MANAGED_DICT:
+            many = min(len(found) + 1, 29)
+            if _INLINE:
+                self.extra += 16 + 8 * (many + 1) + (many + 7 & ~7)
+            else:
+                self.extra += 16 + 8 * many + (many + 2 + 7 & ~7)
+
+
+def _candidates(t):
+    """Names that the code of a class assigns, and others that it declares."""
+    names = {}
+    for k in _mro_of(t) or (t,):
+        if not _flags_of(k) & _HEAP_TYPE:
+            continue
+        of_class = _dict_of(k)
+        told = of_class.get("__static_attributes__")
+        if type(told) is tuple:
+            names.update(dict.fromkeys(filter(_is_text, told)))
+        for declared in ("__annotations__", "__dataclass_fields__"):
+            told = of_class.get(declared)
+            if type(told) is dict:
+                names.update(dict.fromkeys(filter(_is_text, list(told))))
+        for value in list(of_class.values()):
+            if type(value) is property:
+                value = _get_fget(value)
+            elif type(value) is staticmethod or type(value) is classmethod:
+                value = type(value).__dict__["__func__"].__get__(value)
+            if type(value) is _Function:
+                _names_in(value.__code__, names)
+    return names
+
+
+def _names_in(code, names):
+    names.update(dict.fromkeys(code.co_names))
+    for value in code.co_consts:
+        if type(value) is _Code:
+            _names_in(value, names)
+
+
+def _function_name(o):
+    module = _Function.__dict__["__globals__"].__get__(o).get("__name__")
+    name = _Function.__dict__["__qualname__"].__get__(o)
+    return module + "." + name if _is_text(module) else name
+
+
+def _code_name(o):
+    name = o.co_qualname if _PY >= (3, 11) else o.co_name
+    return "%s (%s:%d)" % (name, o.co_filename, o.co_firstlineno)
+
+
+def _frame_name(o):
+    code = o.f_code
+    name = code.co_qualname if _PY >= (3, 11) else code.co_name
+    return "%s (%s:%s)" % (name, code.co_filename, o.f_lineno or 0)
+
+
+def _module_name(o):
+    space = _module_dict(o)
+    name = space.get("__name__") if type(space) is dict else None
+    return name if _is_text(name) else None
+
+
+def _wrapped_name(o):
+    """The function whose results a ``functools.lru_cache`` keeps."""
+    for d in _referents(o):
+        if type(d) is dict and len(d) < 100 and all(map(_is_text, list(d))):
+            found = d.get("__wrapped__")
+            if type(found) is _Function:
+                return _function_name(found)
+    return None
+
+
+def _task_name(get_coroutine):
+    """How to tell the coroutine that a task runs."""
+
+    def name(o):
+        coroutine = get_coroutine(o)
+        text = _TEXT_OF.get(id(type(coroutine)))
+        return None if text is None else text(coroutine)
+
+    return name
+
+
+def _qualname(get):
+    def name(o):
+        found = get(o)
+        return found if _is_text(found) else None
+
+    return name
+
+
+_TEXT_OF = _by_id({
+    _Function: _function_name, _Code: _code_name, _Frame: _frame_name,
+    _Module: _module_name,
+    _Generator: _qualname(_Generator.__dict__["__qualname__"].__get__),
+    _Coroutine: _qualname(_Coroutine.__dict__["__qualname__"].__get__),
+    _AsyncGenerator: _qualname(_AsyncGenerator.__dict__["__qualname__"].__get__),
+    _Builtin: _qualname(_Builtin.__dict__["__qualname__"].__get__),
+})  # fmt: skip
+
+_WRITERS = _by_id({
+    str: "write_texts", int: "write_integers", bool: "write_integers",
+    float: "write_floats", list: "write_elements", tuple: "write_elements",
+    dict: "write_dicts", bytes: "write_leaves", complex: "write_leaves",
+    type(None): "write_leaves", bytearray: "write_leaves",
+})  # fmt: skip
+
+
+class _Writer:
+    """One dump: finds objects type by type, and writes them in chunks."""
+
+    def __init__(self, out, *, values, is_copy, listed):
+        self.out, self.values, self.is_copy = out, values, is_copy
+        self.kinds, self._by_type = [], {}
+        self._names, self._new_names = {}, []
+        self._told_types = 0
+        self._seen, self._listed = set(), listed
+        self._pending, self._pending_count = {}, 0
+        self._late = {}
+        self._program_names = set()
+        self.objects = self.references = 0
+
+    def name(self, text):
+        number = self._names.get(text)
+        if number is None:
+            number = self._names[text] = len(self._names)
+            self._new_names.append(text)
+        return number
+
+    def kind(self, t):
+        found = self._by_type.get(id(t))
+        if found is None:
+            found = _Kind(self, t)
+            self._by_type[id(t)] = found
+            self.kinds.append(found)
+        return found
+
+    def asked(self, t, o):
+        """The attributes of an object by its dict, which is made; only in a copy."""
+        for k in _mro_of(t) or (t,):
+            get = _dict_of(k).get("__dict__", _missing)
+            if type(get) is _GetSet:
+                found = get.__get__(o)
+                if type(found) is dict:
+                    if id(found) not in self._seen:
+                        self._seen.add(id(found))
+                        self._put(found)
+                    return list(filter(_is_text, list(found)))
+        return []
+
+    # Finding objects.
+
+    def _put(self, o):
+        t = type(o)
+        pending = self._pending if self.values or t is not str else self._late
+        bucket = pending.get(id(t))
+        if bucket is None:
+            pending[id(t)] = [o]
+        else:
+            bucket.append(o)
+        self._pending_count += 1
+
+    def found(self, children):
+        """Take what the collector does not list, each object once."""
+        probe = [object()]
+        is_listed = _tracked
+        if self._listed is not None:
+            listed = self._listed
+
+            def is_listed(o):
+                return id(o) in listed
+
+        probe.extend(filterfalse(is_listed, children))
+        del children
+        new = dict(zip(map(id, probe), probe))
+        del probe[:]
+        seen, put, alone = self._seen, self._put, None
+        for i, o in new.items():
+            if alone is None:  # the probe, to which nothing else refers
+                alone = _refcount(o) + 1
+                continue
+            if i in seen:
+                continue
+            if _refcount(o) > alone:
+                seen.add(i)
+            put(o)
+
+    def flush_pending(self, least=0):
+        while self._pending_count > least and self._pending:
+            _, bucket = self._pending.popitem()
+            self._pending_count -= len(bucket)
+            self.write_bucket(bucket)
+            del bucket
+
+    def finish(self):
+        self.flush_pending()
+        while self._late or self._pending:
+            if self._late:
+                _, bucket = self._late.popitem()
+                self.write_bucket(bucket)
+            self.flush_pending()
+
+    def write_bucket(self, bucket):
+        """Write all objects of a type, which nothing but ``bucket`` refers to here."""
+        kind = self.kind(type(bucket[0]))
+        if not kind.flags & _HEAP_TYPE or _PY < (3, 9):
+            self.found([kind.type])
+        for at in range(0, len(bucket), _CHUNK):
+            kind.write(kind, bucket[at : at + _CHUNK])
+            if self._pending_count > _PENDING:
+                self.flush_pending(_PENDING // 2)
+
+    # Writing chunks.
+
+    def _tell(self):
+        """Write the names and types that a chunk needs first."""
+        if self._new_names:
+            self.out.record(b"NAME", [_json(self._new_names).encode("ascii")])
+            self._new_names = []
+        if self._told_types < len(self.kinds):
+            rows = [
+                (k.number, id(k.type), k.name, k.flags, k.basic)
+                for k in self.kinds[self._told_types :]
+            ]
+            self._told_types = len(self.kinds)
+            self.out.record(b"TYPE", [_json(rows).encode("ascii")])
+
+    def chunk(
+        self, kind, part, counts, *, flags=0, columns=(), names=(), rest, rest_counts,
+        lengths=None, values=(), typed=False,
+    ):  # fmt: skip
+        self._tell()
+        n = len(part)
+        sizes = [_longs([kind.basic])]
+        if kind.sizeof is not None:
+            flags |= _SIZES
+            try:
+                sizes = [_longs(map(kind.sizeof, part))]
+            except Exception:  # a half-made object
+                sizes = [_longs(map(_size_or_none, repeat(kind), part))]
+        if lengths is not None:
+            flags |= _LENGTHS
+        if typed:
+            flags |= _TYPED
+        fixed = _NEVER
+        if isinstance(rest_counts, int):
+            fixed, rest_counts = rest_counts, None
+        parts = [
+            b"".join(
+                _number(value)
+                for value in (kind.number, flags, n, kind.extra, len(names), fixed)
+            ),
+            _number(len(rest), 8),
+            _words(names),
+            _longs(map(id, part)),
+            _words(counts),
+            *sizes,
+        ]
+        if lengths is not None:
+            parts.append(_words(lengths))
+        for column in columns:
+            parts.append(_longs(column))
+        if rest_counts is not None:
+            parts.append(_words(rest_counts))
+        parts.append(_bytes_of(rest))
+        parts += values
+        self.out.record(b"OBJS", parts)
+        self.objects += n
+        self.references += len(rest)
+
+    def write_leaves(self, kind, part):
+        counts = list(map(_refcount, part))
+        self.chunk(kind, part, counts, rest=array("Q"), rest_counts=0)
+
+    def write_texts(self, kind, part):
+        counts = list(map(_refcount, part))
+        lengths = list(map(len, part))
+        values = []
+        if not self.values:
+            known = self._program_names
+            shown = [s if s in known else "" for s in part]
+            values = self._texts(shown)
+        elif max(lengths) > _TEXT_LENGTH:
+            values = self._texts([s[:_TEXT_LENGTH] for s in part])
+        else:
+            joined = "".join(part)
+            if joined.isascii():
+                values = [_words(lengths), joined.encode("ascii")]
+                values.insert(0, _number(len(joined), 8))
+            else:
+                values = self._texts(part)
+        self.chunk(
+            kind, part, counts, flags=_TEXTS, rest=array("Q"), rest_counts=0,
+            lengths=lengths, values=values,
+        )  # fmt: skip
+
+    def _texts(self, texts):
+        """A column of texts, absent where one is ``None``."""
+        found = [
+            None if s is None else s.encode("utf-8", "surrogatepass") for s in texts
+        ]
+        blob = b"".join(filter(None, found))
+        sizes = [_NEVER if s is None else len(s) for s in found]
+        return [_number(len(blob), 8), _words(sizes), blob]
+
+    def write_integers(self, kind, part):
+        counts = list(map(_refcount, part))
+        values, flags = [], 0
+        if self.values:
+            flags = _INTS
+            try:
+                values = [_longs(part, "q")]
+            except OverflowError:
+                shown = [v if abs(v) < 1 << 63 else _NO_INTEGER for v in part]
+                values = [_longs(shown, "q")]
+        self.chunk(
+            kind, part, counts, flags=flags, rest=array("Q"), rest_counts=0,
+            values=values,
+        )  # fmt: skip
+
+    def write_floats(self, kind, part):
+        counts = list(map(_refcount, part))
+        values = [_longs(part, "d")] if self.values else []
+        flags = _FLOATS if values else 0
+        self.chunk(
+            kind, part, counts, flags=flags, rest=array("Q"), rest_counts=0,
+            values=values,
+        )  # fmt: skip
+
+    def write_elements(self, kind, part):
+        counts = list(map(_refcount, part))
+        children = list(chain.from_iterable(part))
+        lengths = list(map(len, part))
+        self.chunk(
+            kind, part, counts, flags=_ELEMENTS, rest=array("Q", map(id, children)),
+            rest_counts=_NEVER - 1, lengths=lengths,
+        )  # fmt: skip
+        del part
+        self.found(children)
+
+    def write_dicts(self, kind, part):
+        counts = list(map(_refcount, part))
+        keys, children, lengths = [], [], []
+        for d in part:
+            k, v = list(d), list(d.values())
+            if len(k) != len(v):  # another thread has changed it meanwhile
+                k, v = k[: len(v)], v[: len(k)]
+            keys += k
+            children += v
+            lengths.append(len(k))
+        rest = array("Q", bytes(16 * len(keys)))
+        rest[::2], rest[1::2] = array("Q", map(id, keys)), array("Q", map(id, children))
+        self.chunk(
+            kind, part, counts, flags=_PAIRS, rest=rest, rest_counts=_NEVER - 1,
+            lengths=lengths,
+        )  # fmt: skip
+        del part
+        children += keys
+        del keys
+        self.found(children)
+
+    def write_others(self, kind, part, counts=None):
+        """Objects of any other type: named references, then what is left."""
+        if counts is None:
+            counts = list(map(_refcount, part))
+        if kind.needs_names:
+            kind.learn(self, part)
+        if kind.has_locals and len(part) > 1:
+            for at, o in enumerate(part):
+                self.write_others(kind, [o], counts[at : at + 1])
+            return
+        lists = [self._referents_of(kind, o) for o in part]
+        columns, names = self._columns(kind, part), list(kind.names)
+        if kind.has_locals:
+            self._add_locals(part[0], columns, names)
+        first, elements = self._elements(kind, part)
+        typed = kind.is_instance and (
+            _PY < (3, 9) or any(o is kind.type for o in lists[0])
+        )
+        own = int(typed and _PY >= (3, 9))
+        plain, odd = [], []
+        if columns or elements is not None or typed:
+            ids = [list(map(id, column)) for column in columns]
+            there = [own] * len(part)
+            if elements is not None:
+                there = [own + many for many in first]
+            for column in ids:
+                there = [many + (i != _MISSING_ID) for many, i in zip(there, column)]
+            same = list(map(int.__eq__, there, map(len, lists)))
+            if not kind.told:
+                same = [False] * len(part)
+            plain = [at for at, fits in enumerate(same) if fits]
+            odd = [at for at, fits in enumerate(same) if not fits]
+        else:
+            ids, odd = [], list(range(len(part)))
+        for rows, fits in ((plain, True), (odd, False)):
+            if rows:
+                self._write_rows(
+                    kind, part, counts, lists, ids, names, elements, rows, fits, typed
+                )  # fmt: skip
+        children = list(chain.from_iterable(lists))
+        if elements is not None and not kind.flags & _LIST:
+            children += chain.from_iterable(elements)
+        if not kind.told:
+            children += filter(
+                lambda o: o is not _missing, chain.from_iterable(columns)
+            )
+        del part, lists, columns, elements
+        self.found(children)
+
+    def _write_rows(
+        self, kind, part, counts, lists, ids, names, elements, rows, fits, typed
+    ):  # fmt: skip
+        """One chunk: of objects whose references all have names, or of the others."""
+        type_id = id(kind.type)
+        chosen = [part[at] for at in rows]
+        rest, rest_counts, columns = array("Q"), [], []
+        for column in ids:
+            columns.append(
+                [0 if column[at] == _MISSING_ID else column[at] for at in rows]
+            )
+        flags = _OWNER if kind.is_instance or kind.flags & _TYPE_OBJECT else 0
+        if kind.type is _Module or kind.type is _Function or kind.flags & _EXCEPTION:
+            flags |= _OWNER
+        lengths = None
+        if elements is not None:
+            flags |= _PAIRS if kind.flags & _DICT else _ELEMENTS
+            factor = 2 if kind.flags & _DICT else 1
+            lengths = [len(elements[at]) // factor for at in rows]
+        for row, at in enumerate(rows):
+            listed = list(map(id, elements[at])) if elements is not None else []
+            others = []
+            if not fits:
+                told = [] if not kind.told else lists[at]
+                others = list(map(id, told))
+                has_dict = _INLINE and any(type(o) is dict for o in told)
+                for i in listed:
+                    if i in others:
+                        others.remove(i)
+                for number, column in enumerate(columns):
+                    value = column[row]
+                    if not value or not kind.told:
+                        continue
+                    if value not in others:
+                        column[row] = 0  # of the class, or of a dict
+                        continue
+                    others.remove(value)
+                    if (
+                        has_dict
+                        and not kind.has_locals
+                        and (kind.getters[number] is None)
+                    ):
+                        column[row] = 0  # the dict has it too
+                if typed and type_id in others:
+                    others.remove(type_id)
+            rest_counts.append(len(listed) + len(others))
+            rest.extend(listed)
+            rest.extend(others)
+        if len(set(rest_counts)) == 1:
+            rest_counts = rest_counts[0]
+        values = []
+        if kind.texts is not None:
+            values = self._texts([_text_or_none(kind.texts, o) for o in chosen])
+            flags |= _TEXTS
+        self._note_names(kind, chosen)
+        self.chunk(
+            kind, chosen, [counts[at] for at in rows], flags=flags, columns=columns,
+            names=names, rest=rest, rest_counts=rest_counts, lengths=lengths,
+            values=values, typed=typed,
+        )  # fmt: skip
+
+    def _note_names(self, kind, part):
+        """Names in the program's code, which are written even without values."""
+        if self.values:
+            return
+        for o in part:
+            if kind.type is _Code:
+                self._program_names.update(o.co_names, o.co_varnames)
+            elif kind.flags & _TYPE_OBJECT:
+                self._program_names.update(filter(_is_text, list(_dict_of(o))))
+            elif kind.type is _Module:
+                self._program_names.update(filter(_is_text, list(_module_dict(o))))
+
+    def _referents_of(self, kind, o):
+        if kind.type is _Module and _ASYNCIO_FAULT and _module_name(o) == "_asyncio":
+            # https://github.com/python/cpython/issues/122695
+            return [_module_dict(o)]
+        found = _referents(o)
+        if kind.flags & _TYPE_OBJECT and not found:
+            return _referents(_dict_of(o))  # a static type has no traverse function
+        return found
+
+    def _columns(self, kind, part):
+        """What each name of the type refers to, `_missing` where to nothing."""
+        columns = []
+        for number, get in zip(kind.names, kind.getters):
+            if get is None:
+                name = self._name_texts()[number]
+                arguments = (_attribute, part, repeat(name))
+            else:
+                arguments = (get, part)
+            try:
+                column = list(map(*arguments))
+            except (AttributeError, ValueError):
+                column = [_value_or_missing(*one) for one in zip(
+                    repeat(arguments[0]), *arguments[1:]
+                )]  # fmt: skip
+            except Exception:  # a half-made object
+                column = [_missing] * len(part)
+            columns.append(column)
+        return columns
+
+    def _name_texts(self):
+        return list(self._names)
+
+    def _add_locals(self, o, columns, names):
+        """What the locals of a frame that is kept refer to, with their names."""
+        if type(o) is not _Frame:
+            if not self.is_copy:  # it would make a frame, which stays
+                return
+            o = _suspended_frame(o)
+            if o is None:
+                return
+        for name, value in _local_pairs(o):
+            columns.append([value])
+            names.append(self.name(name))
+
+    def _elements(self, kind, part):
+        """The elements of objects that extend a collection, or are an array of objects.
+
+        Returns:
+            How many references each has of them, and they.
+        """
+        flags = kind.flags
+        if flags & _TUPLE:
+            found = [list(tuple.__iter__(o)) for o in part]
+        elif flags & _LIST:
+            found = [list(list.__iter__(o)) for o in part]
+        elif flags & _DICT:
+            found = []
+            for o in part:
+                keys, values = list(dict.keys(o)), list(dict.values(o))
+                pairs = list(chain.from_iterable(zip(keys, values)))
+                found.append(pairs)
+            # Keys that are texts may be untold: then all goes by hand.
+            return [-1 - 2 * len(p) for p in found], found
+        elif kind.name == "numpy.ndarray":
+            found = [_array_elements(o) for o in part]
+            kind.extra = 0
+            return [_NEVER] * len(part), found
+        else:
+            return [], None
+        return list(map(len, found)), found
+
+
+def _array_elements(o):
+    """The elements of an array of objects, and what owns the memory of a view."""
+    t = type(o)
+    try:
+        dtype = t.__dict__["dtype"].__get__(o)
+        if not dtype.hasobject or dtype.kind != "O":
+            return []
+        return list(t.reshape(o, -1).tolist())
+    except Exception:
+        return []
+
+
+def _text_or_none(text, o):
+    try:
+        return text(o)
+    except Exception:  # a half-made object
+        return None
+
+
+def _value_or_missing(get, *arguments):
+    try:
+        return get(*arguments)
+    except Exception:
+        return _missing
+
+
+def _size_or_none(kind, o):
+    try:
+        return kind.sizeof(o)
+    except Exception:
+        return kind.basic
+
+
+_MISSING_ID = id(_missing)
+_ASYNCIO_FAULT = (3, 12, 0) <= sys.version_info[:3] < (3, 12, 6)
+
+
+def _own_count():
+    """What `sys.getrefcount` says of an object that only a bucket here refers to."""
+    bucket = [object()]
+    part = bucket[0:1]
+    (count,) = map(_refcount, part)
+    return count
+
+
+def _threads(kept):
+    """The stacks of all threads, with the ids of what their locals refer to.
+
+    Args:
+        kept: Filled with what the locals refer to.
+    """
+    names = {}
+    module = sys.modules.get("threading")
+    if type(module) is _Module:
+        active = _module_dict(module).get("_active")
+        for ident, thread in list(active.items()) if type(active) is dict else ():
+            name = _value_or_missing(_attribute, thread, "_name")
+            if _is_text(name):
+                names[ident] = name
+    threads, mine = [], _threads.__globals__
+    for ident, frame in list(sys._current_frames().items()):
+        frames = []
+        while frame is not None and len(frames) < _MOST_FRAMES:
+            code = frame.f_code
+            if frame.f_globals is not mine:
+                frames.append(
+                    {
+                        "function": _code_name(code).rsplit(" (", 1)[0],
+                        "file": code.co_filename,
+                        "line": frame.f_lineno or 0,
+                        "locals": _locals(frame, kept),
+                    }
+                )
+            frame = frame.f_back
+        threads.append({"ident": ident, "name": names.get(ident, ""), "frames": frames})
+    return threads
+
+
+def _locals(frame, kept):
+    """Names and ids of the locals of a function; none of a module or class body."""
+    found = []
+    for name, value in _local_pairs(frame):
+        found.append([name, id(value)])
+        kept.append(value)
+    return found
+
+
+def _local_pairs(frame):
+    if not frame.f_code.co_flags & 1:  # its locals are a namespace that is found
+        return []
+    space = frame.f_locals
+    found = [pair for pair in list(space.items()) if _is_text(pair[0])]
+    if _PY < (3, 13):
+        # A snapshot, which would keep what the function no longer refers to.
+        space.clear()
+    return found
+
+
+def _suspended_frame(o):
+    """The frame of a generator or coroutine, which is made if it has none."""
+    for name in ("gi_frame", "cr_frame", "ag_frame"):
+        found = type(o).__dict__.get(name)
+        if found is not None:
+            return found.__get__(o)
+    return None
+
+
+def _modules():
+    rows = []
+    for name, module in list(sys.modules.items()):
+        if not _is_text(name):
+            continue
+        space = _module_dict(module) if type(module) is _Module else None
+        rows.append([name, id(module), id(space) if type(space) is dict else 0])
+    return rows
+
+
+class _Moment:
+    """What is read before a copy is made: objects, stacks, modules."""
+
+    def __init__(self, is_copy):
+        self.started = time.time()
+        self.kept = []
+        self.threads = _threads(self.kept)
+        self.modules = _modules()
+        self.objects = _BEFORE or gc.get_objects()
+        self.frozen = gc.get_freeze_count()
+        self.was_frozen = bool(self.frozen) and is_copy
+        self.is_copy = is_copy
+
+    def buckets(self):
+        """All objects that the collector lists, by type; empties ``objects``."""
+        if self.was_frozen:
+            before = set(map(id, gc.get_objects()))
+            gc.unfreeze()
+            mine = {id(before)}
+            self.objects.extend(
+                o for o in gc.get_objects() if id(o) not in before and id(o) not in mine
+            )
+            del before
+        buckets = {}
+        hidden = {id(self.objects), id(self.kept), id(_BEFORE), id(self), id(buckets)}
+        hidden |= {id(self.threads), id(self.modules)}
+        if __name__ == "__heaproots__":
+            hidden.add(id(globals()))
+        for k, o in zip(map(id, map(type, self.objects)), self.objects):
+            bucket = buckets.get(k)
+            if bucket is None:
+                buckets[k] = [o]
+            else:
+                bucket.append(o)
+        del o
+        for k, bucket in buckets.items():
+            if k == id(list) or k == id(dict) or k == id(_Moment):
+                buckets[k] = [o for o in bucket if id(o) not in hidden]
+        del self.objects[:]
+        return {k: bucket for k, bucket in buckets.items() if bucket}
+
+
+def _write(moment, fd, *, values, compress, mode):
+    """Write the dump of a moment to a file that is open; returns the footer."""
+    began = time.process_time()
+    listed = None
+    if moment.frozen and not moment.is_copy:
+        listed = set(map(id, moment.objects))
+    buckets = moment.buckets()  # before anything is made that it could find
+    out = _Out(fd, compress)
+    header = {
+        "format": "hrpy", "version": 1, "writer": "heaproots_dump " + VERSION,
+        "implementation": sys.implementation.name, "python": sys.version.split()[0],
+        "pid": moment.pid, "started": moment.started, "mode": mode,
+        "values": bool(values), "byteorder": sys.byteorder, "align_bytes": 16,
+        "own_references": _own_count(), "immortal_references": _IMMORTAL,
+        "frames_are_objects": _PY < (3, 11), "thread_count": len(moment.threads),
+        "platform": sys.platform,
+    }  # fmt: skip
+    out.record(b"HEAD", [_json(header).encode("ascii")])
+    roots = {"threads": moment.threads, "modules": moment.modules}
+    out.record(b"ROOT", [_json(roots).encode("ascii")])
+    writer = _Writer(out, values=values, is_copy=moment.is_copy, listed=listed)
+    kept = moment.kept
+    writer.found(kept)
+    del kept[:]
+    if listed is not None:
+        writer.found([sys.modules])
+    order = list(buckets)
+    for k in order:
+        writer.write_bucket(buckets[k])
+        if not moment.is_copy:
+            del buckets[k]
+    writer.finish()
+    footer = {
+        "objects": writer.objects, "references": writer.references,
+        "types": len(writer.kinds), "cpu_seconds": time.process_time() - began,
+    }  # fmt: skip
+    out.record(b"DONE", [_json(footer).encode("ascii")])
+    out.flush(last=True)
+    footer["bytes"] = out.written
+    if moment.is_copy:
+        os._exit_buckets = buckets  # never freed: that would run the program's code
+    return footer
+
+
+def _free_bytes():
+    """Memory that a copy may take: of the system, and of the control group."""
+    free = None
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    free = int(line.split()[1]) << 10
+        group = "/"
+        with open("/proc/self/cgroup") as lines:
+            for line in lines:
+                if line.startswith("0::"):
+                    group = line.strip()[3:]
+        for base in ("/sys/fs/cgroup" + group, "/sys/fs/cgroup"):
+            try:
+                with open(base + "/memory.max") as limit:
+                    most = limit.read().strip()
+                with open(base + "/memory.current") as used:
+                    left = int(most) - int(used.read()) if most != "max" else None
+            except (OSError, ValueError):
+                continue
+            if left is not None:
+                free = left if free is None else min(free, left)
+            break
+    except (OSError, ValueError):
+        pass
+    return free
+
+
+def _resident_bytes():
+    try:
+        with open("/proc/self/statm") as line:
+            return int(line.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _mode(mode):
+    if mode not in ("auto", "fork", "stop"):
+        raise ValueError("mode is 'auto', 'fork' or 'stop', not %r" % (mode,))
+    if mode != "auto":
+        return mode
+    if sys.platform != "linux":  # elsewhere a copied process may not even write
+        return "stop"
+    free, needed = _free_bytes(), _resident_bytes()
+    if free is None or needed is None or free < needed + (64 << 20):
+        return "stop"
+    return "fork"
+
+
+def _check():
+    if sys.implementation.name != "cpython":
+        raise DumpRefused("only the heap of CPython can be dumped; PyPy has its own")
+    is_locked = getattr(sys, "_is_gil_enabled", None)
+    if is_locked is not None and not is_locked():
+        raise DumpRefused(
+            "a free-threaded Python cannot be dumped; start it with -X gil=1"
+        )
+    if not hasattr(sys, "getrefcount") or not hasattr(gc, "get_objects"):
+        raise DumpRefused("this Python does not tell its objects")
+
+
+def dump(path, mode="auto", *, values=True, compress=None, wait=True):
+    """Write the heap of this program to ``path``, which appears when it is whole.
+
+    Args:
+        path: Of the file, by custom ``NAME.hrpy`` or ``NAME.hrpy.gz``.
+        mode: ``fork``, ``stop``, or ``auto``.
+        values: Whether to write the contents of strings and numbers. Names in the
+            program's code are always written.
+        compress: Whether to compress with gzip; ``None`` if ``path`` ends in ``.gz``.
+        wait: Whether to return only when the file is there, if another process writes.
+
+    Returns:
+        ``mode``, ``pause_seconds`` for which the program stood still, and unless it is
+        still being written ``objects``, ``references`` and ``bytes``.
+
+    Raises:
+        DumpRefused: This Python cannot be dumped, or the copy of it has failed.
+        OSError: The file cannot be written.
+    """
+    _check()
+    path = os.fspath(path)
+    if compress is None:
+        compress = path.endswith(".gz")
+    mode = _mode(mode)
+    partial = "%s.%d.part" % (path, os.getpid())
+    began = time.perf_counter()
+    was_enabled = gc.isenabled()
+    gc.disable()  # a collection would run the program's finalizers
+    try:
+        moment = _Moment(mode == "fork")
+        moment.pid = os.getpid()
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if mode == "fork":
+                found = _forked(moment, fd, partial, path, values, compress, wait)
+                pause = found.pop("until", time.perf_counter()) - began
+            else:
+                found = _write(
+                    moment, fd, values=values, compress=compress, mode="stop"
+                )
+                os.rename(partial, path)
+                pause = time.perf_counter() - began
+        except BaseException:
+            _remove(partial)
+            raise
+        finally:
+            os.close(fd)
+    finally:
+        del _BEFORE[:]
+        if was_enabled:
+            gc.enable()
+    return dict(found, mode=mode, pause_seconds=pause)
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _forked(moment, fd, partial, path, values, compress, wait):
+    """Write from a copy of this process.
+
+    The copy ends by `os._exit`, so that no handler of the program runs in it.
+    """
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(read_end)
+            # Not waited for: another copy writes, which the program never sees.
+            if not wait and os.fork():
+                os._exit(0)
+            told = _copied(moment, fd, partial, path, values, compress)
+            os.write(write_end, told.encode("utf-8", "replace")[:4000])
+        except BaseException:
+            pass
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    del moment.kept[:]
+    try:
+        if not wait:
+            os.waitpid(child, 0)
+            return {}
+        until = time.perf_counter()
+        told = b""
+        while True:
+            piece = os.read(read_end, 4096)
+            if not piece:
+                break
+            told += piece
+    except ChildProcessError:  # the program ignores its children
+        return {}
+    finally:
+        os.close(read_end)
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        pass
+    text = told.decode("utf-8", "replace")
+    if not text.startswith("ok "):
+        raise DumpRefused(text or "the copy of the process has ended; use mode='stop'")
+    keys = ("objects", "references", "bytes")
+    return dict(zip(keys, map(int, text.split()[1:])), until=until)
+
+
+def _copied(moment, fd, partial, path, values, compress):
+    try:
+        footer = _write(moment, fd, values=values, compress=compress, mode="fork")
+        os.rename(partial, path)
+    except BaseException as error:
+        _remove(partial)
+        return "%s: %s" % (type(error).__name__, error)
+    return "ok %d %d %d" % (footer["objects"], footer["references"], footer["bytes"])
+
+
+def install(signal_number, pattern, mode="auto", *, values=True):
+    """Write a dump whenever a signal arrives; call it in the main thread.
+
+    Args:
+        signal_number: Such as `signal.SIGUSR2`.
+        pattern: Path of the files. ``{n}`` is their number, ``{pid}`` the process.
+        mode: See `dump`.
+        values: See `dump`.
+    """
+    import signal
+
+    number = [0]
+
+    def write(_signal, _frame):
+        number[0] += 1
+        path = pattern.replace("{n}", str(number[0]))
+        path = path.replace("{pid}", str(os.getpid()))
+        try:
+            dump(path, mode, values=values, wait=False)
+        except Exception as error:  # the program goes on whatever happens here
+            os.write(2, ("heaproots_dump: %s\n" % (error,)).encode("utf-8", "replace"))
+
+    signal.signal(signal_number, write)

@@ -1,0 +1,130 @@
+"""What the records of facts of a file say: header, stacks, modules, totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ingest.readers.hrpy.chunks import Declared
+
+if TYPE_CHECKING:
+    from ingest.readers.hrpy.chunks import Chunk
+
+LARGEST_ID = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of a thread.
+
+    Attributes:
+        text: As CPython prints it in a traceback, shortened.
+        locals: Names of local variables, and ids of what they refer to.
+    """
+
+    text: str
+    locals: list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread and its frames, innermost first."""
+
+    name: str
+    frames: list[Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """An entry of ``sys.modules``.
+
+    Attributes:
+        name: Its key.
+        ident: Id of what is under it, by custom a module.
+        space: Id of its dict, 0 if it is no module.
+    """
+
+    name: str
+    ident: int
+    space: int
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What a file records.
+
+    Attributes:
+        header: Facts by name; see ``readers/README.md``.
+        declared: Names and types.
+        chunks: Of objects.
+        threads: Their stacks.
+        modules: In the order of ``sys.modules``.
+        footer: Totals; empty where the file ends too early.
+    """
+
+    header: dict[str, Any] = field(default_factory=dict)
+    declared: Declared = field(default_factory=Declared)
+    chunks: list[Chunk] = field(default_factory=list)
+    threads: list[Thread] = field(default_factory=list)
+    modules: list[Module] = field(default_factory=list)
+    footer: dict[str, Any] = field(default_factory=dict)
+
+    def number(self, name: str, otherwise: int) -> int:
+        """A number of the header; ``otherwise`` if it has none of that name."""
+        value = self.header.get(name, otherwise)
+        return value if isinstance(value, int) and 0 <= value < 1 << 62 else otherwise
+
+
+def clean(name: object) -> str:
+    """A name without halves of characters, which nothing can write.
+
+    Raises:
+        TypeError: it is not a text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(name)
+    if name.isascii():
+        return name
+    return name.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def ident_of(value: object) -> int:
+    """An id.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, int) or not 0 <= value <= LARGEST_ID:
+        raise ValueError(value)
+    return value
+
+
+def threads_of(rows: list[dict[str, Any]]) -> list[Thread]:
+    """The threads of a record of roots.
+
+    Raises:
+        ValueError, TypeError, KeyError: they are not what they must be.
+    """
+    found = []
+    for number, row in enumerate(rows, start=1):
+        frames = []
+        for frame in row["frames"]:
+            text = f"{clean(frame['function'])} ({clean(frame['file'])}"
+            text += f":{int(frame['line'])})"
+            local = [(clean(name), ident_of(at)) for name, at in frame["locals"]]
+            frames.append(Frame(text, local))
+        name = clean(row.get("name") or "") or f"thread {number}"
+        found.append(Thread(name, frames))
+    return found
+
+
+def modules_of(rows: list[list[Any]]) -> list[Module]:
+    """The modules of a record of roots.
+
+    Raises:
+        ValueError, TypeError: they are not what they must be.
+    """
+    return [
+        Module(clean(name), ident_of(ident), ident_of(space))
+        for name, ident, space in rows
+    ]

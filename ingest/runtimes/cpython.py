@@ -1,0 +1,118 @@
+"""What is known of CPython.
+
+Types of the interpreter have no module before their names, those of modules have one.
+What a module, a class or a function holds for the program has its name as its value.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+from ingest.runtimes.base import Runtime
+
+_CONTAINERS = (
+    "dict", "list", "tuple", "set", "frozenset", "cell", "method", "module",
+    "traceback", "mappingproxy", "dict_*", "*_iterator", "*iterator", "enumerate",
+    "zip", "map", "filter", "reversed", "slice", "weakref*", "weakproxy",
+    "weakcallableproxy", "super", "staticmethod", "classmethod", "property",
+    "method-wrapper", "collections.*", "_collections.*", "weakref.*", "_weakref*",
+    "functools.partial*", "functools._lru_list_elem", "itertools.*", "operator.*",
+    "types.SimpleNamespace", "types.MappingProxyType", "_thread._local*",
+    "_threading_local.*", "threading.*", "_thread.*", "queue.*", "_queue.*",
+    "contextvars.*", "_contextvars.*", "Context", "ContextVar", "Token", "hamt*",
+    "concurrent.futures.*", "asyncio.*", "_asyncio.*", "heapq.*", "enum.*",
+    "multidict.*", "_multidict.*", "frozenlist.*", "cachetools.*", "dataclasses.*",
+)  # fmt: skip
+
+_METADATA = (
+    "code", "getset_descriptor", "member_descriptor", "wrapper_descriptor",
+    "method_descriptor", "classmethod_descriptor", "builtin_function_or_method",
+    "builtin_method", "moduledef", "_frozen_importlib*", "importlib.*", "typing.*",
+    "annotationlib.*", "EncodingMap", "PyCapsule", "_abc._abc_data",
+)  # fmt: skip
+
+_INTERPRETER = (
+    "function", "generator", "coroutine", "async_generator", "frame",
+    "coroutine_wrapper", "async_generator_*", "NoneType", "ellipsis",
+    "NotImplementedType", "stderrprinter", "symtable entry", "_grouper",
+    "managedbuffer",
+    "PyDBData", "Struct", "BZ2*", "LZMA*", "SQLite*", "_hashlib.*", "[?]",
+    "UnionType", "types.*",
+)  # fmt: skip
+
+_KNOWN = (
+    "numpy", "pandas", "pyarrow", "polars", "scipy", "torch", "PIL", "lxml", "cython",
+    "_cython*", "Cython", "pydantic", "pydantic_core", "sqlalchemy", "django",
+    "greenlet", "yaml", "google._upb", "google.protobuf", "grpc", "psycopg*",
+    "aiohttp", "yarl", "propcache", "werkzeug", "jinja2", "markupsafe", "flask",
+    "starlette", "fastapi", "uvicorn", "gunicorn", "requests", "urllib3", "click",
+    "pytest", "_pytest", "pluggy", "certifi", "attr", "attrs", "setuptools", "pip",
+    "pkg_resources", "charset_normalizer", "site",
+)  # fmt: skip
+"""Packages of many programs, whose objects a program rarely accumulates as such."""
+
+_EXCEPTIONS = tuple(
+    name for name, value in vars(builtins).items() if isinstance(value, type)
+)
+
+_FUNCTION = {
+    "": "function {name}",
+    "__closure__": "the closure of {name}",
+    "__defaults__": "the default values of {name}",
+    "__kwdefaults__": "the default values of {name}",
+}
+_CLASS = {"": "class attribute {name}.{field}"}
+_COROUTINE = {"": "coroutine {name}"}
+
+CPYTHON = Runtime(
+    name="python",
+    program="a Python program",
+    metadata=_METADATA,
+    containers=_CONTAINERS,
+    library=(
+        *_EXCEPTIONS,
+        *_INTERPRETER,
+        *(f"{name}.*" for name in sorted(sys.stdlib_module_names)
+          if name != "__main__"),
+        *(f"{name}.*" for name in _KNOWN),
+    ),
+    collections={
+        "dict": "dict", "list": "list", "tuple": "tuple", "set": "set",
+        "frozenset": "frozenset", "collections.deque": "deque",
+        "collections.OrderedDict": "OrderedDict",
+        "collections.defaultdict": "defaultdict",
+    },
+    holders={
+        "function": _FUNCTION,
+        "type": _CLASS,
+        "abc.ABCMeta": _CLASS,
+        "enum.EnumMeta": _CLASS,
+        "enum.EnumType": _CLASS,
+        "functools._lru_cache_wrapper": {
+            "": "the cache of functools.lru_cache on {name}"
+        },
+        "frame": {"": "the frame of {name}"},
+        "coroutine": _COROUTINE,
+        "generator": {"": "generator {name}"},
+        "async_generator": {"": "async generator {name}"},
+        "_asyncio.Task": {"": "the task of {name}"},
+    },
+    root_words={
+        "static": "global variable",
+        "runtime": "C",
+        "internal": "the interpreter",
+    },
+    patterns={
+        "map": r"^dict$|^set$|^frozenset$|OrderedDict|defaultdict|Counter",
+        "list": r"^list$|^tuple$",
+        "queue": r"deque|\bqueue\.",
+        "closure": r"^cell$",
+        "event handlers": r"^method$",
+        "cache": r"_lru_list_elem|_lru_cache",
+    },
+    bounded=("cachetools.*Cache",),
+    limited_keys=("type", "abc.ABCMeta", "module", "function"),
+    numbers=((r" at 0x[0-9a-f]+", ""),),
+    inside=(r"functools\._lru_list_elem",),
+)  # fmt: skip

@@ -1,0 +1,261 @@
+"""What `heaproots_dump` writes of real programs, read back."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.graph import RootKind
+from ingest.heap.read_options import DEFAULTS
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from tests.deep import PROFILE
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = ROOT / "tests/programs/sessions.py"
+WRITER = ROOT / "ingest/capture/python"
+
+_OTHERS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
+PYTHONS = [sys.executable]
+if PROFILE == "deep":
+    PYTHONS += [str(one) for one in _OTHERS if int(one.parts[-3].split(".")[1]) >= 8]
+
+
+def dump_of(path: Path) -> HeapGraph:
+    with open_source(str(path)) as source:
+        return read(source, DEFAULTS, silent)
+
+
+def run(python: str, *arguments: str | Path) -> str:
+    done = subprocess.run(
+        [python, *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Truth:
+    """A graph, asked by names."""
+
+    def __init__(self, graph: HeapGraph) -> None:
+        self.graph = graph
+        self.metrics = analyse(graph)
+
+    def of_type(self, name: str) -> list[int]:
+        kinds = [i for i, n in enumerate(self.graph.type_names) if n == name]
+        return np.flatnonzero(np.isin(self.graph.type_index, kinds)).tolist()
+
+    def variable(self, name: str) -> int:
+        assert self.graph.root_field is not None
+        row = self.graph.field_names.index(name)
+        (at,) = np.flatnonzero(self.graph.root_field == row)
+        return int(self.graph.root_object[at])
+
+    def fields(self, row: int) -> dict[str | None, int]:
+        begin, end = self.graph.ref_start[row : row + 2]
+        return {
+            self.graph.field_name(at): int(self.graph.ref_target[at])
+            for at in range(begin, end)
+        }
+
+    def value(self, row: int) -> str | None:
+        assert self.graph.values is not None
+        return self.graph.values.pick(np.array([row]))[0]
+
+    def name(self, row: int) -> str:
+        return self.graph.type_name(row)
+
+    def alive(self, row: int) -> bool:
+        return bool(self.metrics.root_distance[row] >= 0)
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_program_is_told_as_it_is(python: str, mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "sessions.hrpy"
+    mode_told, count, _ = run(python, PROGRAM, mode, path).split()
+    truth = Truth(graph := dump_of(path))
+
+    assert mode_told == mode
+    assert graph.object_count + graph.folded.object_count == int(count)
+    assert len(truth.of_type("__main__.Session")) == 530
+    sessions = truth.variable("__main__.SESSIONS")
+    assert graph.length is not None
+    assert graph.length[sessions] == 500
+    session = truth.fields(truth.fields(sessions)["['s7']"])
+    assert truth.value(session["number"]) == "7"
+    assert truth.value(session["user"]) == "user 7"
+    assert truth.value(truth.fields(session["rows"])["[1]"]) == "8"
+    slotted = truth.fields(truth.fields(truth.variable("__main__.SLOTTED"))["[3]"])
+    assert truth.name(slotted["left"]) == "__main__.Session"
+    assert "right" not in slotted
+    registry = truth.fields(truth.variable("__main__.REGISTRY"))
+    assert truth.value(registry["owner"]) == "somebody"
+    assert truth.name(registry["['one']"]) == "__main__.Session"
+    stack = truth.fields(truth.variable("__main__.STACK"))
+    assert truth.name(stack["[0]"]) == "__main__.Session"
+    assert truth.value(stack["owner"]) == "somebody else"
+    handler = truth.variable("__main__.HANDLER")
+    assert truth.value(handler) == "__main__.make.<locals>.handler"
+    cell = truth.fields(truth.fields(handler)["__closure__"])["[0]"]
+    rows = truth.fields(cell)["cell_contents"]
+    assert truth.name(truth.fields(rows)["[0]"]) == "__main__.Session"
+    assert truth.value(truth.variable("__main__.render")) == "__main__.render"
+    assert truth.value(truth.variable("__main__.HUGE")) is None
+    assert truth.alive(truth.variable("__main__.POINTS"))
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_locals_garbage_and_errors_are_where_they_are(
+    python: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "sessions.hrpy"
+    run(python, PROGRAM, "fork", path)
+    truth = Truth(graph := dump_of(path))
+
+    names = {graph.root_name(at) for at in range(len(graph.root_object))}
+    assert any("local root in worker (" in n and "in_thread" in n for n in names)
+    assert any("local root in main (" in n and "in_main" in n for n in names)
+    assert "worker 7" in graph.owners
+    (cycle,) = truth.of_type("__main__.Cycle")
+    assert not truth.alive(cycle)
+    error = truth.fields(truth.variable("__main__.LAST_ERROR"))
+    frame = truth.fields(error["__traceback__"])
+    while "tb_next" in frame:
+        frame = truth.fields(frame["tb_next"])
+    frame_row = frame["tb_frame"]
+    assert (truth.value(frame_row) or "").startswith("fail (")
+    held = truth.fields(frame_row)
+    assert truth.name(held["local"]) == "__main__.Session"
+    unreachable = np.count_nonzero(truth.metrics.root_distance < 0)
+    assert unreachable < 0.01 * graph.object_count
+    held_by_c = np.count_nonzero(graph.root_kind == RootKind.RUNTIME)
+    assert held_by_c < 0.1 * graph.object_count
+    assert graph.missing_count < 0.01 * graph.object_count
+
+
+def test_without_values_only_names_of_the_program_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.hrpy"
+    run(sys.executable, PROGRAM, "fork", path, "--no-values")
+    data = path.read_bytes()
+    truth = Truth(dump_of(path))
+
+    assert b"swordfish" not in data
+    assert b"user 7" not in data
+    session = truth.fields(truth.of_type("__main__.Session")[0])
+    assert {"number", "user", "rows"} <= set(session)
+    assert truth.value(session["number"]) is None
+
+
+def test_a_compressed_dump_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.hrpy.gz"
+    run(sys.executable, PROGRAM, "stop", path)
+
+    assert gzip.decompress(path.read_bytes()).startswith(b"\x89HRPY")
+    assert len(Truth(dump_of(path)).of_type("__main__.Session")) == 530
+    assert [one.name for one in tmp_path.iterdir()] == ["sessions.hrpy.gz"]
+
+
+_FROZEN = """
+import gc, sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Thing: pass
+THINGS = [Thing() for _ in range(100)]
+if {freeze}:
+    gc.freeze()
+gc.disable()
+before = gc.get_freeze_count(), gc.isenabled(), gc.get_threshold()
+modules = set(sys.modules)
+heaproots_dump.dump({path!r}, {mode!r})
+assert before == (gc.get_freeze_count(), gc.isenabled(), gc.get_threshold())
+print(sorted(set(sys.modules) - modules))
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_what_the_collector_does_not_list_is_found_and_it_is_not_changed(
+    python: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "frozen.hrpy"
+    text = _FROZEN.format(writer=str(WRITER), path=str(path), mode=mode, freeze=True)
+
+    assert run(python, "-c", text) == "[]\n"
+    assert len(Truth(dump_of(path)).of_type("__main__.Thing")) == 100
+
+
+_SIGNALLED = """
+import signal, sys, time
+sys.path.insert(0, {writer!r})
+from heaproots_dump import install
+install(signal.SIGUSR2, {pattern!r})
+print("ready", flush=True)
+while True:
+    time.sleep(30)
+"""
+
+
+def test_a_signal_writes_a_dump_each_time(tmp_path: Path) -> None:
+    pattern = str(tmp_path / "{pid}-{n}.hrpy")
+    text = _SIGNALLED.format(writer=str(WRITER), pattern=pattern)
+    program = subprocess.Popen(
+        [sys.executable, "-c", text], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        for number in (1, 2):
+            os.kill(program.pid, signal.SIGUSR2)
+            path = tmp_path / f"{program.pid}-{number}.hrpy"
+            until = time.monotonic() + 20
+            while not path.exists() and time.monotonic() < until:
+                time.sleep(0.02)
+            assert dump_of(path).object_count > 1000
+        children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        if children.exists():
+            assert not children.read_text().split()
+        assert program.poll() is None
+    finally:
+        program.kill()
+        program.communicate()
+
+
+_FULL = """
+import sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+try:
+    heaproots_dump.dump({path!r}, {mode!r})
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+def test_nothing_remains_where_the_file_cannot_be_written(
+    mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "folder" / "x.hrpy"
+    text = _FULL.format(writer=str(WRITER), path=str(path), mode=mode)
+
+    assert run(sys.executable, "-c", text) == "FileNotFoundError\n"
+    limited = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    path.parent.mkdir()
+    told = run(sys.executable, "-c", limited + text)
+    assert told in ("OSError\n", "DumpRefused\n")
+    assert not list(path.parent.iterdir())

@@ -1,0 +1,301 @@
+"""The reader of CPython heaps against dumps that say what they hold."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ingest.errors import DumpError, MalformedDump, TruncatedDump
+from ingest.heap.graph import NO_FIELD, RootKind
+from ingest.heap.read_options import Fold, ReadOptions
+from ingest.progress import silent
+from ingest.readers.hrpy import sniff
+from ingest.readers.hrpy.reader import read
+from tests.deep import cuts
+from tests.dumps.hrpy import HrpyHeap, example, facts, program, record
+from tests.unit.readers.shared import Pieces, alive, by_id
+
+if TYPE_CHECKING:
+    from ingest.heap.graph import HeapGraph
+
+
+def graph_of(
+    heap: HrpyHeap | bytes, size: int = 1 << 20, **options: object
+) -> HeapGraph:
+    data = heap if isinstance(heap, bytes) else heap.bytes()
+    asked = ReadOptions(**options)  # type: ignore[arg-type]
+    return read(Pieces(data, size), asked, silent)  # type: ignore[arg-type]
+
+
+def references(graph: HeapGraph, ident: int) -> list[tuple[int, str | None]]:
+    row = by_id(graph)[ident]
+    return [
+        (int(graph.object_id[graph.ref_target[at]]), graph.field_name(at))
+        for at in range(graph.ref_start[row], graph.ref_start[row + 1])
+    ]
+
+
+def value(graph: HeapGraph, ident: int) -> str | None:
+    assert graph.values is not None
+    return graph.values.pick(np.array([by_id(graph)[ident]]))[0]
+
+
+def root_names(graph: HeapGraph, ident: int) -> list[str]:
+    row = by_id(graph)[ident]
+    found = np.flatnonzero(graph.root_object == row).tolist()
+    return [graph.root_name(at) for at in found]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_all_of_a_heap_is_read(size: int) -> None:
+    graph = graph_of(program(), size)
+
+    assert graph.runtime == "python"
+    assert graph.producer == "CPython 3.12.1"
+    assert graph.missing_count == 0
+    assert not graph.irregularities
+    assert value(graph, 0x110) == "ключ"
+    assert value(graph, 0x130) == "7"
+    assert value(graph, 0x138) == "-5"
+    assert value(graph, 0x140) == "2.5"
+    assert value(graph, 0x210) == "app.cache"
+    assert graph.type_name(by_id(graph)[0x400]) == "app.Session"
+    assert references(graph, 0x300) == [
+        (0x110, "(key)"), (0x400, "['ключ']"), (0x130, "(key)"), (0x410, "[7]"),
+    ]  # fmt: skip
+    assert references(graph, 0x600) == [(0x610, "[0]"), (0x400, "[1]")]
+    assert references(graph, 0x210) == [(0x100, "(key)"), (0x300, "SESSIONS")]
+
+
+def test_sizes_have_what_is_in_front_of_an_object_and_are_rounded() -> None:
+    graph = graph_of(program(), fold=Fold.NONE)
+
+    assert graph.shallow_bytes[by_id(graph)[0x400]] == 80  # 56 + 16, rounded
+    assert graph.shallow_bytes[by_id(graph)[0x600]] == 32
+
+
+def test_a_dict_of_one_object_becomes_part_of_it() -> None:
+    graph = graph_of(program())
+
+    assert 0x420 not in by_id(graph)
+    assert references(graph, 0x400) == [(0x140, "user"), (0x500, None)]
+    assert references(graph, 0x410) == [
+        (0x500, None), (0x120, "(key)"), (0x140, "user"),
+    ]  # fmt: skip
+    assert graph.shallow_bytes[by_id(graph)[0x410]] == 80 + 64
+    assert graph.folded.object_count == 2  # that of the module too
+    whole = graph_of(program(), fold=Fold.NONE)
+    assert references(whole, 0x410)[0] == (0x420, "__dict__")
+    assert whole.shallow_bytes.sum() == graph.shallow_bytes.sum()
+    assert whole.reference_count == graph.reference_count + 2
+
+
+def test_a_dict_that_others_refer_to_stays() -> None:
+    heap = program()
+    heap.chunk("list", [0x700], rest=[[0x420]], lengths=[1], flags=4)
+
+    assert references(graph_of(heap), 0x410)[0] == (0x420, "__dict__")
+
+
+def test_what_modules_and_frames_have_are_roots_with_their_names() -> None:
+    graph = graph_of(program())
+
+    assert root_names(graph, 0x300) == ["static root app.cache.SESSIONS"]
+    assert root_names(graph, 0x210) == ["static root app.cache"]
+    assert root_names(graph, 0x600) == ["local root in work (app.py:3) rows"]
+    assert graph.owners == ("MainThread",)
+
+
+def test_what_nothing_found_refers_to_is_held_by_c_or_garbage() -> None:
+    heap = program()
+    heap.chunk("list", [0x800, 0x810], rest=[[], []], counts=[3, 2], flags=4,
+        lengths=[0, 0])  # fmt: skip
+    heap.chunk("set", [0x820], counts=[(1 << 32) - 1])
+    graph = graph_of(heap)
+
+    assert root_names(graph, 0x800) == ["runtime root"]
+    assert root_names(graph, 0x810) == []
+    assert 0x810 not in alive(graph)
+    assert root_names(graph, 0x820) == ["internal root"]
+    assert root_names(graph, 0x130) == []  # a number, which the interpreter has
+
+
+def test_frames_that_are_objects_are_not_counted_twice() -> None:
+    heap = program()
+    heap.header["frames_are_objects"] = True
+    held = np.flatnonzero(graph_of(heap).root_kind == RootKind.RUNTIME)
+
+    # Its list is referred to once, which no object explains.
+    assert len(held) == 1 + np.count_nonzero(
+        graph_of(program()).root_kind == RootKind.RUNTIME
+    )
+
+
+def test_an_object_of_several_modules_is_first_under_its_own_name() -> None:
+    heap = HrpyHeap()
+    heap.texts([0x10, 0x18], ["work", "alias"])
+    heap.chunk("function", [0x100], flags=32, values=_texts("lib.work"), counts=[4])
+    heap.dict(0x200, {0x18: 0x100}).dict(0x300, {0x10: 0x100})
+    heap.module("lib", 0x100, 0x300).module("app", 0x100, 0x200)
+    graph = graph_of(heap)
+
+    assert root_names(graph, 0x100)[:2] == [
+        "static root lib.work",
+        "static root app.alias",
+    ]
+
+
+def _texts(*texts: str) -> bytes:
+    from tests.dumps.hrpy import texts_of
+
+    return texts_of(texts)
+
+
+def test_large_dicts_are_named_by_position() -> None:
+    heap = HrpyHeap()
+    keys = [0x10000 + 16 * i for i in range(1001)]
+    heap.texts(keys, [f"key {i}" for i in range(1001)])
+    heap.chunk("app.Thing", [0x100])
+    heap.dict(0x200, dict.fromkeys(keys, 0x100))
+    graph = graph_of(heap)
+
+    assert references(graph, 0x200)[-1] == (0x100, "[1000]")
+
+
+def test_halves_of_characters_in_names_are_replaced() -> None:
+    heap = HrpyHeap()
+    heap.chunk("app.\ud800", [0x100], named={"a\udfff": [0x100]})
+    graph = graph_of(heap)
+
+    assert graph.type_names[0] == "app.\ufffd"
+    assert references(graph, 0x100) == [(0x100, "a\ufffd")]
+
+
+def test_an_id_twice_and_a_reference_to_nothing_are_counted() -> None:
+    heap = program()
+    heap.chunk("list", [0x600], rest=[[0x9990]], lengths=[1], flags=4)
+    heap.chunk("list", [0x900], rest=[[0x9990]], lengths=[1], flags=4)
+    graph = graph_of(heap)
+
+    found = {entry.kind: entry.count for entry in graph.irregularities}
+    assert found == {"repeated_object": 1, "missing_object": 1}
+    with pytest.raises(MalformedDump, match=r"(repeated|missing) object"):
+        graph_of(heap, strict=True)
+
+
+def test_a_file_cut_anywhere_is_read_as_far_as_it_goes_or_refused() -> None:
+    data = example()
+    seen = set()
+    for end in cuts(8, len(data), every=7):
+        try:
+            graph = graph_of(data[:end])
+        except DumpError:
+            seen.add("refused")
+            continue
+        kinds = [entry.kind for entry in graph.irregularities]
+        assert "truncated_record" in kinds
+        assert "ends too early" in graph.incomplete
+        seen.add("read")
+    assert seen == {"refused", "read"}
+
+
+def test_no_end_is_an_end_too_early() -> None:
+    data = program().bytes(ended=False)
+
+    assert "ends too early" in graph_of(data).incomplete
+    with pytest.raises(TruncatedDump):
+        graph_of(data, strict=True)
+
+
+def _patched(**changes: int) -> bytes:
+    """The last chunk of the example with other numbers in its head."""
+    heap = program()
+    at = max(i for i, r in enumerate(heap.records) if r.startswith(b"OBJS"))
+    head = ["type", "flags", "count", "extra", "width", "fixed", "low", "high"]
+    data = bytearray(heap.records[at])
+    for name, number in changes.items():
+        place = 12 + 4 * head.index(name)
+        data[place : place + 4] = number.to_bytes(4, "little")
+    heap.records[at] = bytes(data)
+    return heap.bytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (_patched(count=10**9), "claims 1,000,000,000 objects"),
+        (_patched(low=0xFFFFFFFF), "claims 1 objects"),
+        (_patched(width=0xFFFFFFFF), "claims 1 objects"),
+        (_patched(type=99), "type that is not declared"),
+        (_patched(flags=1 << 20), "unknown flags"),
+        (_patched(flags=8 + 2), "more elements than references"),
+        (_patched(flags=4), "more elements than references|no lengths|longer than"),
+        (_patched(fixed=7), "claims 1 references"),
+        (_patched(extra=0xFFFFFFF0), None),
+        (_patched(flags=4 + 2 + 32), "shorter than its"),
+        (example()[:8] + record(b"HEAD", b"{"), "not JSON"),
+        (example()[:8] + record(b"HEAD", b"[]"), "HEAD has not what"),
+        (example()[:8] + record(b"HEAD", b'{"align_bytes": 0}'), "HEAD has not"),
+        (example()[:8] + record(b"HEAD", b"[" * 100_000), "not JSON"),
+        (example()[:8] + facts(b"TYPE", [[5, 1, "x"]]), "TYPE has not"),
+        (example()[:8] + facts(b"TYPE", [[0, -1, "x"]]), "TYPE has not"),
+        (example()[:8] + facts(b"TYPE", [[0, 1, None]]), "TYPE has not"),
+        (example()[:8] + facts(b"NAME", [3]), "NAME has not"),
+        (example()[:8] + facts(b"ROOT", {"modules": [1]}), "ROOT has not"),
+        (example()[:8] + facts(b"ROOT", {"threads": [{}]}), "ROOT has not"),
+        (example()[:8] + facts(b"DONE", {"objects": 0}), "no objects"),
+        (example()[:8] + b"\0\0\0\0" + bytes(8), "no tag"),
+        (b"\x89HRPY\r\n\x02", "version 2 of the format"),
+    ],
+)
+def test_what_contradicts_the_format_is_refused_with_its_byte(
+    data: bytes, text: str | None
+) -> None:
+    if text is None:
+        assert graph_of(data).object_count
+        return
+    with pytest.raises(MalformedDump, match=text) as told:
+        graph_of(data)
+    assert told.value.offset
+
+
+def test_a_wrong_total_is_refused() -> None:
+    data = program().bytes(ended=False) + facts(b"DONE", {"objects": 3})
+
+    with pytest.raises(MalformedDump, match="claims 3"):
+        graph_of(data)
+
+
+def test_a_record_of_another_writer_is_skipped_and_counted() -> None:
+    data = program().bytes(ended=False) + facts(b"MORE", {})
+    data += facts(b"DONE", {"objects": program().objects})
+    kinds = [entry.kind for entry in graph_of(data).irregularities]
+
+    assert kinds == ["unknown_record"]
+
+
+def test_no_facts_of_the_header_are_needed() -> None:
+    heap = program()
+    heap.header = {"python": ["x"], "own_references": "2", "immortal_references": -1}
+    graph = graph_of(heap)
+
+    assert graph.producer == "CPython"
+    assert graph.ref_field is not None
+    assert NO_FIELD in graph.ref_field
+
+
+def test_threads_that_ran_meanwhile_are_told() -> None:
+    heap = program()
+    heap.header["mode"] = "stop"
+    assert not graph_of(heap).notes
+    heap.roots["threads"] *= 2
+    assert "other threads" in graph_of(heap).notes[0]
+
+
+def test_a_format_is_told_by_its_first_bytes() -> None:
+    assert sniff(example()[:64])
+    assert not sniff(b"HRPY")
+    assert json.loads(json.dumps(program().header))["version"] == 1
