@@ -46,3 +46,16 @@ def install_command(extra: str) -> str:
     The package is on no index: it is installed from its checkout.
     """
     return f"pip install '.[{extra}]' in the checkout of heaproots"
+
+
+def why_command(subject: str, dump: str | None = None, file: str = "") -> str:
+    """Return the command that shows what keeps something alive.
+
+    Args:
+        subject: An address or a type.
+        dump: The loaded dump.
+        file: What was opened instead, if the dump is not loaded.
+    """
+    if file:
+        return command("why", subject, "--in", file)
+    return command("why", subject, dump=dump)

@@ -1,11 +1,11 @@
-"""Finding a type by what a user writes instead of its full name."""
+"""Finding an object or a type by what a user writes instead of its full name."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ingest.command_line import quoted
 from ingest.errors import NotFound
@@ -14,6 +14,7 @@ from ingest.text import caption_of, printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+_HEX = re.compile(r"(?:0[xX])?0*([0-9a-fA-F]{1,16})")
 _SEPARATORS = re.compile(r"::|[$+/]")
 """Between an outer type and an inner one, or a library and a type."""
 
@@ -34,6 +35,78 @@ class TypeFound:
 
     name: str
     notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An object's address, or a type's full name, as the dump spells it.
+
+    Attributes:
+        kind: ``object`` or ``type``.
+        name: The address or the name.
+        notice: What to tell the user if it is not what was written; else empty.
+    """
+
+    kind: str
+    name: str
+    notice: str = ""
+
+
+class Names(Protocol):
+    """What a dump calls its objects and types."""
+
+    def known(self, address: str, name: str) -> tuple[bool, bool]:
+        """Whether there is an object of that address, and a type of that full name."""
+
+    def instance_counts(self) -> Mapping[str, int]:
+        """Instances of each type by full name, those of all domains together."""
+
+    def caption(self, name: str) -> str:
+        """The short name of a type."""
+
+
+def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject:
+    """Find what ``text`` names: a type, as `find_type` finds it, or an address.
+
+    Args:
+        text: What the user wrote.
+        which: The dump in words, for errors.
+        names: Of the dump.
+        kind: ``object`` or ``type`` where only that will do.
+
+    Raises:
+        NotFound: nothing in the dump is called that, or several types are; the
+            message names what comes near.
+    """
+    if kind != "type" and (address := _address(text, which, names)):
+        return Subject("object", address)
+    if kind == "object":
+        raise NotFound(f"{which} has no object {text!r}")
+    counts = names.instance_counts()
+    try:
+        found = find_type(text, counts, names.caption)
+    except NotFound as error:
+        raise NotFound(f"{which}: {error}") from None
+    found = found or guess_type(text, counts)
+    if found is None:
+        what = "type" if kind else "type or object"
+        raise NotFound(f"{which} has no {what} {text!r}{hint(text, counts)}")
+    return Subject("type", found.name, found.notice)
+
+
+def _address(text: str, which: str, names: Names) -> str | None:
+    match = _HEX.fullmatch(text.strip())
+    if match is None:
+        return None
+    address = "0x" + match[1].lower()
+    is_object, is_type = names.known(address, text)
+    if is_type:  # such as a class Bad
+        return None
+    if is_object:
+        return address
+    if text.lower().startswith("0x"):
+        raise NotFound(f"{which} has no object {address}")
+    return None
 
 
 def find_type(

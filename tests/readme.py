@@ -56,7 +56,7 @@ def exit_codes() -> str:
     )
 
 
-INFO_LINES, CHECK_LINES = 24, 8
+INFO_LINES, CHECK_LINES = 16, 8
 
 
 def info_output() -> str:
@@ -97,7 +97,7 @@ def _last_output(*commands: list[str]) -> str:
     return out.getvalue()
 
 
-WHY_LINES = 22
+WHY_LINES = 14
 
 
 def shown(command: str, out: str, lines: int | None = None) -> str:

@@ -117,8 +117,8 @@ def _search(
                     tail += 1
 
 
-def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
-    """Bool (objects,): what can be reached along ``references`` from their roots.
+def distances_from(references: ReferenceColumns, objects: int) -> NDArray[np.int32]:
+    """int32 (objects,): references from the nearest root, 1 for its object, else -1.
 
     Memory: 12 bytes an object.
     """
@@ -130,7 +130,15 @@ def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
         roots, np.ones(len(roots), np.int32), np.full(len(roots), ROOT, np.int32),
         (distance, parent, np.empty(0, np.uint8)), queue,
     )  # fmt: skip
-    return np.asarray(distance >= 0)
+    return distance
+
+
+def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
+    """Bool (objects,): what can be reached along ``references`` from their roots.
+
+    Memory: 12 bytes an object.
+    """
+    return np.asarray(distances_from(references, objects) >= 0)
 
 
 def search_roots(

@@ -24,6 +24,7 @@ from ingest.cli import (
     export,
     fleet,
     info,
+    mcp,
     objsize,
     queries,
     report,
@@ -90,6 +91,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare.compare,
     "report": report.report,
     "browse": browse.browse,
+    "mcp": mcp.mcp,
     "example": example.example,
 }
 for _name, _command in _COMMANDS.items():

@@ -15,7 +15,6 @@ from ingest.cli.options import (
     DumpName,
     Format,
     QueryName,
-    about_of,
     notify,
 )
 from ingest.errors import BadParameter, QueryError
@@ -26,11 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.database.connection import Database
-    from ingest.database.dump_list import DumpInfo
     from ingest.queries.library import Query, Value
-
-_SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
-"""Parameters of the library that name an object or a type of the dump."""
 
 
 def query(
@@ -58,6 +53,8 @@ def query(
     $dump is the dump's number. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
+    from ingest.api.asked import about_of
+    from ingest.api.graph import resolved
     from ingest.database.questions import ask, ask_rows
     from ingest.database.read_only import check_only_reads
     from ingest.queries.library import same_in_library
@@ -77,10 +74,9 @@ def query(
     ):
         number, about, notices = 0, None, list[str]()
         if not chosen.is_of_fleet:
-            selection = store.select(dump, chosen.preset_dump)
-            number = selection.dump.number
-            about = about_of(selection, is_of_one=chosen.is_of_one_dump)
-            given, notices = _resolved(store.database, chosen, given, selection.dump)
+            given, asked, notices = resolved(store, chosen, given, dump)
+            number = asked.chosen.dump.number
+            about = about_of(asked.chosen, is_of_one=chosen.is_of_one_dump)
         known = same_in_library(chosen)
         on_notice = _warn if known is None else None
         progress.close()
@@ -125,26 +121,6 @@ def _left_out(
 
 def _warn(notice: str) -> None:
     typer.echo(f"warning: {printable(notice)}", err=True)
-
-
-def _resolved(
-    database: Database, query: Query, given: dict[str, str], dump: DumpInfo
-) -> tuple[dict[str, str], list[str]]:
-    """``given`` with addresses and types spelled as in the dump, and notices.
-
-    Raises:
-        NotFound: the dump has no such object or type.
-    """
-    from ingest.database.questions import find_subject
-
-    values, notices = dict(given), []
-    for parameter in query.parameters if query.columns else ():
-        if parameter.name in given and parameter.name in _SUBJECTS:
-            kind = _SUBJECTS[parameter.name]
-            found = find_subject(database, given[parameter.name], dump, kind)
-            values[parameter.name] = found.name
-            notices.append(found.notice)
-    return values, notices
 
 
 def _pairs(given: list[str]) -> dict[str, str]:

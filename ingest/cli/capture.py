@@ -66,17 +66,20 @@ def dart(
     heap. The program stops while the VM writes it, and then continues. Exit 11: no
     snapshot was captured.
     """
-    from ingest.capture.dart import capture
+    from ingest.api.calls import capture
+    from ingest.capture.dart import DartCapture
 
     with Bars() as progress:
         taken = capture(
             address,
             output,
+            runtime="dart",
             isolate=isolate,
             force=force,
             timeout_s=timeout_s,
             progress=progress,
         )
+    assert isinstance(taken, DartCapture)
     if as_json:
         facts = {
             "file": str(taken.path),
@@ -181,18 +184,21 @@ def jvm(
     as the same user; it stops while it writes its heap, and then continues. Exit 11:
     no dump was captured.
     """
-    from ingest.capture.jvm import capture
+    from ingest.api.calls import capture
+    from ingest.capture.jvm import JvmCapture
 
     with Bars() as progress:
         taken = capture(
             program,
             output,
-            live=not all_objects,
-            gzip=gzip or (output is not None and output.suffix == ".gz"),
+            runtime="jvm",
+            all_objects=all_objects,
+            gzip=gzip,
             force=force,
             timeout_s=timeout_s,
             progress=progress,
         )
+    assert isinstance(taken, JvmCapture)
     if as_json:
         facts = {
             "file": str(taken.path),
@@ -264,7 +270,8 @@ def dotnet(
     machine, as the same user; it stops while it writes its heap, and then continues.
     Exit 11: no dump was captured.
     """
-    from ingest.capture.dotnet import capture
+    from ingest.api.calls import capture
+    from ingest.capture.dotnet import DotnetCapture
 
     if heap and track_s is not None:
         raise typer.BadParameter(
@@ -274,12 +281,14 @@ def dotnet(
         taken = capture(
             program,
             output,
+            runtime="dotnet",
             track_s=track_s,
             force=force,
             timeout_s=timeout_s,
             buffer_mib=buffer_mib,
             progress=progress,
         )
+    assert isinstance(taken, DotnetCapture)
     _show(taken, as_json=as_json)
 
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 from enum import StrEnum
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of
-from ingest.errors import FINDINGS, INCOMPLETE
+from ingest.errors import FINDINGS, INCOMPLETE, BadParameter
 from ingest.files import check_writable, output_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.compare.dumps import ComparedDump
-    from ingest.dumps import Opener
-    from ingest.reports.findings import Verdict
-    from ingest.tables.heap_tables import HeapTables
 
 
 class CheckFormat(StrEnum):
@@ -124,60 +115,37 @@ def check(
     Exit 20: there are findings. Exit 21: a dump is incomplete. Exit 3: not a readable
     dump. Exit 9: no such dump.
     """
-    from ingest.gate.baseline import (
-        DEFAULT_NAME,
-        compared,
-        read_baseline,
-        updated,
-        write_baseline,
-    )
-    from ingest.gate.findings import judge, with_examples
-    from ingest.gate.rules import find_rules
-    from ingest.reports.findings import Verdict
+    from ingest.api.calls import judged
 
     forms = [_format_of(path) for path in save or ()]
     for path in save or ():
         check_writable(path, force=True)
-    rules = find_rules(Path(), config)
-    file = baseline or Path(DEFAULT_NAME)
-    known = {}
-    if file.exists() or (baseline is not None and not update_baseline):
-        known = read_baseline(file, prune=prune)
-    options = reading.options(rules.own)
-    redaction = options.redaction
-    if redaction is not None and redaction.types and not redaction.salt:
-        raise typer.BadParameter(
-            "needs INGEST_SALT here, because names must be the same in every dump",
-            param_hint="--hash-types",
-        )
-    from ingest.dumps import Opener
-
+    options = reading.given()
     with Bars() as progress, keepers_of(connection, progress) as keepers:
-        opener = Opener(options=options, keepers=keepers, progress=progress)
-        reference = _judged(against or (), opener)[0]
-        judged_dumps, last = _judged(dumps, opener)
-        if len(judged_dumps) < min_dumps:
-            raise typer.BadParameter(
-                f"needs {min_dumps} dumps, and there are {len(judged_dumps)}",
-                param_hint="--min-dumps",
+        try:
+            found = judged(
+                dumps,
+                options,
+                progress,
+                keepers,
+                against=against or (),
+                baseline=baseline,
+                update_baseline=update_baseline,
+                prune=prune,
+                strict_baseline=strict_baseline,
+                config=config,
+                min_dumps=min_dumps,
+                allow_incomplete=allow_incomplete,
             )
-        judged = judge(judged_dumps, rules, reference)
-        if last is not None:
-            judged.findings, notes = with_examples(judged.findings, last)
-            judged.notes += notes
-    found = compared(judged.findings, known, datetime.datetime.now().date())
-    if update_baseline or prune:
-        known = updated(known, found, add=update_baseline, prune=prune)
-        write_baseline(file, known)
-        found = compared(judged.findings, known, datetime.datetime.now().date())
-    verdict = Verdict(judged, found, str(file), strict_baseline, allow_incomplete)
+        except BadParameter as error:
+            raise typer.BadParameter(str(error)) from None
     for path, of_file in zip(save or (), forms, strict=True):
         with output_file(path, force=True, private=False) as out:
-            out.write(_written(verdict, of_file).encode("utf-8", "replace"))
-    typer.echo(_written(verdict, form), nl=False)
-    if not verdict.is_conclusive:
+            out.write(found.written(of_file.value).encode("utf-8", "replace"))
+    typer.echo(found.written(form.value), nl=False)
+    if not found.is_conclusive:
         raise typer.Exit(INCOMPLETE)
-    if not verdict.is_clean:
+    if not found.is_clean:
         raise typer.Exit(FINDINGS)
 
 
@@ -188,49 +156,3 @@ def _format_of(path: Path) -> CheckFormat:
             param_hint="--save",
         )
     return _FORMATS[path.suffix.lower()]
-
-
-def _written(verdict: Verdict, form: CheckFormat) -> str:
-    """The findings in a form."""
-    from ingest.reports import findings
-    from ingest.reports.findings import as_junit, as_sarif
-
-    return {
-        CheckFormat.TEXT: findings.as_text,
-        CheckFormat.MARKDOWN: findings.as_markdown,
-        CheckFormat.JSON: findings.as_json,
-        CheckFormat.SARIF: as_sarif,
-        CheckFormat.JUNIT: as_junit,
-        CheckFormat.GITHUB: findings.as_annotations,
-    }[form](verdict)
-
-
-def _judged(
-    named: Sequence[str], opener: Opener
-) -> tuple[list[ComparedDump], HeapTables | None]:
-    """What the gate keeps of each dump, and the tables of the last one."""
-    from ingest.compare.dumps import of_tables
-    from ingest.gate.findings import MAX_PATHS, TREE
-    from ingest.heap.read_options import REDACTED
-
-    found: list[ComparedDump] = []
-    last: HeapTables | None = None
-    for number, dump in enumerate(opener.open_all(named), start=1):
-        last = None  # the next heap needs the memory
-        name = PurePath(dump.what).name
-        if opener.options.redaction is not None:
-            name = f"{REDACTED}-{1 if dump.part is not None else number}"
-        if dump.part is not None:
-            name = f"{name} {dump.part.number}"
-        last = dump.tables(path_limit=MAX_PATHS, trees=(TREE,), path_rows=True)
-        found.append(
-            of_tables(
-                name,
-                last,
-                format_name=last.graph.format_name,
-                identity=dump.identity,
-                incomplete=last.graph.incomplete,
-                runtime=last.graph.runtime,
-            )
-        )
-    return found, last

@@ -17,12 +17,11 @@ from ingest.cli.options import (
     keepers_of,
 )
 from ingest.compare.dimensions import Dimension
-from ingest.errors import DumpError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.compare.changes import Comparison
+    from ingest.api.calls import Compared
 
 
 class ComparisonFormat(StrEnum):
@@ -62,46 +61,25 @@ def compare(
     shows what grew in every one. Files and exports need no server.
     """
     output.check()
-    from ingest.compare.changes import compare as compute
-    from ingest.compare.dumps import with_objects_at_the_ends
-    from ingest.dumps import Opener
+    from ingest.api.calls import compared
 
     with Bars() as progress, keepers_of(connection, progress) as keepers:
-        opener = Opener(
-            options=reading.options(),
-            keepers=keepers,
-            origins=len(dumps) == 1,
-            progress=progress,
-        )
-        found = with_objects_at_the_ends(opener.open_all(dumps))
-        if len(found) < 2:
-            raise DumpError(
-                "one dump cannot be compared; name a second one",
-                path=dumps[0],
-            )
-    chosen = list(dict.fromkeys(by or Dimension))
-    comparison = compute(found)
+        found = compared(dumps, reading.given(), progress, keepers)
     if output.html is not None:
-        from ingest.reports.comparison_page import comparison_page
-
-        text = comparison_page(comparison, chosen, top)
+        text = found.page(by or (), top)
     else:
-        text = _text(
-            comparison, chosen, top, ComparisonFormat.JSON if output.as_json else form
-        )
+        chosen = ComparisonFormat.JSON if output.as_json else form
+        text = _text(found, by or (), top, chosen)
     output.write(text)
 
 
 def _text(
-    comparison: Comparison, by: Sequence[Dimension], top: int, form: ComparisonFormat
+    found: Compared, by: Sequence[Dimension], top: int, form: ComparisonFormat
 ) -> str:
-    from ingest.reports import comparison as written
-
     if form is ComparisonFormat.JSON:
-        return json.dumps(written.as_json(comparison, by), indent=2) + "\n"
+        return json.dumps(found.facts(by), indent=2) + "\n"
     if form is ComparisonFormat.JSONL:
-        rows = written.as_rows(comparison, by)
-        return "".join(json.dumps(row) + "\n" for row in rows)
+        return "".join(json.dumps(row) + "\n" for row in found.rows(by))
     if form is ComparisonFormat.MARKDOWN:
-        return written.as_markdown(comparison, by, top)
-    return written.as_text(comparison, by, top)
+        return found.markdown(by, top)
+    return found.text(by, top)

@@ -45,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest why LevelScreen",
         "ingest why 0x1c1773 -k 10",
         "ingest why LevelScreen --html why.html",
+        "ingest why LevelScreen --in game.gclog",
     ),
     "check": (
         "ingest check warm.gcdump later.gcdump latest.gcdump",
@@ -64,6 +65,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest report",
         "ingest report --dump before-fix -f markdown -o report.md",
         "ingest report --html report.html --force",
+        "ingest report --in app.gcdump",
     ),
     "compare": (
         "ingest compare monday.hprof friday.hprof",
@@ -75,6 +77,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest browse --guide --open",
         "ingest browse --query leak-suspects",
         "ingest browse --print style > heap.grass",
+    ),
+    "mcp": (
+        "ingest mcp --allow /var/dumps",
+        "ingest mcp --instructions > SKILL.md",
     ),
     "example": ("ingest example", "ingest example - | ingest info -"),
     "fleet add": (

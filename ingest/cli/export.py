@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -41,34 +40,21 @@ def export(
 
     DIR/README.md describes the columns, or has the import command.
     """
-    from ingest import __version__
-    from ingest.dumps import Opener
-    from ingest.settings import settings
+    from ingest.api.calls import export as write
     from ingest.tables.export import ABOUT
-    from ingest.tables.export import export as write
 
     with Bars() as progress:
-        opened = Opener(
-            options=reading.options(), origins=True, progress=progress
-        ).open(dump)
-        tables = opened.tables()
-        assert opened.identity is not None
         files = write(
-            tables,
+            dump,
             folder,
-            kind,
-            version=settings().neo4j_version,
-            about={
-                "name": name or opened.name,
-                "source": opened.source,
-                **asdict(opened.identity),
-                "tool_version": __version__,
-            },
+            kind=kind,
+            name=name,
             force=force,
             progress=progress,
+            **reading.given(),
         )
     if as_json:
-        typer.echo(json.dumps({"folder": str(folder), "bytes": files}, indent=2))
+        typer.echo(json.dumps({"folder": str(folder), "bytes": dict(files)}, indent=2))
         return
     typer.echo(f"{len(files)} files in {printable(str(folder))}")
     what = "how to import them" if kind is ExportFormat.NEO4J_ADMIN else "their columns"

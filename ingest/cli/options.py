@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -17,17 +16,14 @@ from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPo
 from ingest.reports.render import OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from ingest.database.dump_list import ChosenDump
+    from ingest.api.asked import Asked
+    from ingest.api.reading import Reading as ReadingOptions
     from ingest.database.store import Store
     from ingest.dumps import Keeper
-    from ingest.heap.redaction import Redaction
     from ingest.progress import Progress
-    from ingest.reports.about import About
-    from ingest.reports.html import QuerySource
-    from ingest.server.target import Target
 
 
 def complete_query(incomplete: str) -> list[tuple[str, str]]:
@@ -74,6 +70,15 @@ DumpName = Annotated[
         metavar="NAME",
         help="A loaded dump. Default: the newest.",
         autocompletion=_complete_dump,
+    ),
+]
+InFile = Annotated[
+    str | None,
+    typer.Option(
+        "--in",
+        metavar="DUMP",
+        help="Answer from a file, or a folder of 'ingest export', without a server. "
+        "Options of reading are for it.",
     ),
 ]
 LoadedDump = Annotated[
@@ -260,26 +265,6 @@ DatabaseName = Annotated[
 ]
 
 
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
-
-
-def memory_limit(given: str | None) -> int | None:
-    """Bytes that this process may occupy; ``None`` for no limit.
-
-    Raises:
-        BadParameter: ``given`` is no size.
-    """
-    from ingest.memory import available_bytes
-
-    if given is None:
-        return available_bytes() * 19 // 20  # others need a little too
-    match = _SIZE.fullmatch(given.strip())
-    if match is None:
-        raise typer.BadParameter("--max-memory takes a size, such as 12GiB or 800MiB")
-    power = " KMGT".index(match[2].upper() or " ")
-    return int(float(match[1]) * 1024**power) or None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The options of all commands that open dumps."""
@@ -296,42 +281,44 @@ class Reading:
     max_memory: MaxMemory = None
     any_expansion: AnyExpansion = False
 
-    def options(self, own: Iterable[str] = ()) -> ReadOptions:
-        """How to read dumps.
-
-        Args:
-            own: Further patterns of the program's own types.
+    def given(self) -> ReadingOptions:
+        """The options, as the functions of `ingest.api` take them.
 
         Raises:
-            BadParameter: options contradict one another.
+            BadParameter: one is mistyped, or two contradict each other.
         """
-        from ingest.settings import settings
+        from ingest.api.reading import Reading as Options
+        from ingest.api.reading import read_options
+        from ingest.errors import BadParameter
 
-        return ReadOptions(
+        found = Options(
             strict=self.strict,
             fold=self.fold,
             part=self.part,
-            own=(
-                *settings().own.replace(",", " ").split(),
-                *(self.own or ()),
-                *own,
-            ),
+            own=self.own or (),
             strength=self.strength,
             layout=self.layout,
             runtime=self.runtime,
-            redaction=self._redaction(settings().salt),
-            max_memory_bytes=memory_limit(self.max_memory),
+            redact=self.redact,
+            hash_types=self.hash_types or (),
+            max_memory=self.max_memory,
             any_expansion=self.any_expansion,
         )
+        try:
+            read_options(found)
+        except BadParameter as error:
+            raise typer.BadParameter(str(error)) from None
+        return found
 
-    def _redaction(self, salt: str) -> Redaction | None:
-        from ingest.heap.redaction import Redaction
+    def options(self) -> ReadOptions:
+        """How to read dumps.
 
-        if not self.redact:
-            if self.hash_types:
-                raise typer.BadParameter("needs --redact", param_hint="--hash-types")
-            return None
-        return Redaction(tuple(self.hash_types or ()), salt)
+        Raises:
+            BadParameter: see `given`.
+        """
+        from ingest.api.reading import read_options
+
+        return read_options(self.given())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -419,6 +406,35 @@ def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keep
         ]
 
 
+@contextmanager
+def asked_dump(
+    dump: str | None,
+    in_file: str | None,
+    reading: Reading,
+    connection: Connection,
+    progress: Progress,
+) -> Iterator[Asked]:
+    """The dump that is asked: a file, or a loaded one.
+
+    Raises:
+        BadParameter: both are named, or options of reading are given for none.
+    """
+    from ingest.api.asked import AskedFile, AskedStore
+
+    if in_file is None:
+        if reading != Reading():
+            raise typer.BadParameter("options of reading a dump need --in DUMP")
+        with connection.open(progress) as store:
+            yield AskedStore(store, store.select(dump), progress)
+        return
+    if dump is not None:
+        raise typer.BadParameter("cannot be used with --in", param_hint="--dump")
+    from ingest.answers.asking import OpenedDump
+    from ingest.api.reading import opened
+
+    yield AskedFile(OpenedDump(opened(in_file, reading.given(), progress)), progress)
+
+
 _GROUPS: tuple[type, ...] = (Reading, Connection, Output)
 
 
@@ -460,20 +476,6 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def about_of(selection: ChosenDump, *, is_of_one: bool = True) -> About:
-    """What an answer says of the dump that it is about."""
-    from ingest.reports.about import About
-
-    dump = selection.dump
-    return About(
-        dump.name if is_of_one else None,
-        dump.number if is_of_one else None,
-        selection.loaded_count,
-        selection.is_newest,
-        dump.incomplete if is_of_one else "",
-    )
-
-
 def notify(notice: str) -> None:
     """Say, beside an answer, that it is about something else than what was written."""
     if notice:
@@ -489,18 +491,3 @@ def write_file(path: Path, text: str) -> None:
     with output_file(path, force=True, private=False) as file:
         file.write(text.encode())
     typer.echo(f"wrote {path}")
-
-
-def source_of(
-    target: Target, query: str, given: Mapping[str, str], dump: int
-) -> QuerySource:
-    """Describe the query of an answer, with a link to Neo4j Browser."""
-    from ingest.queries.library import find
-    from ingest.reports.html import QuerySource
-    from ingest.server.target import browser_link
-
-    found = find(query)
-    cypher = found.with_values(found.bind(given, dump))
-    known = target.browser_url is not None
-    link = browser_link(target, "edit", cypher) if known else None
-    return QuerySource(query, cypher, link)

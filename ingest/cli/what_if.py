@@ -10,8 +10,6 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import AnyDump, AsJson, Connection, Reading, keepers_of
 
-_PERCENT = 100
-
 
 def what_if(
     *,
@@ -63,39 +61,13 @@ def what_if(
     by one.
     Exit 9: no such dump. Exit 10: no such object, type or reference.
     """
-    from ingest.dumps import Opener
-    from ingest.errors import NotFound
-    from ingest.reports.what_if import as_text, facts
-    from ingest.what_if.best_cuts import best_cuts
-    from ingest.what_if.cut_parser import CutParser
-    from ingest.what_if.freed import Cut, WhatIf
+    from ingest.api.reading import opened
+    from ingest.api.shown import WhatIf
 
-    options = reading.options()
-    most = best if best is not None else 0 if cut else 3
     with Bars() as progress, keepers_of(connection, progress) as keepers:
-        opener = Opener(options=options, keepers=keepers, progress=progress)
-        graph = opener.open(dump).graph
-        progress("search", 0, None)
-        parser = CutParser(graph)
-        try:
-            given = [(text, parser.cut(text)) for text in cut or ()]
-        except NotFound as error:
-            raise NotFound(f"{dump}: {error}") from None
-        heap = WhatIf(graph)
-        before = Cut.nothing(graph)
-        for _, found in given:
-            before = before.with_(found)
-        chosen = list(
-            best_cuts(
-                heap,
-                before=before,
-                most=most,
-                enough=free / _PERCENT,
-                own=options.own,
-            )
-        )
-        answer = facts(heap, given, chosen, top)
+        heap = opened(dump, reading.given(), progress, keepers, origins=False)
+        found = WhatIf.of(heap, cut or (), best=best, free=free, top=top)
     if as_json:
-        typer.echo(json.dumps({"dump": dump} | answer, indent=2))
+        typer.echo(json.dumps({"dump": dump, **found}, indent=2))
     else:
-        typer.echo(as_text(dump, answer, graph.captions), nl=False)
+        typer.echo(str(found), nl=False)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import psutil
 from neo4j import GraphDatabase, basic_auth
+from neo4j import Query as Statement
 from neo4j import exceptions as errors
 from neo4j.auth_management import AuthManager
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 _PANIC = "encountered a critical error, and needs to be restarted"
+_TIMED_OUT = "TransactionTimedOut"
 _MADE_BY_ANOTHER = (
     "EquivalentSchemaRuleAlreadyExists",
     "IndexAlreadyExists",
@@ -76,6 +78,11 @@ def _translated(uri: str) -> Iterator[None]:
             raise Conflict(f"{uri}: {_first_line(error)}") from error
         if code.endswith(_MADE_BY_ANOTHER):
             raise InTheWay(f"{uri}: {_first_line(error)}") from error
+        if _TIMED_OUT in code:
+            raise QueryError(
+                "the query takes longer than it may; make it smaller, or give it more "
+                "time"
+            ) from error
         if ".Statement." in code or ".Procedure." in code:
             raise QueryError(_first_line(error)) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
@@ -233,14 +240,25 @@ class Database:
         text: str,
         values: Mapping[str, object],
         on_notice: Callable[[str], None] | None = None,
+        timeout_s: float | None = None,
     ) -> Iterator[tuple[tuple[str, ...], tuple[object, ...] | None]]:
-        """Run ``text`` for reading, row by row; first the columns with ``None``."""
+        """Run ``text`` for reading, row by row; first the columns with ``None``.
+
+        Args:
+            text: The query.
+            values: Its parameters.
+            on_notice: Called with each of the server's notices on the query.
+            timeout_s: Seconds after which the server stops it; ``None`` for its own
+                limit.
+        """
         options = {} if on_notice is None else _WITH_NOTICES
         with (
             _translated(self.target.uri),
             self._session(default_access_mode="READ", **options) as session,
         ):
-            result: Result = session.run(text, dict(values))
+            result: Result = session.run(
+                Statement(text, timeout=timeout_s), dict(values)
+            )
             columns = tuple(result.keys())
             yield columns, None
             for record in result:

@@ -6,16 +6,16 @@ Answers are plain Python values.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from ingest.errors import NotFound, UnknownDump
+from ingest import type_names
+from ingest.errors import UnknownDump
 from ingest.progress import silent
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
 from ingest.text import Captions, printable
-from ingest.type_names import find_type, guess_type, hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from ingest.database.dump_list import DumpInfo
     from ingest.progress import Progress
     from ingest.queries.library import Query
-
-_HEX = re.compile(r"(?:0[xX])?0*([0-9a-fA-F]{1,16})")
+    from ingest.type_names import Subject
 
 
 def ask(
@@ -133,81 +132,48 @@ def _mapping(values: dict[str, object]) -> dict[str, object]:
     return {key: plain(value) for key, value in values.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """An object's address, or a type's full name, as the dump spells it.
-
-    Attributes:
-        kind: ``object`` or ``type``.
-        name: The address or the name.
-        notice: What to tell the user if it is not what was written; else empty.
-    """
-
-    kind: str
-    name: str
-    notice: str = ""
-
-
 def find_subject(
     database: Database, text: str, dump: DumpInfo, kind: str = ""
 ) -> Subject:
-    """Find what ``text`` names: a type, as `find_type` finds it, or an address.
-
-    Args:
-        database: Where to look.
-        text: What the user wrote.
-        dump: The dump.
-        kind: ``object`` or ``type`` where only that will do.
+    """Find what ``text`` names in a loaded dump: see `ingest.type_names.find_subject`.
 
     Raises:
-        NotFound: nothing in the dump is called that, or several types are; the
-            message names what comes near.
+        NotFound: nothing in the dump is called that, or several types are.
     """
     which = f"dump {printable(dump.name)}"
-    if kind != "type" and (address := _address(database, text, dump.number, which)):
-        return Subject("object", address)
-    if kind == "object":
-        raise NotFound(f"{which} has no object {text!r}")
-    counts = _instance_counts(database, dump.number)
-    try:
-        found = find_type(text, counts, captions_of(database, dump.number).of)
-    except NotFound as error:
-        raise NotFound(f"{which}: {error}") from None
-    found = found or guess_type(text, counts)
-    if found is None:
-        what = "type" if kind else "type or object"
-        raise NotFound(f"{which} has no {what} {text!r}{hint(text, counts)}")
-    return Subject("type", found.name, found.notice)
+    return type_names.find_subject(text, which, _LoadedNames(database, dump), kind)
 
 
-def _address(database: Database, text: str, dump: int, which: str) -> str | None:
-    match = _HEX.fullmatch(text.strip())
-    if match is None:
-        return None
-    address = "0x" + match[1].lower()
-    _, rows = database.read(
-        """
-        RETURN
-          EXISTS { MATCH (o:Object) WHERE o.dump = $dump AND o.address = $address },
-          EXISTS { MATCH (t:Type) WHERE t.dump = $dump AND t.name = $text }
-        """,
-        {"dump": dump, "address": address, "text": text},
-    )
-    is_object, is_type = rows[0]
-    if is_type:  # such as a class Bad
-        return None
-    if is_object:
-        return address
-    if text.lower().startswith("0x"):
-        raise NotFound(f"{which} has no object {address}")
-    return None
+@dataclass(frozen=True)
+class _LoadedNames:
+    """What a loaded dump calls its objects and types."""
 
+    database: Database
+    dump: DumpInfo
 
-def _instance_counts(database: Database, dump: int) -> dict[str, int]:
-    """Read the instances of each type, by full name, those of all domains together."""
-    _, rows = database.read(
-        "MATCH (t:Type) WHERE t.dump = $dump "
-        "RETURN t.name AS name, sum(t.instance_count) ORDER BY name",
-        {"dump": dump},
-    )
-    return {str(name): cast("int", count) for name, count in rows}
+    def known(self, address: str, name: str) -> tuple[bool, bool]:
+        _, rows = self.database.read(
+            """
+            RETURN
+              EXISTS { MATCH (o:Object) WHERE o.dump = $dump AND o.address = $address },
+              EXISTS { MATCH (t:Type) WHERE t.dump = $dump AND t.name = $name }
+            """,
+            {"dump": self.dump.number, "address": address, "name": name},
+        )
+        is_object, is_type = rows[0]
+        return bool(is_object), bool(is_type)
+
+    def instance_counts(self) -> dict[str, int]:
+        _, rows = self.database.read(
+            "MATCH (t:Type) WHERE t.dump = $dump "
+            "RETURN t.name AS name, sum(t.instance_count) ORDER BY name",
+            {"dump": self.dump.number},
+        )
+        return {str(name): cast("int", count) for name, count in rows}
+
+    def caption(self, name: str) -> str:
+        return self._captions.of(name)
+
+    @cached_property
+    def _captions(self) -> Captions:
+        return captions_of(self.database, self.dump.number)

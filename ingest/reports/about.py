@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingest.command_line import command
 from ingest.text import printable
 
 
@@ -17,6 +18,7 @@ class About:
         loaded_count: Number of loaded dumps.
         is_newest: Whether it was loaded last.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
+        file: What was opened, if the dump is not loaded; else empty.
     """
 
     dump: str | None
@@ -24,6 +26,7 @@ class About:
     loaded_count: int
     is_newest: bool
     incomplete: str = ""
+    file: str = ""
 
     def facts(self) -> dict[str, object]:
         """The same for JSON."""
@@ -38,7 +41,10 @@ class About:
         """The same in words."""
         if self.dump is None:
             return f"all loaded dumps ({self.loaded_count}); the query has no $dump"
-        if self.loaded_count == 1:
+        if self.file:
+            load = command("load", self.file)
+            which = f"read from its file; after {load}, each query named here runs"
+        elif self.loaded_count == 1:
             which = "the only one loaded"
         elif self.is_newest:
             which = f"the newest of {self.loaded_count} loaded"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.command_line import command
+from ingest.command_line import command, why_command
 from ingest.text import human_bytes, local_time, printable_lines
 
 if TYPE_CHECKING:
@@ -79,17 +79,20 @@ def render(template: str, **values: object) -> str:
 
     Args:
         template: File name of the template.
-        values: Variables of the template.
+        values: Variables of the template. ``file`` is what was opened, if the dump is
+            not loaded.
     """
     from markupsafe import Markup
 
     script = "".join(map(_asset, SCRIPTS))
+    name, file = str(values.get("dump_name") or "") or None, str(values.get("file", ""))
     return (
         _environment()
         .get_template(template)
         .render(
             **values,
             command=command,
+            why=lambda subject: why_command(subject, name, file),
             # Our own files: they contain no end tag, which a test checks.
             style=Markup(_asset("page.css")),
             script=Markup(script),

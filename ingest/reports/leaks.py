@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ingest.command_line import command
+from ingest.command_line import why_command
 from ingest.queries.answer import Answer
 from ingest.reports.contents import opened
 from ingest.reports.growth import (
@@ -132,6 +132,7 @@ def as_text(
     suspects: Sequence[Mapping[str, object]],
     growth: Mapping[str, object] | None,
     contents: Mapping[str, Answer],
+    file: str = "",
 ) -> str:
     """Return the report as text for a terminal.
 
@@ -140,6 +141,7 @@ def as_text(
         suspects: The suspects, in the order in which to list them.
         growth: What grew since an earlier dump; ``None`` if there is none.
         contents: Answers of `ingest.reports.contents.CONTENTS`, by address.
+        file: What was opened, if the dump is not loaded; else empty.
     """
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"
@@ -153,7 +155,7 @@ def as_text(
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
     text += "\n" + folded(next_of(dump, growth))
     for suspect in suspects[:1]:
-        why = command("why", str(suspect["address"]), dump=str(dump["name"]))
+        why = why_command(str(suspect["address"]), str(dump["name"]), file)
         text += f"\n  More paths: {why}\n"  # on one line, to be pasted
     text += "\n" + _heading("Totals") + source("dump")
     for name, count, size in _NUMBERS:
@@ -161,7 +163,7 @@ def as_text(
     for name, figure in _counts(dump):
         text += f"  {name:<18}{cell(figure):>14}\n"
     text += "\n" + folded(retention(dump["strength_policy"]))
-    if tree := _tree(answers, contents):
+    if tree := tree_of(answers, contents):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part, brief in _BRIEFS:
         shown = _shown(brief, answers[part.query])
@@ -172,7 +174,8 @@ def as_text(
     return text
 
 
-def _tree(answers: Mapping[str, Answer], contents: Mapping[str, Answer]) -> str:
+def tree_of(answers: Mapping[str, Answer], contents: Mapping[str, Answer]) -> str:
+    """The top of the dominator tree, as indented text."""
     (dump,) = answers["dump"].dicts()
     answer = answers["dominator-treemap"]
     top = whole_heap(cast("int", dump["reachable_bytes"]))
@@ -224,7 +227,7 @@ def as_markdown(
     text += "\n## Totals\n\n"
     text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
     text += f"\n{retention(dump['strength_policy'])}\n"
-    if tree := _tree(answers, contents):
+    if tree := tree_of(answers, contents):
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())
     for part, brief in _BRIEFS:

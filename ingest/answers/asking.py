@@ -1,0 +1,126 @@
+"""Asking a dump that is no database's: the same names, parameters and rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ingest.answers import of_dump, of_holders, of_object, of_type
+from ingest.answers.view import HeapView
+from ingest.errors import QueryError
+from ingest.progress import silent
+from ingest.queries.answer import Answer
+from ingest.queries.library import find
+from ingest.text import printable
+from ingest.type_names import Subject, find_subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ingest.answers.view import Row
+    from ingest.dumps.dump import Dump
+    from ingest.progress import Progress
+    from ingest.queries.library import Value
+
+    Function = Callable[[HeapView, Mapping[str, Value]], list[Row]]
+
+NUMBER = 0
+"""What such a dump has for ``$dump``."""
+
+FUNCTIONS: dict[str, Function] = {
+    "object": of_object.object_,
+    "k-shortest-root-paths": of_object.k_shortest_root_paths,
+    "dominator-chain": of_object.dominator_chain,
+    "referrers-of": of_object.referrers_of,
+    "dominated-types": of_object.dominated_types,
+    "type-totals": of_type.type_totals,
+    "instances-by-root-path": of_type.instances_by_root_path,
+    "root-paths-of-type": of_type.root_paths_of_type,
+    "owners-of-type": of_type.owners_of_type,
+    "objects-of-type": of_type.objects_of_type,
+    "dump": of_dump.dump,
+    "leak-suspects": of_dump.leak_suspects,
+    "warnings": of_dump.warnings,
+    "retained-objects": of_dump.retained_objects,
+    "dominator-treemap": of_dump.dominator_treemap,
+    "external-bytes": of_dump.external_bytes,
+    "retained-types": of_dump.retained_types,
+    "type-histogram": of_dump.type_histogram,
+    "namespace-histogram": of_dump.namespace_histogram,
+    "unreachable-types": of_dump.unreachable_types,
+    "async-state-machines": of_dump.async_state_machines,
+    "type-tree": of_dump.type_tree,
+    "root-path-tree": of_dump.root_path_tree,
+    "generation-histogram": of_dump.generation_histogram,
+    "segments": of_dump.segments,
+    "free-space": of_dump.free_space,
+    "domains": of_dump.domains,
+    "gc-timeline": of_dump.gc_timeline,
+    "allocation-sites": of_dump.allocation_sites,
+    "born-between": of_dump.none_earlier,
+    "died-between": of_dump.none_earlier,
+    "survivors-of-dump": of_dump.none_earlier,
+    "roots-by-kind": of_holders.roots_by_kind,
+    "static-roots": of_holders.static_roots,
+    "isolates": of_holders.isolates,
+    "event-handlers": of_holders.event_handlers,
+    "timers": of_holders.timers,
+    "closures": of_holders.closures,
+    "strings": of_holders.strings,
+}
+"""By name of the query."""
+
+
+class OpenedDump:
+    """A dump that has been opened, to be asked what a loaded one can be asked.
+
+    Args:
+        dump: The dump; its heap is read at the first question.
+    """
+
+    def __init__(self, dump: Dump) -> None:
+        self.dump = dump
+
+    @cached_property
+    def view(self) -> HeapView:
+        """Its heap."""
+        about = {"name": self.dump.name, "source": self.dump.source}
+        return HeapView(self.dump.tables(), about)
+
+    def ask(self, name: str, given: Mapping[str, str]) -> Answer:
+        """Answer a query of the library.
+
+        Raises:
+            QueryError: it has an answer in a database only, or a parameter is wrong.
+        """
+        query = find(name)
+        if name not in FUNCTIONS:
+            raise QueryError(
+                f"{name} needs the graph of a database; load the dump, and ask there"
+            )
+        rows = FUNCTIONS[name](self.view, query.bind(given, NUMBER))
+        columns = tuple(column.name for column in query.columns)
+        return Answer(
+            columns,
+            tuple(tuple(row[column] for column in columns) for row in rows),
+            self.view.graph.captions,
+        )
+
+    def ask_all(
+        self, queries: Mapping[str, Mapping[str, str]], progress: Progress = silent
+    ) -> dict[str, Answer]:
+        """Answer several queries, as `ask` does."""
+        answers = {}
+        for done, (name, given) in enumerate(queries.items()):
+            progress("ask", done, len(queries))
+            answers[name] = self.ask(name, given)
+        return answers
+
+    def find_subject(self, text: str, kind: str = "") -> Subject:
+        """Find what ``text`` names; see `ingest.type_names.find_subject`.
+
+        Raises:
+            NotFound: nothing in the dump is called that, or several types are.
+        """
+        which = f"dump {printable(self.dump.name)}"
+        return find_subject(text, which, self.view, kind)

@@ -1,0 +1,402 @@
+"""Answers about a dump as a whole: its figures, types, regions and largest objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import polars as pl
+
+from ingest.answers.view import VALUE_LENGTH, limit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.answers.view import HeapView, Row
+    from ingest.queries.library import Value
+
+
+def whole(heap: HeapView, name: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a whole table, with the number of each row as ``row``."""
+    frame = heap.tables.part(name, 0, heap.tables.rows(name), columns)
+    return frame.with_row_index("row")
+
+
+def _sorted(
+    frame: pl.DataFrame, by: Sequence[str], limit: int, *, last: str = "row"
+) -> pl.DataFrame:
+    """The rows with most of some columns; equal ones in the order of ``last``."""
+    descending = [*(True for _ in by), False]
+    return frame.sort([*by, last], descending=descending, nulls_last=True).head(limit)
+
+
+def dump(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """The row of ``dump``."""
+    del values
+    return [heap.tables.dump() | dict(heap.about)]
+
+
+def leak_suspects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``leak-suspects``."""
+    found = []
+    for one in heap.tables.suspects[: limit_of(values)]:
+        names = (
+            "object_count", "retained_bytes", "share", "pattern", "holder",
+            "reference", "root_kind", "root_name", "cut", "cut_step", "sentence",
+            "advice", "fingerprint",
+        )  # fmt: skip
+        found.append(
+            {name: getattr(one, name) for name in names}
+            | {
+                "type": heap.graph.type_names[one.type_index],
+                "path": list(one.path),
+                "contents": list(one.contents),
+                "address": heap.address(one.object_index),
+                "container_type": heap.full_type(one.container_index),
+                "container_address": heap.address(one.container_index),
+                "signs": list(one.signs) or None,
+                "doubts": list(one.doubts) or None,
+            }
+        )
+    return found
+
+
+def warnings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``warnings``."""
+    texts = cast("list[str] | None", heap.tables.dump()["warnings"]) or []
+    return [
+        {"position": position, "warning": text}
+        for position, text in enumerate(texts[: limit_of(values)], start=1)
+    ]
+
+
+# ---------------------------------------------------------------- largest objects
+
+
+def largest(
+    rows: NDArray[np.int64], keys: Sequence[NDArray[np.int64]], limit: int
+) -> list[int]:
+    """Rows with the largest keys, of equal ones the first.
+
+    Args:
+        rows: Ascending.
+        keys: Columns of all objects, the most important first.
+        limit: The most rows.
+    """
+    first = keys[0][rows]
+    if len(rows) > limit:
+        rows = rows[first >= np.partition(first, len(rows) - limit)[len(rows) - limit]]
+    order = np.lexsort([rows, *(-key[rows] for key in reversed(keys))])
+    found: list[int] = rows[order[:limit]].tolist()
+    return found
+
+
+def retained_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``retained-objects``."""
+    metrics = heap.metrics
+    least = cast("int", values["min_bytes"])
+    is_chosen = (metrics.root_distance >= 0) & (metrics.retained_bytes >= least)
+    rows = largest(
+        np.flatnonzero(is_chosen), [metrics.retained_bytes], limit_of(values)
+    )
+    columns = (
+        "address", "shallow_bytes", "retained_bytes", "retained_count",
+        "root_distance", "value",
+    )  # fmt: skip
+    return [
+        found | {"type": heap.full_type(row)}
+        for row, found in zip(
+            rows, heap.frame("objects", rows, columns).to_dicts(), strict=True
+        )
+    ]
+
+
+def dominator_treemap(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``dominator-treemap``."""
+    metrics = heap.metrics
+    rows = largest(
+        np.flatnonzero(metrics.retained_bytes > 0),
+        [metrics.retained_bytes, metrics.retained_count],
+        limit_of(values),
+    )
+    columns = (
+        "address", "value", "shallow_bytes", "retained_bytes", "retained_count",
+        "root_distance", "generation",
+    )  # fmt: skip
+    found = heap.frame("objects", rows, columns).to_dicts()
+    dominators = metrics.dominator[rows].tolist()
+    namespaces, kinds = heap.tables.namespaces, heap.graph.type_index[rows].tolist()
+    return [
+        own
+        | {
+            "object": row,
+            "dominator": dominator if dominator >= 0 else None,
+            "type": heap.full_type(row),
+            "namespace": namespaces[kind] if kind >= 0 else "",
+            "value": (own["value"] or "")[:VALUE_LENGTH],
+        }
+        for row, dominator, kind, own in zip(
+            rows, dominators, kinds, found, strict=True
+        )
+    ]
+
+
+def external_bytes(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``external-bytes``."""
+    if heap.graph.external is None:
+        return []
+    outside = whole(heap, "objects", ["external_bytes"])
+    chosen = _sorted(
+        outside.filter(pl.col("external_bytes") > 0),
+        ["external_bytes"],
+        limit_of(values),
+    )["row"].to_list()
+    columns = ("address", "external_name", "external_bytes", "shallow_bytes")
+    found = []
+    for row, own in zip(
+        chosen, heap.frame("objects", chosen, columns).to_dicts(), strict=True
+    ):
+        owner = int(heap.metrics.dominator[row])
+        found.append(
+            own
+            | {
+                "type": heap.declared_type(row),
+                "alive": heap.distance(row) is not None,
+                "owner_type": heap.declared_type(owner) if owner >= 0 else None,
+                "owner_address": heap.address(owner) if owner >= 0 else None,
+            }
+        )
+    return found
+
+
+# ---------------------------------------------------------------- types
+
+_TYPES = (
+    "name", "domain", "namespace", "instance_count", "shallow_bytes",
+    "reachable_count", "reachable_bytes", "retained_bytes", "estimated_count",
+    "estimated_bytes",
+)  # fmt: skip
+
+
+def _types(heap: HeapView) -> pl.DataFrame:
+    return whole(heap, "types", _TYPES).with_columns(pl.col("name").alias("type"))
+
+
+def retained_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``retained-types``."""
+    chosen = _types(heap).filter(
+        (pl.col("reachable_count") > 0)
+        & (pl.col("retained_bytes") >= values["min_bytes"])
+    )
+    return _sorted(chosen, ["retained_bytes"], limit_of(values)).to_dicts()
+
+
+def type_histogram(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``type-histogram``."""
+    chosen = _types(heap).filter(pl.col("instance_count") > 0)
+    by = ["shallow_bytes", "instance_count"]
+    return _sorted(chosen, by, limit_of(values)).to_dicts()
+
+
+def namespace_histogram(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``namespace-histogram``."""
+    used = _types(heap).filter(pl.col("instance_count") > 0)
+    groups = (
+        used.sort("shallow_bytes", "row", descending=[True, False])
+        .group_by("namespace", maintain_order=True)
+        .agg(
+            pl.len().alias("type_count"),
+            pl.col("instance_count", "shallow_bytes", "reachable_bytes").sum(),
+            pl.col("type").first().alias("largest_type"),
+        )
+    )
+    return _sorted(
+        groups, ["shallow_bytes"], limit_of(values), last="namespace"
+    ).to_dicts()
+
+
+def unreachable_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``unreachable-types``."""
+    chosen = (
+        _types(heap)
+        .filter(pl.col("instance_count") > pl.col("reachable_count"))
+        .with_columns(
+            unreachable_count=pl.col("instance_count") - pl.col("reachable_count"),
+            unreachable_bytes=pl.col("shallow_bytes") - pl.col("reachable_bytes"),
+        )
+    )
+    by = ["unreachable_bytes", "unreachable_count"]
+    return _sorted(chosen, by, limit_of(values)).to_dicts()
+
+
+def async_state_machines(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``async-state-machines``."""
+    name = pl.col("name")
+    chosen = (
+        _types(heap)
+        .filter(
+            (pl.col("instance_count") > 0)
+            & name.str.contains(">d__", literal=True)
+            & ~name.str.ends_with("[]")
+        )
+        .with_columns(
+            method=name.str.split(">d__").list.first().str.split("<").list.last(),
+            kind=pl.when(name.str.contains("AsyncStateMachineBox|MethodBuilder"))
+            .then(pl.lit("task"))
+            .otherwise(pl.lit("task or iterator")),
+            live_count=pl.col("reachable_count"),
+            dead_count=pl.col("instance_count") - pl.col("reachable_count"),
+            live_bytes=pl.col("reachable_bytes"),
+        )
+    )
+    by = ["retained_bytes", "live_count"]
+    return _sorted(chosen, by, limit_of(values)).to_dicts()
+
+
+# ---------------------------------------------------------------- merged trees
+
+
+def _tree(heap: HeapView, values: Mapping[str, Value], name: str) -> list[Row]:
+    namespaces = [*heap.tables.namespaces.to_list(), ""]
+    frame = heap.tables.type_paths.with_row_index("path").filter(pl.col("tree") == name)
+    rows = _sorted(frame, ["total_bytes"], limit_of(values), last="path").to_dicts()
+    for row in rows:
+        kind = row["type"]
+        row["type"] = row["name"] if kind is None else heap.graph.type_names[kind]
+        row["namespace"] = "" if kind is None else namespaces[kind]
+    return rows
+
+
+def type_tree(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``type-tree``."""
+    return _tree(heap, values, "dominators")
+
+
+def root_path_tree(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``root-path-tree``."""
+    return _tree(heap, values, "root_paths")
+
+
+# ---------------------------------------------------------------- regions
+
+
+def _table(heap: HeapView, values: Mapping[str, Value], name: str) -> list[Row]:
+    """The first rows of a table."""
+    end = min(heap.tables.rows(name), limit_of(values))
+    return heap.tables.part(name, 0, end).to_dicts()
+
+
+def generation_histogram(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``generation-histogram``."""
+    frame = whole(
+        heap, "generations",
+        ["number", "name", "object_count", "shallow_bytes", "reachable_count",
+         "reachable_bytes"],
+    )  # fmt: skip
+    total = int(frame["shallow_bytes"].sum())
+    rows = frame.sort("number").head(limit_of(values)).to_dicts()
+    return [
+        row
+        | {
+            "generation": row["number"],
+            "share": row["shallow_bytes"] / total if total else 0.0,
+        }
+        for row in rows
+    ]
+
+
+def segments(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``segments``."""
+    return [
+        row
+        | {
+            "segment": row["ordinal"],
+            "other_bytes": row["used_bytes"] - row["shallow_bytes"],
+        }
+        for row in _table(heap, values, "segments")
+    ]
+
+
+_FREE = ("Free", "System.Free", "Free Space", "Free Object")
+
+
+def free_space(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``free-space``."""
+    graph, counts = heap.graph, heap.metrics.instance_count
+    free = [
+        kind for name in _FREE for kind in heap.types_named(name) if counts[kind] > 0
+    ]
+    is_hole = np.isin(graph.type_index, free) & (heap.metrics.root_distance < 0)
+    holes = np.flatnonzero(is_hole)
+    found = []
+    for row in _table(heap, values, "segments"):
+        assert graph.segment_index is not None
+        mine = holes[graph.segment_index[holes] == row["ordinal"]]
+        hole_bytes = int(graph.shallow_bytes[mine].sum())
+        other, used = row["used_bytes"] - row["shallow_bytes"], row["used_bytes"]
+        found.append(
+            row
+            | {
+                "segment": row["ordinal"],
+                "live_bytes": row["reachable_bytes"],
+                "dead_bytes": row["shallow_bytes"]
+                - row["reachable_bytes"]
+                - hole_bytes,
+                "free_count": len(mine) if free else None,
+                "free_bytes": hole_bytes if free else None,
+                "other_bytes": other,
+                "empty_share": (other + hole_bytes) / used if used else 0.0,
+            }
+        )
+    return found
+
+
+def domains(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``domains``."""
+    declared = whole(heap, "types", ["domain"])["domain"]
+    return [
+        row | {"type_count": int((declared == row["ordinal"]).sum())}
+        for row in _table(heap, values, "domains")
+    ]
+
+
+def gc_timeline(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``gc-timeline``."""
+    return _table(heap, values, "collections")
+
+
+def allocation_sites(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``allocation-sites``."""
+    if not heap.tables.rows("allocation_sites"):
+        return []
+    columns = ["name", "stack", "object_count", "reachable_count", "reachable_bytes"]
+    by = ["reachable_bytes", "object_count"]
+    chosen = _sorted(
+        whole(heap, "allocation_sites", columns), by, limit_of(values)
+    ).to_dicts()
+    objects = whole(heap, "objects", ["site", "type"]).drop_nulls(["site", "type"])
+    names = heap.tables.type_names
+    most = (
+        objects.filter(pl.col("site").is_in([row["row"] for row in chosen]))
+        .with_columns(name=names.gather(objects.filter(
+            pl.col("site").is_in([row["row"] for row in chosen]))["type"]))
+        .group_by("site", "name")
+        .agg(pl.len().alias("many"))
+        .sort("many", "name", descending=[True, False])
+        .group_by("site", maintain_order=True)
+        .agg(pl.col("name").first())
+    )  # fmt: skip
+    of = dict(most.iter_rows())
+    return [
+        row | {"site": row["name"], "type": of[row["row"]]}
+        for row in chosen
+        if row["row"] in of
+    ]
+
+
+def none_earlier(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of queries about an earlier dump of the trace: a file stands alone."""
+    del heap, values
+    return []

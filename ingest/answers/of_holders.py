@@ -1,0 +1,456 @@
+"""Answers about what holds: roots, handlers, timers, closures, equal texts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ingest.analysis.distances import ROOT
+from ingest.answers.of_dump import whole
+from ingest.answers.view import limit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.answers.view import HeapView, Row
+    from ingest.queries.library import Value
+
+_STATIC, _UNKNOWN = "static", "(unknown)"
+
+
+def _holding_roots(heap: HeapView, columns: Sequence[str]) -> pl.DataFrame:
+    """Roots with the retained size of what they hold; null where they do not."""
+    roots = whole(heap, "roots", ["object", "holds", *columns])
+    retained = pl.Series(heap.metrics.retained_bytes)
+    return roots.with_columns(
+        object=pl.when("holds").then("object"),
+        retained=pl.when("holds").then(retained.gather(roots["object"])),
+    )
+
+
+def roots_by_kind(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``roots-by-kind``."""
+    roots = _holding_roots(heap, ["kind", "weak", "pinned"])
+    by_kind = roots.group_by("kind").agg(
+        pl.len().alias("root_count"),
+        pl.col("weak").sum().alias("weak_count"),
+        pl.col("pinned").sum().alias("pinned_count"),
+    )
+    held = (
+        roots.drop_nulls("object")
+        .unique(["kind", "object"])
+        .group_by("kind")
+        .agg(
+            pl.len().alias("object_count"),
+            pl.col("retained").sum().alias("retained_bytes"),
+        )
+    )
+    return (
+        by_kind.join(held, on="kind", how="left")
+        .with_columns(pl.col("object_count", "retained_bytes").fill_null(0))
+        .sort("retained_bytes", "kind", descending=[True, False])
+        .head(limit_of(values))
+        .to_dicts()
+    )
+
+
+def static_roots(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``static-roots``."""
+    roots = (
+        _holding_roots(heap, ["kind", "type", "field"])
+        .filter((pl.col("kind") == _STATIC) & pl.col("object").is_not_null())
+        .with_columns(
+            field=pl.when(pl.col("type").is_null()).then(
+                pl.col("field").fill_null(_UNKNOWN)
+            )
+        )
+    )
+    groups = (
+        roots.group_by("type", "field", "object")
+        .agg(pl.len().alias("roots"), pl.col("retained").first())
+        .sort("retained", "object", descending=[True, False])
+        .group_by("type", "field", maintain_order=True)
+        .agg(
+            pl.col("roots").sum().alias("root_count"),
+            pl.len().alias("object_count"),
+            pl.col("retained").sum().alias("retained_bytes"),
+            pl.col("object").first().alias("largest"),
+        )
+        .sort(
+            "retained_bytes", "type", "field",
+            descending=[True, False, False], nulls_last=True,
+        )
+        .head(limit_of(values))
+    )  # fmt: skip
+    return [
+        row
+        | {
+            "type": row["field"]
+            if row["type"] is None
+            else heap.graph.type_names[row["type"]],
+            "largest_type": heap.full_type(row["largest"]),
+            "largest_address": heap.address(row["largest"]),
+            "largest_bytes": heap.retained(row["largest"]),
+        }
+        for row in groups.to_dicts()
+    ]
+
+
+def isolates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``isolates``."""
+    roots = _holding_roots(heap, ["kind", "owner"]).filter(
+        pl.col("owner").is_not_null() & pl.col("object").is_not_null()
+    )
+    is_top = pl.Series(heap.metrics.dominator == ROOT)
+    roots = roots.with_columns(
+        held=pl.when(is_top.gather(roots["object"])).then("retained").otherwise(0)
+    )
+    groups = (
+        roots.group_by("owner", "object")
+        .agg(
+            pl.len().alias("roots"),
+            (pl.col("kind") == _STATIC).sum().alias("statics"),
+            pl.col("held").first(),
+        )
+        .sort("held", "object", descending=[True, False])
+        .group_by("owner", maintain_order=True)
+        .agg(
+            pl.col("roots").sum().alias("root_count"),
+            pl.col("statics").sum().alias("static_count"),
+            pl.len().alias("object_count"),
+            pl.col("held").sum().alias("retained_bytes"),
+            pl.col("object").first().alias("largest"),
+        )
+        .sort("retained_bytes", "owner", descending=[True, False])
+        .head(limit_of(values))
+    )
+    return [
+        row
+        | {
+            "largest_type": heap.declared_type(row["largest"]),
+            "largest_address": heap.address(row["largest"]),
+        }
+        for row in groups.to_dicts()
+    ]
+
+
+# ---------------------------------------------------------------- references
+
+
+def _fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
+    """Bool (T + 1,): which types have a name like that; no placeholder has."""
+    fits = re.compile(pattern, re.ASCII).fullmatch
+    return np.array([*(bool(fits(name)) for name in heap.graph.type_names), False])
+
+
+def _edges(
+    heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
+) -> pl.DataFrame:
+    """References that hold, from or to some objects: ``source`` and ``target``."""
+    graph = heap.graph
+    chosen = np.zeros(len(graph.object_id), np.bool_)
+    chosen[rows] = True
+    if into:
+        references = np.flatnonzero(chosen[graph.ref_target])
+    else:
+        spans = [
+            np.arange(graph.ref_start[row], graph.ref_start[row + 1])
+            for row in rows.tolist()
+        ]
+        references = np.concatenate([np.empty(0, np.int64), *spans])
+    if len(heap.holding.skipped):
+        references = references[~heap.holding.skipped[references]]
+    return pl.DataFrame(
+        {
+            "source": heap.sources(references),
+            "target": graph.ref_target[references].astype(np.int64),
+        }
+    )
+
+
+def _live(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[heap.metrics.root_distance[rows] >= 0]
+
+
+_LIST = r"System[.](Object|Delegate)\[].*"
+_METHOD = r"System\.Reflection\..*"
+
+
+def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``event-handlers``."""
+    kinds, graph = heap.graph.type_index, heap.graph
+    is_delegate = _fitting(heap, str(values["pattern"]))
+    is_list = _fitting(heap, _LIST)
+    is_other = is_delegate | is_list | _fitting(heap, _METHOD)
+    delegates = np.flatnonzero(is_delegate[kinds])
+    live = _live(heap, delegates)
+    if not len(live):
+        return []
+    entries = _edges(heap, live)["target"].unique().to_numpy()
+    lists = entries[is_list[kinds[entries]]]
+    is_a_list = np.zeros(len(graph.object_id), np.bool_)
+    is_a_list[lists] = True
+
+    held = _edges(heap, live, into=True)
+    sources = held["source"].to_numpy()
+    keep = (
+        (heap.metrics.root_distance[sources] >= 0)
+        & ~is_a_list[sources]
+        & (sources != held["target"].to_numpy())
+    )
+    held = held.filter(pl.Series(keep))
+    captions = heap.tables.captions
+    of_object = held.select(
+        pl.col("target").alias("handler"),
+        captions.gather(_types_of(heap, held["source"])).alias("held_by"),
+        pl.col("source").alias("one"),
+    )
+    is_live = np.zeros(len(graph.object_id), np.bool_)
+    is_live[live] = True
+    roots = np.flatnonzero(heap.tables.roots.holding & is_live[graph.root_object])
+    of_root = pl.DataFrame(
+        {
+            "handler": graph.root_object[roots].astype(np.int64),
+            "held_by": heap.root_names.gather(roots),
+            "one": pl.Series([None] * len(roots), dtype=pl.Int64),
+        }
+    )
+    holders = (
+        pl.concat([of_object, of_root])
+        .group_by("handler", "held_by")
+        .agg(pl.col("one").min())
+    )
+    kind_of = pl.Series(kinds.astype(np.int64))
+    holders = holders.with_columns(kind=kind_of.gather(holders["handler"]))
+
+    inner = (
+        _edges(heap, live)
+        .filter(pl.col("target").is_in(lists.tolist()))
+        .join(_edges(heap, lists), left_on="target", right_on="source", how="inner")
+    )
+    inner = inner.filter(
+        pl.Series(is_delegate[kinds[inner["target_right"].to_numpy()]])
+    ).select(pl.col("source").alias("handler"), pl.col("target_right").alias("called"))
+    holders = (
+        holders.join(inner.unique(), on="handler", how="left")
+        .with_columns(delegate=pl.coalesce("called", "handler"))
+        .group_by("kind", "held_by", "delegate")
+        .agg(pl.col("one").min())
+    )
+    calls = _edges(heap, holders["delegate"].unique().to_numpy())
+    targets = calls["target"].to_numpy()
+    calls = (
+        calls.filter(
+            pl.Series(~is_other[kinds[targets]])
+            & (pl.col("source") != pl.col("target"))
+        )
+        .group_by("source")
+        .agg(pl.col("target").min())
+    )
+    retained = pl.Series(heap.metrics.retained_bytes)
+    found = holders.join(calls, left_on="delegate", right_on="source", how="inner")
+    found = found.with_columns(
+        kept=retained.gather(found["delegate"]),
+        of_target=retained.gather(found["target"]),
+        called=captions.gather(_types_of(heap, found["target"])),
+    )
+    # By type, as the names of types and not their numbers are told.
+    names = heap.tables.type_names
+    groups = (
+        found.with_columns(kind=names.gather(found["kind"]))
+        .group_by("kind", "held_by", "target")
+        .agg(
+            pl.col("one").min(), pl.len().alias("handlers"), pl.col("kept").sum(),
+            pl.col("of_target", "called").first(),
+        )
+        .sort("of_target", "target", descending=[True, False])
+        .group_by("kind", "held_by", "called", maintain_order=True)
+        .agg(
+            pl.col("one").min(),
+            pl.col("handlers").sum().alias("handler_count"),
+            pl.len().alias("target_count"),
+            pl.col("kept").sum().alias("retained_bytes"),
+            pl.col("of_target").sum().alias("target_bytes"),
+            pl.col("target").first().alias("largest"),
+        )
+    )  # fmt: skip
+    rows: list[Row] = [
+        row
+        | {
+            "holder": row["held_by"]
+            if row["one"] is None
+            else heap.declared_type(row["one"]) or row["held_by"],
+            "delegate_type": row["kind"],
+            "target_type": heap.declared_type(row["largest"]) or row["called"],
+            "largest_address": heap.address(row["largest"]),
+        }
+        for row in groups.to_dicts()
+    ]
+    rows.sort(
+        key=lambda row: (
+            -row["retained_bytes"], -row["handler_count"], row["holder"],
+            row["delegate_type"], row["target_type"],
+        )
+    )  # fmt: skip
+    return rows[: limit_of(values)]
+
+
+def _types_of(heap: HeapView, objects: pl.Series) -> pl.Series:
+    """Rows of `captions` of the types of some objects; the last one of placeholders."""
+    kinds = heap.graph.type_index[objects.to_numpy()].astype(np.int64)
+    kinds[kinds < 0] = len(heap.graph.type_names)
+    return pl.Series(kinds)
+
+
+def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``timers``."""
+    kinds, metrics = heap.graph.type_index, heap.metrics
+    is_timer = _fitting(heap, str(values["pattern"]))
+    is_callback = _fitting(heap, str(values["callback"]))
+    skips = re.compile(str(values["skip"]), re.ASCII).fullmatch
+    found = _live(heap, np.flatnonzero(is_timer[kinds]))
+    if not len(found):
+        return []
+    groups: dict[tuple[str, str, bool], dict[int, set[int]]] = {}
+    for timer, to in _edges(heap, found).unique(maintain_order=True).iter_rows():
+        if to == timer:
+            continue
+        by_callback = bool(is_callback[kinds[to]])
+        held: Iterable[int] = [to]
+        if by_callback:
+            further = _edges(heap, np.array([to]))["target"].unique().to_list()
+            held = [one for one in further if one != to]
+        for one in held:
+            name = heap.full_type(one)
+            if one != timer and not skips(name):
+                group = groups.setdefault(
+                    (heap.full_type(timer), name, by_callback), {}
+                )
+                group.setdefault(one, set()).add(timer)
+    rows: list[Row] = []
+    for (timer_type, held_type, by_callback), group in groups.items():
+        top = min(group, key=lambda one: (-metrics.retained_bytes[one], one))
+        rows.append(
+            {
+                "timer_type": timer_type,
+                "held_type": held_type,
+                "by_callback": by_callback,
+                "timer_count": len(set[int]().union(*group.values())),
+                "held_count": len(group),
+                "retained_bytes": sum(map(heap.retained, group)),
+                "largest_address": heap.address(top),
+            }
+        )
+    rows.sort(
+        key=lambda row: (
+            -row["retained_bytes"], -row["timer_count"], row["timer_type"],
+            row["held_type"], row["by_callback"],
+        )
+    )  # fmt: skip
+    return rows[: limit_of(values)]
+
+
+# ---------------------------------------------------------------- closures, texts
+
+
+def _through(heap: HeapView, row: int | None, field: str) -> list[int | None]:
+    """What an object refers to through a field that holds; ``None`` if nothing."""
+    graph = heap.graph
+    if row is None or graph.ref_field is None or field not in graph.field_names:
+        return [None]
+    references = np.arange(graph.ref_start[row], graph.ref_start[row + 1])
+    if len(heap.holding.skipped):
+        references = references[~heap.holding.skipped[references]]
+    number = graph.field_names.index(field)
+    through = references[graph.ref_field[references] == number]
+    return graph.ref_target[through].tolist() or [None]
+
+
+def closures(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``closures``."""
+    groups: dict[tuple[int | None, int | None], list[tuple[int, int | None]]] = {}
+    for closure in _live(heap, heap.instances(str(values["type"]))).tolist():
+        for function in _through(heap, closure, "function_"):
+            for owner in _through(heap, function, "owner_"):
+                for context in _through(heap, closure, "context_"):
+                    groups.setdefault((function, owner), []).append((closure, context))
+    rows: list[tuple[int, Row]] = []
+    for (function, owner), pairs in groups.items():
+        contexts = {context for _, context in pairs if context is not None}
+        pairs.sort(key=lambda pair: (-_kept(heap, pair[1]), pair[0]))
+        rows.append(
+            (
+                pairs[0][0],
+                {
+                    "function": _text(heap, function),
+                    "declared_in": _text(heap, owner),
+                    "closure_count": len(pairs),
+                    "context_count": len(contexts),
+                    "retained_bytes": sum(heap.retained(one) for one, _ in pairs),
+                    "context_bytes": sum(map(heap.retained, contexts)),
+                    "largest_address": heap.address(pairs[0][0]),
+                },
+            )
+        )
+    rows.sort(
+        key=lambda one: (-one[1]["context_bytes"], -one[1]["closure_count"], one[0])
+    )
+    return [row for _, row in rows[: limit_of(values)]]
+
+
+def _kept(heap: HeapView, row: int | None) -> int:
+    return 0 if row is None else heap.retained(row)
+
+
+def _text(heap: HeapView, row: int | None) -> str | None:
+    if row is None:
+        return None
+    (value,) = heap.tables.part("objects", row, row + 1, ["value"])["value"]
+    return None if value is None else str(value)
+
+
+def strings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``strings``."""
+    if heap.graph.values is None:
+        return []
+    texts = whole(heap, "types", ["value_kind"]).filter(
+        pl.col("value_kind") == "string"
+    )
+    columns = ["type", "value", "length", "retained_bytes", "root_distance"]
+    groups = (
+        whole(heap, "objects", columns)
+        .filter(
+            pl.col("type").is_in(texts["row"].to_list())
+            & pl.col("value").is_not_null()
+            & pl.col("root_distance").is_not_null()
+        )
+        .group_by("value", "length")
+        .agg(
+            pl.len().alias("string_count"),
+            pl.col("retained_bytes").sum(),
+            pl.col("retained_bytes").max().alias("largest"),
+            pl.col("row").min(),
+        )
+        .filter(pl.col("string_count") >= values["min_count"])
+        .with_columns(wasted_bytes=pl.col("retained_bytes") - pl.col("largest"))
+        .sort("wasted_bytes", "string_count", "row", descending=[True, True, False])
+        .head(limit_of(values))
+    )
+    found = []
+    for row in groups.to_dicts():
+        references = heap.holding_rows(heap.references_to([row["row"]]))
+        holders = np.unique(heap.sources(references)).tolist()
+        holder = min(holders, key=lambda one: (heap.distance(one), one), default=None)
+        found.append(
+            row
+            | {
+                "sample_address": heap.address(row["row"]),
+                "holder_type": None if holder is None else heap.declared_type(holder),
+            }
+        )
+    return found

@@ -1,0 +1,208 @@
+"""Answers about a type: each domain can declare one of that name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.answers.view import limit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ingest.answers.view import HeapView, Row
+    from ingest.queries.library import Value
+
+
+def type_totals(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``type-totals``."""
+    columns = (
+        "domain", "instance_count", "shallow_bytes", "reachable_count",
+        "reachable_bytes", "retained_bytes",
+    )  # fmt: skip
+    rows = heap.frame("types", heap.types_named(str(values["type"])), columns)
+    whole = heap.metrics.reachable_bytes
+    found = [
+        row | {"share": row["retained_bytes"] / whole if whole else 0.0}
+        for row in rows.sort("retained_bytes", descending=True, maintain_order=True)
+        .iter_rows(named=True)
+    ]  # fmt: skip
+    return found[: limit_of(values)]
+
+
+def instances_by_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``instances-by-root-path``."""
+    kinds = heap.types_named(str(values["type"]))
+    reachable = int(heap.metrics.type_reachable_count[kinds].sum())
+    columns = (
+        "parent", "type", "tree", "name", "object_count", "shallow_bytes",
+    )  # fmt: skip
+    paths = heap.tables.type_paths.select(columns)
+    names, parents = paths["name"].to_list(), paths["parent"].to_list()
+    types, full = paths["type"].to_list(), heap.graph.type_names
+    chosen = (
+        paths.with_row_index("row")
+        .filter(
+            (pl.col("tree") == "root_paths")
+            & pl.col("type").is_in(kinds)
+            & (pl.col("object_count") > 0)
+            & pl.col("parent").is_not_null()
+        )
+        .select("row", "object_count", "shallow_bytes")
+    )
+    merged: dict[tuple[str, ...], list[int]] = {}
+    for row, count, size in chosen.iter_rows():
+        steps, at = list[str](), row
+        while parents[at] is not None:
+            steps.append(names[at] if types[at] is None else full[types[at]])
+            at = parents[at]
+        total = merged.setdefault(tuple(reversed(steps)), [0, 0])
+        total[0] += count
+        total[1] += size
+    found: list[Row] = [
+        {
+            "path": list(path),
+            "instance_count": count,
+            "shallow_bytes": size,
+            "share": count / reachable,
+        }
+        for path, (count, size) in merged.items()
+    ]
+    found.sort(key=lambda row: (-row["instance_count"], row["path"]))
+    return found[: limit_of(values)]
+
+
+def _by_retained(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    order = np.argsort(-heap.metrics.retained_bytes[rows], kind="stable")
+    return rows[order]
+
+
+def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``root-paths-of-type``; of several shortest paths, one is used."""
+    most = values["instances"]
+    assert isinstance(most, int)
+    rows = heap.instances(str(values["type"]))
+    rows = rows[heap.metrics.root_distance[rows] >= 0]
+    parent, kinds = heap.metrics.path_parent, heap.graph.type_index
+    first_root: dict[int, int] = {}
+    merged: dict[tuple[str, ...], list[int]] = {}
+    for row in _by_retained(heap, rows)[:most].tolist():
+        steps, at = [row], int(parent[row])
+        while at >= 0:
+            if heap.full_type(at) != heap.full_type(steps[-1]):
+                steps.append(at)
+            else:
+                steps[-1] = at
+            at = int(parent[at])
+        first = steps[-1]
+        if first not in first_root:
+            first_root[first] = heap.roots_of(first)[0]
+        path = (
+            str(heap.root_names[first_root[first]]),
+            *(heap.full_type(step) for step in reversed(steps) if kinds[step] >= 0),
+        )
+        total = merged.setdefault(path, [0, 0, 0])
+        total[0] += 1
+        total[1] += int(heap.graph.shallow_bytes[row])
+        total[2] += heap.retained(row)
+    found: list[Row] = [
+        {
+            "path": list(path),
+            "instance_count": count,
+            "shallow_bytes": size,
+            "retained_bytes": retained,
+        }
+        for path, (count, size, retained) in merged.items()
+    ]
+    found.sort(
+        key=lambda row: (-row["instance_count"], -row["retained_bytes"], row["path"])
+    )
+    return found[: limit_of(values)]
+
+
+_MOST_SKIPPED = 10
+_ROOTS, _FURTHER_UP = "(roots)", "(further up)"
+
+
+def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``owners-of-type``."""
+    skip = re.compile(str(values["skip"]))
+    captions = heap.tables.captions.to_list()
+    # The last one is that of placeholders, which belong to no type.
+    skipped_names = {one for one in captions[:-1] if skip.fullmatch(one)}
+    skipped = np.array([one in skipped_names for one in captions])
+    rows = heap.instances(str(values["type"]))
+    dominator, kinds = heap.metrics.dominator, heap.graph.type_index
+    above = dominator[rows]
+    rows, above = rows[above != UNREACHABLE], above[above != UNREACHABLE]
+
+    def to_skip(of: NDArray[np.int32]) -> NDArray[np.bool_]:
+        return np.asarray((of >= 0) & skipped[kinds[np.maximum(of, 0)]])
+
+    owner = above.copy()
+    for _ in range(_MOST_SKIPPED):
+        go_on = to_skip(owner)
+        if not go_on.any():
+            break
+        owner[go_on] = dominator[owner[go_on]]
+    lost = to_skip(owner)
+    frame = (
+        pl.DataFrame(
+            {
+                "owner": np.where(lost, _LOST, owner),
+                "bytes": heap.graph.shallow_bytes[rows],
+            }
+        )
+        .group_by("owner")
+        .agg(pl.len().alias("instances"), pl.col("bytes").sum())
+        .sort("bytes", "owner", descending=[True, False])
+    )
+    groups: dict[str, Row] = {}
+    for at, instances, size in frame.iter_rows():
+        name = captions[kinds[at]] if at >= 0 else _ROOTS if at == ROOT else _FURTHER_UP
+        group = groups.setdefault(
+            f"{at < 0}{name}",
+            {
+                "owner_type": name if at < 0 else _full(heap, at),
+                "owner_count": 0,
+                "instance_count": 0,
+                "shallow_bytes": 0,
+                "largest_owner": heap.address(at) if _full(heap, at) else None,
+            },
+        )
+        group["owner_count"] += at >= 0
+        group["instance_count"] += instances
+        group["shallow_bytes"] += size
+    found = sorted(
+        groups.values(),
+        key=lambda row: (
+            -row["shallow_bytes"],
+            row["owner_type"] is None,
+            row["owner_type"] or "",
+        ),
+    )
+    return found[: limit_of(values)]
+
+
+_LOST = -3
+
+
+def _full(heap: HeapView, row: int) -> str | None:
+    """Full name of an object's type; ``None`` for a placeholder and for no object."""
+    return None if row < 0 else heap.declared_type(row)
+
+
+def objects_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``objects-of-type``."""
+    rows = _by_retained(heap, heap.instances(str(values["type"])))
+    columns = (
+        "domain", "address", "shallow_bytes", "retained_bytes", "retained_count",
+        "root_distance", "value", "length",
+    )  # fmt: skip
+    return heap.frame("objects", rows[: limit_of(values)].tolist(), columns).to_dicts()

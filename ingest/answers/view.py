@@ -1,0 +1,236 @@
+"""A heap as the queries of the library see it: rows, by numbers of rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from ingest.analysis.distances import ROOT, UNREACHABLE, holding_references
+from ingest.heap.graph import MISSING_TYPE_NAME
+from ingest.tables.heap_tables import SLICE_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.distances import ReferenceColumns
+    from ingest.queries.library import Value
+    from ingest.tables.heap_tables import HeapTables
+
+    Row = dict[str, Any]
+
+_FEW = 50
+"""Rows of a table that are made one by one."""
+
+VALUE_LENGTH = 40
+"""Characters of a value in a path."""
+
+
+class HeapView:
+    """A heap that has been read and analysed, and what is looked up in it.
+
+    Attributes:
+        tables: Its tables; their columns are the properties of the graph.
+        about: Properties of the Dump node that the load would fill in.
+    """
+
+    def __init__(self, tables: HeapTables, about: Mapping[str, object]) -> None:
+        self.tables = tables
+        self.about = about
+        self.graph = tables.graph
+        self.metrics = tables.metrics
+
+    # ------------------------------------------------------------ names
+
+    def known(self, address: str, name: str) -> tuple[bool, bool]:
+        """Whether there is an object of that address, and a type of that name."""
+        return bool(len(self.objects_at(address))), name in self._types_by_name
+
+    def instance_counts(self) -> dict[str, int]:
+        """Instances of each type by full name, those of all domains together."""
+        counts = self.metrics.instance_count
+        return {
+            name: int(counts[rows].sum())
+            for name, rows in sorted(self._types_by_name.items())
+        }
+
+    def caption(self, name: str) -> str:
+        """The short name of a type."""
+        return self.graph.captions.of(name)
+
+    @cached_property
+    def _types_by_name(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for row, name in enumerate(self.graph.type_names):
+            found.setdefault(name, []).append(row)
+        return found
+
+    # ------------------------------------------------------------ rows
+
+    def types_named(self, name: str) -> list[int]:
+        """Rows of the types of a full name; each domain can have one."""
+        return self._types_by_name.get(name, [])
+
+    def objects_at(self, address: str) -> list[int]:
+        """Rows of the objects of an address; each domain can have one."""
+        try:
+            number = int(address, 16)
+        except ValueError:
+            return []
+        if number.bit_length() > 64 or address != f"{number:#x}":
+            return []
+        ids = self.graph.object_id
+        return np.flatnonzero(ids == np.array(number, np.uint64)).tolist()
+
+    def instances(self, name: str) -> NDArray[np.int64]:
+        """Rows of the objects of a type."""
+        chosen = np.zeros(len(self.graph.type_names) + 1, np.bool_)
+        chosen[self.types_named(name)] = True
+        return np.flatnonzero(chosen[self.graph.type_index])
+
+    def frame(
+        self, name: str, rows: Sequence[int], columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Some rows of a table, in that order."""
+        if len(rows) <= _FEW:
+            parts = [self.tables.part(name, row, row + 1, columns) for row in rows]
+            return pl.concat(parts) if parts else self.tables.part(name, 0, 0, columns)
+        wanted = np.asarray(rows, np.int64)
+        order = np.argsort(wanted, kind="stable")
+        parts, ordered = [], wanted[order]
+        for begin in np.unique(ordered // SLICE_ROWS).tolist():
+            first, last = np.searchsorted(
+                ordered, [begin * SLICE_ROWS, (begin + 1) * SLICE_ROWS]
+            ).tolist()
+            some = ordered[first:last]
+            low = int(some[0])
+            part = self.tables.part(name, low, int(some[-1]) + 1, columns)
+            parts.append(part[some - low])
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return pl.concat(parts)[back]
+
+    def object(self, row: int) -> Row:
+        """Properties of an object."""
+        (found,) = self.tables.part("objects", row, row + 1).to_dicts()
+        return found
+
+    def full_type(self, row: int) -> str:
+        """Full name of an object's type, or the name of placeholders."""
+        kind = int(self.graph.type_index[row])
+        return MISSING_TYPE_NAME if kind < 0 else self.graph.type_names[kind]
+
+    def declared_type(self, row: int) -> str | None:
+        """Full name of an object's type; ``None`` for a placeholder."""
+        kind = int(self.graph.type_index[row])
+        return None if kind < 0 else self.graph.type_names[kind]
+
+    def short_type(self, row: int) -> str:
+        """Short name of an object's type."""
+        return str(self.tables.captions[int(self.graph.type_index[row])])
+
+    def address(self, row: int) -> str:
+        """Address of an object."""
+        return self.graph.address(row)
+
+    def value(self, row: int) -> str:
+        """Start of an object's value; empty where it has none."""
+        (found,) = self.tables.part("objects", row, row + 1, ["value"])["value"]
+        return "" if found is None else str(found)[:VALUE_LENGTH]
+
+    def retained(self, row: int) -> int:
+        """Bytes that are freed with an object."""
+        return int(self.metrics.retained_bytes[row])
+
+    def distance(self, row: int) -> int | None:
+        """References from the nearest root; ``None`` if no root reaches it."""
+        found = int(self.metrics.root_distance[row])
+        return None if found < 0 else found
+
+    # ------------------------------------------------------------ references
+
+    @cached_property
+    def holding(self) -> ReferenceColumns:
+        """References and roots that hold their target."""
+        return holding_references(self.graph, self.metrics.strength)
+
+    @cached_property
+    def root_names(self) -> pl.Series:
+        """Names of all roots."""
+        return self.tables.part("roots", 0, len(self.graph.root_object), ["name"])[
+            "name"
+        ]
+
+    def references_to(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """Rows of `references` to any of some objects."""
+        if len(rows) == 1:
+            return np.flatnonzero(self.graph.ref_target == rows[0])
+        wanted = np.zeros(len(self.graph.object_id), np.bool_)
+        wanted[list(rows)] = True
+        return np.flatnonzero(wanted[self.graph.ref_target])
+
+    def sources(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which objects have these references."""
+        return np.searchsorted(self.graph.ref_start, references, "right") - 1
+
+    def holding_rows(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of these references, those that hold their target, of reachable objects."""
+        if len(self.holding.skipped):
+            references = references[~self.holding.skipped[references]]
+        reachable = self.metrics.root_distance[self.sources(references)] >= 0
+        return references[reachable]
+
+    def roots_of(self, row: int) -> list[int]:
+        """Rows of the roots that hold an object."""
+        is_root = (self.graph.root_object == row) & self.tables.roots.holding
+        return np.flatnonzero(is_root).tolist()
+
+    def dominators(self, row: int) -> list[int]:
+        """An object and its dominators, up to the roots; none if it is unreachable."""
+        found = []
+        while row >= 0:
+            found.append(row)
+            row = int(self.metrics.dominator[row])
+        return found if row == ROOT else []
+
+    def dominated_by(self, rows: NDArray[np.int64]) -> pl.DataFrame:
+        """What some objects immediately dominate: ``above`` and ``below``."""
+        tree = self.tables.dominated
+        above = self._dominators_of_tree
+        first = np.searchsorted(above, rows, "left")
+        counts = np.searchsorted(above, rows, "right") - first
+        ends = np.cumsum(counts)
+        inner = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(
+            ends - counts, counts
+        )
+        return pl.DataFrame(
+            {
+                "above": np.repeat(rows, counts).astype(np.int64),
+                "below": tree[np.repeat(first, counts) + inner].astype(np.int64),
+            }
+        )
+
+    @cached_property
+    def _dominators_of_tree(self) -> NDArray[np.int32]:
+        return np.asarray(self.metrics.dominator[self.tables.dominated])
+
+    def is_below(self, row: int, top: int) -> bool:
+        """Whether ``top`` is an object or dominates it."""
+        while row >= 0 and row != top:
+            row = int(self.metrics.dominator[row])
+        return row == top
+
+    def is_reachable(self, row: int) -> bool:
+        """Whether a root reaches an object."""
+        return bool(self.metrics.dominator[row] != UNREACHABLE)
+
+
+def limit_of(values: Mapping[str, Value]) -> int:
+    """The most rows of an answer."""
+    found = values["limit"]
+    assert isinstance(found, int)
+    return found

@@ -1,0 +1,204 @@
+"""What is asked of a dump, be it a file or loaded: the same questions and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from ingest.progress import silent
+from ingest.queries.library import find
+from ingest.reports.about import About
+from ingest.reports.html import QuerySource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ingest.answers.asking import OpenedDump
+    from ingest.compare.dumps import ComparedDump
+    from ingest.database.dump_list import ChosenDump
+    from ingest.database.store import Store
+    from ingest.progress import Progress
+    from ingest.queries.answer import Answer
+    from ingest.type_names import Subject
+
+    Queries = Mapping[str, Mapping[str, str]]
+
+
+class Asked(Protocol):
+    """A dump that answers the queries of the library."""
+
+    @property
+    def about(self) -> About:
+        """The dump, for a sentence."""
+
+    @property
+    def loaded_at(self) -> str:
+        """When it was loaded, in ISO 8601; empty for a file."""
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether it has no values."""
+
+    def ask_all(self, queries: Queries) -> dict[str, Answer]:
+        """Answer queries, by name."""
+
+    def find_subject(self, text: str) -> Subject:
+        """Find the object or type that a user means."""
+
+    def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
+        """The query of an answer, to be run in a database."""
+
+    def compared(self) -> Sequence[ComparedDump]:
+        """An earlier dump of the program, and this one; none if there is none."""
+
+
+class AskedFile:
+    """A dump that was opened.
+
+    Args:
+        opened: The dump.
+        progress: Called before each query.
+    """
+
+    def __init__(self, opened: OpenedDump, progress: Progress = silent) -> None:
+        self._opened = opened
+        self._progress = progress
+
+    @property
+    def about(self) -> About:
+        """The dump, for a sentence."""
+        dump = self._opened.dump
+        file = dump.source if dump.options.redaction is not None else dump.what
+        return About(dump.name, None, 0, False, dump.graph.incomplete, file)
+
+    @property
+    def loaded_at(self) -> str:
+        """Empty: it is not loaded."""
+        return ""
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether it has no values."""
+        return self._opened.dump.graph.is_redacted
+
+    def ask_all(self, queries: Queries) -> dict[str, Answer]:
+        """Answer queries, by name."""
+        return self._opened.ask_all(queries, self._progress)
+
+    def find_subject(self, text: str) -> Subject:
+        """Find the object or type that a user means."""
+        return self._opened.find_subject(text)
+
+    def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
+        """The query of an answer; whoever runs it gives the number of the dump."""
+        chosen = find(query)
+        values = chosen.bind(given, 0)
+        values.pop("dump", None)
+        return QuerySource(query, chosen.with_values(values), None)
+
+    def compared(self) -> Sequence[ComparedDump]:
+        """None: a file stands alone."""
+        return ()
+
+
+@dataclass(frozen=True)
+class AskedStore:
+    """A loaded dump.
+
+    Attributes:
+        store: Where it is.
+        chosen: The dump, among those that are loaded.
+        progress: Called before each query.
+    """
+
+    store: Store
+    chosen: ChosenDump
+    progress: Progress = silent
+
+    @property
+    def about(self) -> About:
+        """The dump, for a sentence."""
+        return about_of(self.chosen)
+
+    @property
+    def loaded_at(self) -> str:
+        """When it was loaded, in ISO 8601."""
+        return self.chosen.dump.loaded_at
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether it has no values."""
+        return self.chosen.dump.redacted
+
+    def ask_all(self, queries: Queries) -> dict[str, Answer]:
+        """Answer queries, by name."""
+        from ingest.database.questions import ask_all
+
+        number = self.chosen.dump.number
+        return ask_all(self.store.database, queries, number, self.progress)
+
+    def find_subject(self, text: str) -> Subject:
+        """Find the object or type that a user means."""
+        from ingest.database.questions import find_subject
+
+        return find_subject(self.store.database, text, self.chosen.dump)
+
+    def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
+        """The query of an answer, with a link to Neo4j Browser."""
+        from ingest.server.target import browser_link
+
+        chosen, target = find(query), self.store.database.target
+        cypher = chosen.with_values(chosen.bind(given, self.chosen.dump.number))
+        known = target.browser_url is not None
+        link = browser_link(target, "edit", cypher) if known else None
+        return QuerySource(query, cypher, link)
+
+    def compared(self) -> Sequence[ComparedDump]:
+        """The dump of the same program that was loaded before this one, and this."""
+        return _with_earlier(self.store, self.chosen)
+
+
+def about_of(chosen: ChosenDump, *, is_of_one: bool = True) -> About:
+    """What an answer says of the dump that it is about."""
+    dump = chosen.dump
+    return About(
+        dump.name if is_of_one else None,
+        dump.number if is_of_one else None,
+        chosen.loaded_count,
+        chosen.is_newest,
+        dump.incomplete if is_of_one else "",
+    )
+
+
+_IN_COMMON = 0.5
+"""Share of the types of the dump with fewer, from which on two are of one program."""
+
+
+def _with_earlier(store: Store, chosen: ChosenDump) -> Sequence[ComparedDump]:
+    from ingest.compare.dumps import of_dump
+    from ingest.database.loaded_dumps import LoadedDumps
+    from ingest.dumps import Opener
+    from ingest.errors import DumpError
+
+    dump = chosen.dump
+    earlier = [
+        one
+        for one in store.dumps()
+        if (one.number < dump.number and one.format == dump.format)
+    ]
+    if not earlier:
+        return []
+    opener = Opener(keepers=[LoadedDumps(partial(_same, store))])
+    before = max(earlier, key=lambda one: one.number)
+    try:
+        found = [of_dump(opener.open(one.name)) for one in (before, dump)]
+    except DumpError:  # of an earlier version, which had no fingerprints
+        return []
+    first, last = (one.totals.keys() for one in found)
+    fewer = min(len(first), len(last))
+    return found if fewer and len(first & last) >= _IN_COMMON * fewer else []
+
+
+def _same(store: Store) -> Store:
+    return store

@@ -1,0 +1,549 @@
+"""What the commands ``compare``, ``check``, ``export`` and ``capture`` do, as calls."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from ingest.api.reading import Reading, read_options
+from ingest.dumps import Opener
+from ingest.errors import BadParameter, DumpError
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ingest.capture.dart import DartCapture
+    from ingest.capture.dotnet import DotnetCapture
+    from ingest.capture.jvm import JvmCapture
+    from ingest.compare.changes import Comparison
+    from ingest.compare.dimensions import Dimension
+    from ingest.compare.dumps import ComparedDump
+    from ingest.dumps import Keeper
+    from ingest.gate.findings import Finding
+    from ingest.progress import Progress
+    from ingest.reports.findings import Verdict
+    from ingest.tables.export_format import ExportFormat
+    from ingest.tables.heap_tables import HeapTables
+
+_TOP = 10
+
+
+def _keepers(keepers: Sequence[Keeper] | None) -> Sequence[Keeper]:
+    if keepers is not None:
+        return keepers
+    from ingest.fleet.stored import KeptByFleets
+
+    return [KeptByFleets()]
+
+
+# ---------------------------------------------------------------- compare
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """What changed between dumps; ``str`` of it is the text of ``ingest compare``.
+
+    Attributes:
+        comparison: All changes; see `ingest.compare.changes.Comparison`.
+    """
+
+    comparison: Comparison
+
+    def text(self, by: Sequence[Dimension | str] = (), top: int = _TOP) -> str:
+        """The changes as text.
+
+        Args:
+            by: Dimensions, such as ``type`` or ``suspect``; all by default.
+            top: The most entries of each section.
+        """
+        from ingest.reports import comparison as written
+
+        return written.as_text(self.comparison, _dimensions(by), top)
+
+    def markdown(self, by: Sequence[Dimension | str] = (), top: int = _TOP) -> str:
+        """The changes as Markdown."""
+        from ingest.reports import comparison as written
+
+        return written.as_markdown(self.comparison, _dimensions(by), top)
+
+    def facts(self, by: Sequence[Dimension | str] = ()) -> dict[str, object]:
+        """All changes as values for JSON."""
+        from ingest.reports import comparison as written
+
+        return written.as_json(self.comparison, _dimensions(by))
+
+    def rows(self, by: Sequence[Dimension | str] = ()) -> list[dict[str, object]]:
+        """All changes, one row each."""
+        from ingest.reports import comparison as written
+
+        return written.as_rows(self.comparison, _dimensions(by))
+
+    def frame(self, by: Sequence[Dimension | str] = ()) -> pl.DataFrame:
+        """`rows` as a Polars frame; counts and bytes are lists, one value a dump."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(by), strict=False, infer_schema_length=None)
+
+    def page(self, by: Sequence[Dimension | str] = (), top: int = _TOP) -> str:
+        """The changes as a page."""
+        from ingest.reports.comparison_page import comparison_page
+
+        return comparison_page(self.comparison, _dimensions(by), top)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from ingest.reports.notebook import framed
+
+        return framed(self.page(), 760)
+
+
+def _dimensions(by: Sequence[Dimension | str]) -> list[Dimension]:
+    from ingest.compare.dimensions import Dimension
+
+    try:
+        return list(dict.fromkeys(map(Dimension, by or Dimension)))
+    except ValueError as error:
+        known = ", ".join(Dimension)
+        raise BadParameter(f"{error}; dimensions are {known}") from None
+
+
+def compare(
+    *dumps: str, progress: Progress = silent, **reading: Unpack[Reading]
+) -> Compared:
+    """Compare dumps of one program: what is new, gone or grown.
+
+    Args:
+        dumps: In the order in which they were taken, as `ingest.open` takes them. A
+            single file stands for all dumps in it.
+        progress: Called with stage, units done, and their number or ``None``.
+        reading: Options; see `ingest.api.reading.Reading`.
+
+    Raises:
+        DumpError: one cannot be read, or there is only one.
+
+    Example:
+        >>> changes = ingest.compare("earlier.gclog", "example.gclog")
+        >>> str(changes).splitlines()[0]
+        'Grew most from earlier to example'
+        >>> changes.frame(["type"]).height > 10
+        True
+    """
+    return compared(dumps, reading, progress)
+
+
+def compared(
+    dumps: Sequence[str],
+    reading: Reading,
+    progress: Progress = silent,
+    keepers: Sequence[Keeper] | None = None,
+) -> Compared:
+    """As `compare`, also of dumps that ``keepers`` know."""
+    from ingest.compare.changes import compare as compute
+    from ingest.compare.dumps import with_objects_at_the_ends
+
+    named = [str(dump) for dump in dumps]
+    if not named:
+        raise BadParameter("no dump is named; name two of one program")
+    opener = Opener(
+        options=read_options(reading),
+        keepers=_keepers(keepers),
+        origins=len(named) == 1,
+        progress=progress,
+    )
+    found = with_objects_at_the_ends(opener.open_all(named))
+    if len(found) < 2:
+        raise DumpError("one dump cannot be compared; name a second one", path=named[0])
+    return Compared(compute(found))
+
+
+# ---------------------------------------------------------------- check
+
+
+class Check:
+    """The verdict on some dumps; ``str`` of it is the text of ``ingest check``.
+
+    Args:
+        verdict: What was found, against the baseline.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+    @property
+    def findings(self) -> Findings:
+        """What is new: growth in every dump, suspects, what the rules forbid."""
+        return Findings(self.verdict.compared.new, self)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the dumps are complete, and there is no finding."""
+        return self.verdict.is_clean
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether all dumps are complete, so that they prove something."""
+        return self.verdict.is_conclusive
+
+    def written(
+        self,
+        form: Literal["text", "markdown", "json", "sarif", "junit", "github"] = "text",
+    ) -> str:
+        """The verdict in a form."""
+        from ingest.reports import findings
+
+        return {
+            "text": findings.as_text,
+            "markdown": findings.as_markdown,
+            "json": findings.as_json,
+            "sarif": findings.as_sarif,
+            "junit": findings.as_junit,
+            "github": findings.as_annotations,
+        }[form](self.verdict)
+
+    def __str__(self) -> str:
+        return self.written()
+
+
+class Findings(Sequence["Finding"]):
+    """Findings of a check; ``repr`` says what leaks, for an assertion that fails."""
+
+    def __init__(self, found: Sequence[Finding], check: Check) -> None:
+        self._found = found
+        self._check = check
+
+    def __getitem__(self, at: Any) -> Any:  # noqa: ANN401
+        return self._found[at]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __bool__(self) -> bool:
+        # Of an incomplete dump, having no findings is no proof.
+        return bool(self._found) or not self._check.is_conclusive
+
+    def __repr__(self) -> str:
+        verdict = self._check.verdict
+        first = f" First: {self._found[0].message}" if self._found else ""
+        # An assertion shows one line, and cuts it.
+        return f"<{verdict.headline}{first}>"
+
+
+def check(
+    dumps: Sequence[str] | str,
+    *,
+    against: Sequence[str] = (),
+    baseline: str | Path | None = None,
+    config: str | Path | None = None,
+    strict_baseline: bool = False,
+    min_dumps: int = 1,
+    allow_incomplete: bool = False,
+    progress: Progress = silent,
+    **reading: Unpack[Reading],
+) -> Check:
+    """Judge dumps of a program: does it leak?
+
+    ``assert not ingest.check([before, after]).findings`` fails with what grew, where,
+    and an example with addresses. Dumps that are incomplete fail it too.
+
+    Args:
+        dumps: In the order in which they were taken.
+        against: Dumps of a reference; what they also have is no finding.
+        baseline: File of known findings; ``heaproots-baseline.toml`` if it exists.
+        config: File of rules; ``heaproots.toml`` or ``pyproject.toml`` by default.
+        strict_baseline: Whether entries of the baseline that no longer occur fail.
+        min_dumps: Refuse to judge fewer.
+        allow_incomplete: Whether incomplete dumps may be judged.
+        progress: Called with stage, units done, and their number or ``None``.
+        reading: Options; see `ingest.api.reading.Reading`.
+
+    Raises:
+        DumpError: a dump cannot be read.
+        BadParameter: there are fewer than ``min_dumps``.
+
+    Example:
+        >>> found = ingest.check(["earlier.gclog", "example.gclog"]).findings
+        >>> found[0].path[-1], found[0].counts
+        ('ScoreChangedEventHandler', (13, 25))
+    """
+    named = [dumps] if isinstance(dumps, str) else [str(dump) for dump in dumps]
+    return judged(
+        named,
+        reading,
+        progress,
+        against=[str(dump) for dump in against],
+        baseline=None if baseline is None else Path(baseline),
+        config=None if config is None else Path(config),
+        strict_baseline=strict_baseline,
+        min_dumps=min_dumps,
+        allow_incomplete=allow_incomplete,
+    )
+
+
+def judged(
+    dumps: Sequence[str],
+    reading: Reading,
+    progress: Progress = silent,
+    keepers: Sequence[Keeper] | None = None,
+    *,
+    against: Sequence[str] = (),
+    baseline: Path | None = None,
+    update_baseline: bool = False,
+    prune: bool = False,
+    strict_baseline: bool = False,
+    config: Path | None = None,
+    min_dumps: int = 1,
+    allow_incomplete: bool = False,
+) -> Check:
+    """As `check`, also of dumps that ``keepers`` know; it can change the baseline.
+
+    Args:
+        dumps: As there.
+        reading: Options.
+        progress: Receives all stages.
+        keepers: Who is asked for a name that is no file's.
+        against: As there.
+        baseline: File of known findings.
+        update_baseline: Add the findings to it.
+        prune: Remove from it what no longer occurs.
+        strict_baseline: As there.
+        config: As there.
+        min_dumps: As there.
+        allow_incomplete: As there.
+    """
+    from ingest.gate import baseline as known_findings
+    from ingest.gate.findings import judge, with_examples
+    from ingest.gate.rules import find_rules
+    from ingest.reports.findings import Verdict
+
+    rules = find_rules(Path(), config)
+    file = baseline or Path(known_findings.DEFAULT_NAME)
+    known = {}
+    if file.exists() or (baseline is not None and not update_baseline):
+        known = known_findings.read_baseline(file, prune=prune)
+    options = read_options(reading, rules.own)
+    redaction = options.redaction
+    if redaction is not None and redaction.types and not redaction.salt:
+        raise BadParameter(
+            "--hash-types (hash_types) needs INGEST_SALT here, because names must be "
+            "the same in every dump"
+        )
+    opener = Opener(options=options, keepers=_keepers(keepers), progress=progress)
+    reference = _kept_of(against, opener)[0]
+    found, last = _kept_of(dumps, opener)
+    if len(found) < min_dumps:
+        raise BadParameter(
+            f"--min-dumps (min_dumps) needs {min_dumps} dumps, and there are "
+            f"{len(found)}"
+        )
+    result = judge(found, rules, reference)
+    if last is not None:
+        result.findings, notes = with_examples(result.findings, last)
+        result.notes += notes
+    today = datetime.datetime.now().date()
+    against_known = known_findings.compared(result.findings, known, today)
+    if update_baseline or prune:
+        known = known_findings.updated(
+            known, against_known, add=update_baseline, prune=prune
+        )
+        known_findings.write_baseline(file, known)
+        against_known = known_findings.compared(result.findings, known, today)
+    return Check(
+        Verdict(result, against_known, str(file), strict_baseline, allow_incomplete)
+    )
+
+
+def _kept_of(
+    named: Sequence[str], opener: Opener
+) -> tuple[list[ComparedDump], HeapTables | None]:
+    """What the gate keeps of each dump, and the tables of the last one."""
+    from ingest.compare.dumps import of_tables
+    from ingest.gate.findings import MAX_PATHS, TREE
+    from ingest.heap.read_options import REDACTED
+
+    found: list[ComparedDump] = []
+    last: HeapTables | None = None
+    for number, dump in enumerate(opener.open_all(named), start=1):
+        last = None  # the next heap needs the memory
+        name = PurePath(dump.what).name
+        if opener.options.redaction is not None:
+            name = f"{REDACTED}-{1 if dump.part is not None else number}"
+        if dump.part is not None:
+            name = f"{name} {dump.part.number}"
+        last = dump.tables(path_limit=MAX_PATHS, trees=(TREE,), path_rows=True)
+        found.append(
+            of_tables(
+                name,
+                last,
+                format_name=last.graph.format_name,
+                identity=dump.identity,
+                incomplete=last.graph.incomplete,
+                runtime=last.graph.runtime,
+            )
+        )
+    return found, last
+
+
+# ---------------------------------------------------------------- export, capture
+
+
+def export(
+    dump: str,
+    folder: str | Path,
+    *,
+    kind: ExportFormat
+    | Literal["parquet", "csv", "csv-raw", "neo4j-admin"] = "parquet",
+    name: str | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+    **reading: Unpack[Reading],
+) -> Mapping[str, int]:
+    """Write a dump as tables, or as input of ``neo4j-admin``.
+
+    Args:
+        dump: As `ingest.open` takes it.
+        folder: Where to; its ``README.md`` describes the columns.
+        kind: What to write.
+        name: What to call the dump (``neo4j-admin`` only).
+        force: Write into a folder with files.
+        progress: Called with stage, units done, and their number or ``None``.
+        reading: Options; see `ingest.api.reading.Reading`.
+
+    Returns:
+        Bytes of each file, by name.
+
+    Raises:
+        DumpError: the dump cannot be read.
+        IngestError: the folder has files.
+
+    Example:
+        >>> sorted(ingest.export("example.gclog", "tables"))[:2]
+        ['README.md', 'allocation_sites.parquet']
+    """
+    from ingest import __version__
+    from ingest.settings import settings
+    from ingest.tables.export import export as write
+    from ingest.tables.export_format import ExportFormat
+
+    opened = Opener(
+        options=read_options(reading), origins=True, progress=progress
+    ).open(str(dump))
+    tables = opened.tables()
+    assert opened.identity is not None
+    return write(
+        tables,
+        Path(folder),
+        ExportFormat(kind),
+        version=settings().neo4j_version,
+        about={
+            "name": name or opened.name,
+            "source": opened.source,
+            **asdict(opened.identity),
+            "tool_version": __version__,
+        },
+        force=force,
+        progress=progress,
+    )
+
+
+def capture(
+    program: str | int,
+    output: str | Path | None = None,
+    *,
+    runtime: Literal["dart", "dotnet", "jvm"] | None = None,
+    isolate: str | None = None,
+    track_s: float | None = None,
+    buffer_mib: int | None = None,
+    all_objects: bool = False,
+    gzip: bool = False,
+    force: bool = False,
+    timeout_s: float | None = None,
+    progress: Progress = silent,
+) -> DartCapture | DotnetCapture | JvmCapture:
+    """Capture a heap dump of a running program.
+
+    Args:
+        program: Process id or name, or the address of a Dart VM service.
+        output: The file; by default named after the program.
+        runtime: By default ``dart`` for an address, else that of the program.
+        isolate: Dart: an isolate of the group to capture.
+        track_s: .NET: two dumps, and all collections of so many seconds between.
+        buffer_mib: .NET: size of the buffer in the program.
+        all_objects: JVM: also unreachable objects.
+        gzip: JVM: have the file compressed; implied by ``.gz``.
+        force: Overwrite the file.
+        timeout_s: Seconds to wait for a response.
+        progress: Called with stage, units done, and their number or ``None``.
+
+    Returns:
+        What was captured: ``path``, ``byte_count``, ``sha256`` and more.
+
+    Raises:
+        CaptureError: there is no such program, or it sent no complete dump.
+        BadParameter: an option is for another runtime.
+    """
+    from ingest.capture import TIMEOUT_S
+
+    wanted, path = str(program), None if output is None else Path(output)
+    chosen = runtime or _runtime_of(wanted)
+    given: dict[str, dict[str, object]] = {
+        "dart": {"isolate": isolate},
+        "dotnet": {"track_s": track_s, "buffer_mib": buffer_mib},
+        "jvm": {"all_objects": all_objects or None, "gzip": gzip or None},
+    }
+    for owner, options in given.items():
+        for option, value in options.items():
+            if owner != chosen and value is not None:
+                raise BadParameter(f"{option} is for {owner}, and this is {chosen}")
+    timeout = TIMEOUT_S if timeout_s is None else timeout_s
+    if chosen == "dart":
+        from ingest.capture import dart
+
+        return dart.capture(
+            wanted, path, isolate=isolate, force=force, timeout_s=timeout,
+            progress=progress,
+        )  # fmt: skip
+    if chosen == "jvm":
+        from ingest.capture import jvm
+
+        is_packed = gzip or (path is not None and path.suffix == ".gz")
+        return jvm.capture(
+            wanted, path, live=not all_objects, gzip=is_packed, force=force,
+            timeout_s=timeout, progress=progress,
+        )  # fmt: skip
+    from ingest.capture import dotnet
+
+    buffer = dotnet.BUFFER_MIB if buffer_mib is None else buffer_mib
+    return dotnet.capture(
+        wanted, path, track_s=track_s, force=force, timeout_s=timeout,
+        buffer_mib=buffer, progress=progress,
+    )  # fmt: skip
+
+
+def _runtime_of(wanted: str) -> str:
+    """The runtime of a running program."""
+    from ingest.capture.dotnet_processes import DOTNET
+    from ingest.capture.jvm_processes import JVM
+    from ingest.capture.processes import PROC
+    from ingest.errors import CaptureError
+
+    if "://" in wanted:
+        return "dart"
+    found = [
+        finder.runtime
+        for finder in (DOTNET, JVM)
+        for one in finder.programs(PROC)
+        if wanted == str(one.pid) or wanted.lower() in finder.spellings(one.name)
+    ]
+    if len(set(found)) != 1:
+        what = "several runtimes have" if found else "no .NET program or JVM is"
+        raise CaptureError(
+            f"{what} {wanted!r}; ingest capture list shows what is running, and "
+            "runtime chooses between dart, dotnet and jvm"
+        )
+    return found[0]

@@ -1,0 +1,115 @@
+"""A plugin of pytest: the fixture ``heaproots``, and what a failed check has found.
+
+It is active where heaproots is installed, and costs nothing until it is used::
+
+    def test_levels_are_freed(heaproots):
+        before = heaproots.capture("shop.Main", "before")
+        play(20)
+        after = heaproots.capture("shop.Main", "after")
+        assert not heaproots.check([before, after]).findings
+
+If the test fails, its report says what grew and where, and names the folder of the
+dumps. If it passes, the dumps are removed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from pathlib import Path
+
+    from ingest.api.calls import Check
+
+_FAILED = pytest.StashKey[bool]()
+_FOLDER = pytest.StashKey["Path"]()
+
+
+class HeapDumps:
+    """The dumps of a test, which are kept if it fails.
+
+    Args:
+        folder: Where they are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, name: str) -> Path:
+        """Where the test may write a dump of its own, such as ``before.hprof``."""
+        return self.folder / name
+
+    def capture(self, program: str | int, name: str, **options: Any) -> str:  # noqa: ANN401
+        """Capture a dump of a running program; see `ingest.capture`.
+
+        Args:
+            program: Process id or name, or the address of a Dart VM service.
+            name: What to call the dump.
+            options: Those of `ingest.capture`, such as ``runtime``.
+
+        Returns:
+            Its file.
+        """
+        import ingest
+
+        taken = ingest.capture(program, self.folder / f"{name}.dump", **options)
+        return str(taken.path)
+
+    def check(self, dumps: Sequence[str | Path], **options: Any) -> Check:  # noqa: ANN401
+        """Judge dumps; see `ingest.check`.
+
+        Args:
+            dumps: In the order in which they were taken.
+            options: Those of `ingest.check`, such as ``own``.
+        """
+        import ingest
+
+        return ingest.check([str(dump) for dump in dumps], **options)
+
+
+@pytest.fixture
+def heaproots(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HeapDumps]:
+    """Captures and judges heap dumps, which are kept only if the test fails."""
+    folder = tmp_path_factory.mktemp("heaproots")
+    request.node.stash[_FOLDER] = folder
+    yield HeapDumps(folder)
+    if not request.node.stash.get(_FAILED, False):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say in the report of a failed test what its checks have found."""
+    report = yield
+    if not report.failed:
+        return report
+    item.stash[_FAILED] = True
+    for check in _checks_of(call):
+        report.sections.append(("heaproots", str(check)))
+    folder = item.stash.get(_FOLDER, None)
+    if folder is not None and report.when == "call" and any(folder.iterdir()):
+        report.sections.append(("heaproots", f"the dumps are kept in {folder}"))
+    return report
+
+
+def _checks_of(call: pytest.CallInfo[None]) -> list[Check]:
+    """The checks that the frames of a failure know, that of an assertion first."""
+    calls = sys.modules.get("ingest.api.calls")
+    if calls is None or call.excinfo is None:
+        return []
+    found: list[Check] = []
+    for entry in reversed(call.excinfo.traceback):
+        for value in entry.frame.f_locals.values():
+            one = value._check if isinstance(value, calls.Findings) else value
+            if isinstance(one, calls.Check) and one not in found and not one.is_clean:
+                found.append(one)
+    return found

@@ -1,0 +1,19 @@
+"""Pages as cells of a notebook: the same drawing, in a frame of its own."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+def framed(page: str, height: int) -> str:
+    """A page in an ``iframe``, which loads nothing and keeps its styles to itself.
+
+    Args:
+        page: A whole page of this tool.
+        height: Of the cell, in pixels.
+    """
+    return (
+        '<iframe sandbox="allow-scripts" loading="lazy" title="heaproots" '
+        f'style="width:100%;height:{height}px;border:0" '
+        f'srcdoc="{escape(page, quote=True)}"></iframe>'
+    )

@@ -1,0 +1,68 @@
+"""What a file answers is what its graph answers, query by query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.answers.asking import FUNCTIONS
+from ingest.answers.view import HeapView
+from ingest.database.questions import ask
+from ingest.queries.library import find
+from ingest.tables.heap_tables import HeapTables
+
+if TYPE_CHECKING:
+    from tests.cypher.conftest import Loaded
+
+pytestmark = pytest.mark.server
+
+HEAPS = ("main", "domains", "dart", "dotnet", "jvm", "reasons", "lattice")
+
+
+@pytest.mark.parametrize("query", FUNCTIONS)
+@pytest.mark.parametrize("name", HEAPS)
+def test_a_file_answers_as_its_graph(
+    loaded_heap: dict[str, Loaded], name: str, query: str
+) -> None:
+    loaded = loaded_heap[name]
+    graph = loaded.heap.graph
+    view = HeapView(
+        HeapTables(graph, analyse(graph)),
+        {"name": loaded.heap.name, "source": f"{loaded.heap.name}.gclog"},
+    )
+    found, asked = find(query), 0
+    taken = {parameter.name for parameter in found.parameters}
+    for given in _all_values(view, taken):
+        values = found.bind(given, loaded.number)
+        columns = [column.name for column in found.columns]
+        mine = [
+            tuple(row[column] for column in columns)
+            for row in FUNCTIONS[query](view, values)
+        ]
+        theirs = list(ask(loaded.database, found, given, loaded.number).rows)
+        if query == "root-paths-of-type":  # one of several shortest paths is used
+            mine, theirs = _lengths(mine), _lengths(theirs)
+        assert mine == theirs, (given, mine, theirs)
+        asked += 1
+    assert asked
+
+
+def _all_values(view: HeapView, taken: set[str]) -> list[dict[str, str]]:
+    graph = view.graph
+    if "address" in taken:
+        rows = range(len(graph.object_id))
+        step = max(1, len(rows) // 40)
+        return [{"address": graph.address(row)} for row in rows[::step]]
+    if "type" in taken:
+        return [{"type": name} for name in sorted(set(graph.type_names))]
+    return [{}]
+
+
+def _lengths(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    found: Counter[object] = Counter()
+    for path, count, *_ in rows:
+        found[cast("list[str]", path)[-1]] += cast("int", count)
+    return sorted(found.items())
