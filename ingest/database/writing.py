@@ -67,9 +67,10 @@ def writer_for(
 
     Raises:
         StoreError: a bulk load was asked for and is not possible.
+        EmbeddedError: the disk has no space for the dump in either way.
     """
     from ingest.database.bolt import BoltWriter
-    from ingest.database.bulk import LEAST_ENTITIES, BulkWriter, plan
+    from ingest.database.bulk import LEAST_ENTITIES, BulkWriter, check_disk, plan
 
     over_bolt = BoltWriter(database, progress)
     if database.server is None:
@@ -80,6 +81,7 @@ def writer_for(
             )
         return over_bolt
     entities = 3 * tables.rows("objects") + tables.rows("references")
+    check_disk(database.server, entities)
     if via is Via.BOLT or (via is Via.AUTO and entities < LEAST_ENTITIES):
         return over_bolt
     _wait_for_drops(database, progress)  # a new store is made of what is there

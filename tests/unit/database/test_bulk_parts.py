@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,10 +20,13 @@ import psutil
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.database.bulk import check_disk
 from ingest.database.importer import ImportMeter, StartedImport, _failure
 from ingest.errors import DumpError, EmbeddedError, IngestError
+from ingest.server.embedded import EmbeddedServer
 from ingest.server.home import Home
 from ingest.server.launch import for_import
+from ingest.settings import settings
 from ingest.tables.export import export
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.heap_tables import HeapTables
@@ -375,3 +379,20 @@ def test_an_export_is_whole_or_not_there(
     with pytest.raises(IngestError, match="No space left"):
         put(tmp_path / "other")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_dump_for_which_the_disk_is_too_small_is_refused_before_it_is_written(
+    home: Path,
+) -> None:
+    home.mkdir()
+    server = EmbeddedServer(settings())
+    server.home.mkdir(parents=True)
+    check_disk(server, 1)
+
+    with pytest.raises(EmbeddedError, match="free some space") as refused:
+        check_disk(server, shutil.disk_usage(home).total)
+
+    said = str(refused.value)
+    assert said.startswith(f"the disk of {server.home} is too full for this dump")
+    assert "\n" not in said
+    assert refused.value.exit_code == 8
