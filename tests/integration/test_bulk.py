@@ -31,7 +31,10 @@ from tests.conftest import embedded_only
 from tests.cypher.heap import main_heap
 from tests.dumps.dartheap import DartHeap, latin1, named, utf16
 from tests.dumps.gclog import Gclog
+from tests.dumps.trace import live
 from tests.integration.content import content, rows
+from tests.integration.test_trace_links import STEPS, links, true_links
+from tests.integration.test_trace_links import put as put_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,41 +180,36 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     Loader(Store(database), via=Via.BOLT).load(dart)
     heap = main_heap()
 
-    def put(name: str, via: Via, *replaces: int) -> int:
-        store = Store(database)
-        replaced = tuple(dump for dump in store.dumps() if dump.number in replaces)
-        written = store.write(
-            HeapTables(heap, analyse(heap)),
-            Place(name, is_exact=True, replaced=replaced),
-            via=via,
-            source='main, "quoted".gclog',
-            identity=Identity("ab" * 32),
-        )
-        return written.number
-
-    number = put("over Bolt", Via.BOLT)
+    Store(database).write(
+        HeapTables(heap, analyse(heap)),
+        Place("over Bolt", is_exact=True),
+        via=Via.BOLT,
+        source='main, "quoted".gclog',
+        identity=Identity("ab" * 32),
+    )
+    life = live(7, STEPS)
+    numbers = [put_part(database, life, which) for which in range(3)]
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
     write_fleet_graph(database, HostileFleet())
     fleet = fleet_content(database)
     before = {
         name: content(database, name)
-        for name in ("clean", "hostile", "dart", "over Bolt")
+        for name in ("clean", "hostile", "dart", "over Bolt", "dump 0", "dump 1")
     }
     for name, what in before.items():
         assert all(what), name
 
-    # Act: one of them again, in bulk; the other is carried over
-    put("in bulk", Via.BULK, number)
+    # Act: one of a trace again, in bulk; the others are carried over
+    put_part(database, life, 1, Via.BULK, (numbers[1],))
 
     # Assert
     with connect(target_of(server.start())) as after:
-        same = {name: name for name in ("clean", "hostile", "dart")}
-        same["in bulk"] = "over Bolt"
-        assert {dump.name for dump in list_dumps(after)} == set(same)
-        for name, other in same.items():
-            nodes, edges = content(after, name)
-            assert nodes == before[other][0]
-            assert edges == before[other][1]
+        assert {dump.name for dump in list_dumps(after)} == {*before, "dump 2"}
+        for name, (nodes, edges) in before.items():
+            found = content(after, name)
+            assert found[0] == nodes
+            assert found[1] == edges
+        assert links(after) == true_links(life, {0, 1, 2})
         assert first.warnings
         assert fleet_content(after) == fleet
         assert [len(part) for part in fleet] == [

@@ -25,7 +25,7 @@ pytestmark = [
     embedded_only("kills its own server, which only the embedded provider can start"),
 ]
 
-OBJECTS, REFERENCES = 5_000, 12_500
+OBJECTS, REFERENCES = 2_000, 5_000
 
 
 def test_a_server_killed_in_mid_load(

@@ -23,7 +23,6 @@ from ingest.queries.library import library
 from ingest.server.embedded import target_of
 from ingest.tables.heap_tables import HeapTables
 from tests.conftest import embedded_only
-from tests.deep import PROFILE
 from tests.dumps.clrprofiler import traced
 from tests.dumps.trace import SITES, Heap, graphs, live
 from tests.integration.content import content, rows
@@ -55,7 +54,10 @@ def put(
     via: Via = Via.AUTO,
     replaces: tuple[int, ...] = (),
 ) -> int:
-    """Load one dump of a trace; returns its number."""
+    """Load one dump of a trace; returns its number.
+
+    One in bulk is also in ``tests/integration/test_bulk.py``, beside other dumps.
+    """
     graph = graphs(heap)[which]
     store = Store(database)
     replaced = tuple(dump for dump in store.dumps() if dump.number in replaces)
@@ -234,6 +236,7 @@ def test_what_went_through_a_silent_collection_is_not_said_to_be_new_or_gone(
     assert set(found.column("largest_address")) <= new
 
 
+@pytest.mark.deep
 @embedded_only("only the embedded server's store can be made anew")
 def test_in_bulk_the_same(own_server: EmbeddedServer) -> None:
     server, heap = own_server, live(7, STEPS)
@@ -248,8 +251,6 @@ def test_in_bulk_the_same(own_server: EmbeddedServer) -> None:
     with connect(target_of(server.start()), server=server) as database:
         assert links(database) == true_links(heap, {0, 1, 2})
         assert before == {name: content(database, name) for name in before}
-        if PROFILE != "deep":
-            return
         Store(database).drop("dump 0")
         assert links(database) == true_links(heap, {1, 2})
         put(database, heap, 0, Via.BULK)
