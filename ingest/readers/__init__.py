@@ -29,7 +29,7 @@ from ingest.readers.base import (
     TimelineReader,
 )
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN
-from ingest.readers.unsupported import name_of
+from ingest.readers.unsupported import recognised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,9 +78,10 @@ def format_of(source: Source) -> Format:
             path=source.name,
         )
     known = ", ".join(one.name for one in FORMATS)
-    if name := name_of(source.head):
+    if found := recognised(source.head):
+        advice = f"{found.advice} " if found.advice else ""
         raise UnknownFormat(
-            f"{name}, a format that is not supported; supported: {known}",
+            f"{found.name}, a format that is not supported. {advice}Supported: {known}",
             path=source.name,
         )
     raise UnknownFormat(
