@@ -6,6 +6,7 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: name             STRING   name of the dump, for --dump
 // column: format           STRING   name of the reader
+// column: runtime          STRING   name of the runtime; null if that is not known
 // column: producer         STRING   what wrote it
 // column: source           STRING   file name as given
 // column: object_count     INTEGER  objects in the dump
@@ -40,6 +41,7 @@ MATCH (d:Dump {number: $dump})
 RETURN
   d.name AS name,
   d.format AS format,
+  d.runtime AS runtime,
   d.producer AS producer,
   d.source AS source,
   d.object_count AS object_count,

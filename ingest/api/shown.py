@@ -249,7 +249,7 @@ class Why:
             NotFound: the dump has no such object or type.
         """
         from ingest.reports import why_page
-        from ingest.reports.why import OBJECT_QUERIES, TYPE_QUERIES
+        from ingest.reports.why import EXAMPLE, OBJECT_QUERIES, TYPE_QUERIES
 
         found = asked.find_subject(subject)
         is_object = found.kind == "object"
@@ -266,7 +266,10 @@ class Why:
             | ({"limit": limits[name]} if name in limits else {})
             for name in (OBJECT_QUERIES if is_object else TYPE_QUERIES)
         }
-        answers = asked.ask_all(given)
+        answers = dict(asked.ask_all(given))
+        if not is_object and (largest := answers["objects-of-type"].dicts()):
+            one = {"address": str(largest[0]["address"]), "limit": "1"}
+            answers |= asked.ask_all({EXAMPLE: one})
         return cls(
             found.kind, found.name, found.notice, asked.about, answers, asked, given
         )

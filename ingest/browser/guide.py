@@ -134,18 +134,18 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         ),
     }
     if followed is not None:
-        values |= _slides_of(followed["address"], ask, dump)
+        values |= _slides_of(followed["address"], followed["holder"], ask, dump)
     return _render(values)
 
 
-def _slides_of(address: str, ask: Ask, dump: int) -> dict[str, object]:
-    """Return the values for the slides about one object: its path and its children."""
-    given = {"address": address}
+def _slides_of(address: str, holder: str, ask: Ask, dump: int) -> dict[str, object]:
+    """Return the values for the slides about a path and what its holder dominates."""
+    given, of_holder = {"address": address}, {"address": holder}
     path, children = "shortest-root-path", "dominated-by"
     answers = ask(
         {
             path: {**given, "limit": str(_STEPS)},
-            children: {**given, "limit": str(_ROWS)},
+            children: {**of_holder, "limit": str(_ROWS)},
         }
     )
     return {
@@ -161,32 +161,42 @@ def _slides_of(address: str, ask: Ask, dump: int) -> dict[str, object]:
             children,
             ("type", "address", "retained_bytes"),
             answers[children],
-            _statement(children, given, dump),
+            _statement(children, of_holder, dump),
         ),
-        "children_drawn": _drawn(_TREE_DRAWN, dump, address=address),
+        "children_drawn": _drawn(_TREE_DRAWN, dump, address=holder),
     }
 
 
 def _followed(suspects: Answer, largest: Answer) -> dict[str, str] | None:
-    """Choose the object to follow through the guide.
+    """Choose the object to follow through the guide, and its holder.
 
-    It is what the objects of the first suspect accumulate in, or else the object with
-    the largest retained size.
+    It is the object of the first suspect that retains most, and what it accumulates in;
+    or else the object with the largest retained size, twice.
     """
     caption = suspects.captions.of
     if suspects.rows:
         first = suspects.dicts()[0]
         owner = f"{cell(first['object_count'])} {caption(str(first['type']))}"
-        is_point = first["container_address"] == first["address"]
         return {
-            "address": str(first["container_address"]),
-            "type": caption(str(first["container_type"])),
-            "owner": "" if is_point else owner,
+            "address": str(first["address"]),
+            "type": caption(str(first["type"])),
+            "owner": owner if cast("int", first["object_count"]) > 1 else "",
+            "sentence": str(first["sentence"] or ""),
+            "holder": str(first["container_address"]),
+            "holder_type": caption(str(first["container_type"])),
         }
     if largest.rows:
         first = largest.dicts()[0]
         kind = caption(str(first["type"]))
-        return {"address": str(first["address"]), "type": kind, "owner": ""}
+        address = str(first["address"])
+        return {
+            "address": address,
+            "type": kind,
+            "owner": "",
+            "sentence": "",
+            "holder": address,
+            "holder_type": kind,
+        }
     return None
 
 

@@ -94,6 +94,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest query fleet-new-leaks -p version=2.3",
         "ingest fleet graph --drop",
     ),
+    "fleet label": (
+        "ingest fleet label fleet --label '{program}/{version}/{host}-{time}.hprof'",
+        "ingest fleet label fleet --manifest labels.csv",
+    ),
     "fleet load": (
         "ingest fleet load fleet host6-20261101T151000",
         "ingest fleet load fleet --where \"program = 'shop' AND version = '2.3'\"",

@@ -165,6 +165,12 @@ def add(
             f"{result.skipped_count:,} there already, "
             f"{len(result.failures):,} not readable"
         )
+        bare = [source.address for source in found if not source.labels]
+        if pattern and bare:
+            typer.echo(
+                f"  {len(bare):,} of {len(found):,} files have no labels, for --label "
+                f"does not match them, such as {printable(bare[0])}"
+            )
         if result.differing:
             first = printable(result.differing[0])
             typer.echo(
@@ -205,6 +211,43 @@ def _free_bytes() -> int:
     from ingest.memory import available_bytes
 
     return available_bytes() * 3 // 4
+
+
+@app.command("label", epilog=examples("fleet label"))
+def label(
+    folder: FleetDir,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN", help="Read labels from addresses, as with fleet add."
+        ),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="List of labels, as with fleet add."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Correct labels of a fleet's dumps without reading the dumps again.
+
+    Labels that the pattern and the list do not have stay as they are.
+    """
+    from ingest.fleet.labels import relabel
+    from ingest.fleet.sources import LabelPattern
+    from ingest.fleet.workplace import FleetFolder
+
+    if label is None and manifest is None:
+        raise typer.BadParameter(
+            "name a pattern with --label, or a list with --manifest"
+        )
+    pattern = None if label is None else LabelPattern(label)
+    result = relabel(FleetFolder(folder), pattern, manifest)
+    if as_json:
+        typer.echo(json.dumps(result._asdict(), indent=2))
+    else:
+        typer.echo(
+            f"{result.changed_count:,} of {result.dump_count:,} dumps have other labels"
+        )
 
 
 @app.command("report", epilog=examples("fleet report"))

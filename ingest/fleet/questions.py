@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ingest.command_line import command, install_command
 from ingest.errors import IngestError, QueryError, UnknownDump, UnknownQuery
+from ingest.fleet import labels
 from ingest.fleet.datasets import DATASETS, HEAVY
 from ingest.fleet.workplace import FleetFolder, check_one_rule
 from ingest.queries.answer import Answer
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 REPORT = (
-    "programs", "leaks", "new_since", "growing", "alike", "outliers", "types",
+    "leaks", "growing", "new_since", "alike", "outliers", "types", "programs",
     "failures",
 )  # fmt: skip
 """The questions of the report, in its order."""
@@ -187,6 +188,7 @@ class Fleet:
         )
         for dataset in DATASETS:
             self._add_view(dataset, [str(path) for path in fleet.files(dataset)])
+        self._relabelled = self._correct_labels()
         chosen = "" if program is None else f"AND program = {_quoted(program)}"
         self._connection.execute(_READABLE + chosen)
         self._connection.execute(_READY)
@@ -220,6 +222,27 @@ class Fleet:
             f'CREATE VIEW "{dataset.name}" AS '
             f"SELECT {', '.join(columns)}{source}{empty}"
         )
+
+    def _correct_labels(self) -> bool:
+        """Let ``dumps`` have corrected labels; whether there are any."""
+        found = labels.rows(self._folder)
+        if not found:
+            return False
+        types = ", ".join(f"{name} {kind}" for name, kind in labels.COLUMNS.items())
+        self._connection.execute(f"CREATE TABLE corrected ({types})")
+        values = ", ".join("?" * len(labels.COLUMNS))
+        self._connection.executemany(f"INSERT INTO corrected VALUES ({values})", found)
+        columns = ", ".join(
+            f"CASE WHEN c.source IS NULL THEN added.{name} ELSE c.{name} END AS {name}"
+            for name in labels.COLUMNS
+            if name != "source"
+        )
+        self._connection.execute("ALTER VIEW dumps RENAME TO added_dumps")
+        self._connection.execute(
+            f"CREATE VIEW dumps AS SELECT added.* REPLACE ({columns}) FROM added_dumps "
+            "AS added LEFT JOIN corrected AS c ON c.source = added.source"
+        )
+        return True
 
     def choose(
         self, names: Sequence[str] = (), where: str | None = None
@@ -261,7 +284,9 @@ class Fleet:
             IngestError: there are several rules.
         """
         if self._rule is None:
-            self._rule = check_one_rule(self._folder, self._program)
+            # Files lie in folders of the programs that they were added with.
+            program = None if self._relabelled else self._program
+            self._rule = check_one_rule(self._folder, program)
         return self._rule
 
     def totals(self) -> dict[str, int]:

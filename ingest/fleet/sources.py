@@ -61,8 +61,8 @@ def find_sources(
             labels prevail over those of the pattern.
 
     Raises:
-        IngestError: a file or a folder is missing, a list cannot be read, or what is
-            needed for an address is not installed.
+        IngestError: a file or a folder is missing, a list cannot be read, the pattern
+            matches no address, or what is needed for an address is not installed.
     """
     labels_of: dict[str, dict[str, str]] = {}
     names = [name for entry in given for name in _listed(entry)]
@@ -79,12 +79,11 @@ def find_sources(
         raise IngestError(
             "no dump found; name files, folders or patterns that match some"
         )
+    matched = {address: pattern.match(address) if pattern else {} for address in found}
+    if pattern and not any(matched.values()):
+        raise IngestError(pattern.matches_none(sorted(found)))
     return [
-        replace(
-            source,
-            labels=(pattern.match(address) if pattern else {})
-            | labels_of.get(address, {}),
-        )
+        replace(source, labels=matched[address] | labels_of.get(address, {}))
         for address, source in sorted(found.items())
     ]
 
@@ -151,6 +150,18 @@ def _rows(manifest: Path) -> list[dict[str, str]]:
                 f"{manifest}: line {number}: more values than there are columns"
             )
     return rows
+
+
+def manifest_labels(manifest: Path) -> dict[str, dict[str, str]]:
+    """The labels of a manifest, by address.
+
+    Raises:
+        IngestError: it cannot be read.
+    """
+    return {
+        _normal(row["source"]): {k: v for k, v in row.items() if v and k != "source"}
+        for row in _rows(manifest)
+    }
 
 
 def _normal(name: str) -> str:
@@ -249,6 +260,10 @@ _TIMES = (
 )  # fmt: skip
 
 
+_EXAMPLE = "{program}/{version}/{host}-{time}.hprof.gz"
+_FOLDERS = ("{program}", "{version}")
+
+
 class LabelPattern:
     """A pattern such as ``{service}/{version}/{host}-{time}.hprof.gz``.
 
@@ -256,10 +271,17 @@ class LabelPattern:
     as short as possible; ``*`` for anything without a slash.
 
     Raises:
-        IngestError: a field has no proper name, or there are two of one name.
+        IngestError: a field has no proper name, or there are two of one name, or a
+            brace has no other one.
     """
 
     def __init__(self, text: str) -> None:
+        self._text = text
+        if any(brace in _FIELD.sub("", text) for brace in "{}"):
+            raise IngestError(
+                f"--label {text}: a brace has no other one; a pattern is such as "
+                f"'{_EXAMPLE}'"
+            )
         pattern, names = "", set()
         at = 0
         for found in _FIELD.finditer(text):
@@ -278,6 +300,28 @@ class LabelPattern:
         if not names:
             raise IngestError(f"--label {text}: it has no label such as {{version}}")
         self._expression = re.compile(rf"(?:^|/){pattern}$")
+
+    def matches_none(self, addresses: Sequence[str]) -> str:
+        """That no address matches, with a pattern that the first one does."""
+        first = addresses[0]
+        *folders, name = first.replace("\\", "/").rpartition("://")[2].split("/")
+        stem = name
+        for suffix in (*COMPRESSION_SUFFIXES, ".zip", *SUFFIXES):
+            stem = stem.removesuffix(suffix)
+        above = [
+            field for field, _ in zip(_FOLDERS, filter(None, folders), strict=False)
+        ]
+        example = "/".join([*above, "{host}" + name[len(stem) :]])
+        count = len(addresses)
+        none = (
+            "the file does not match"
+            if count == 1
+            else f"none of {count:,} files matches"
+        )
+        return (
+            f"--label {self._text}: {none}, such as {first}; a pattern for that one is "
+            f"'{example}'"
+        )
 
     def match(self, address: str) -> dict[str, str]:
         """The labels in an address; none where it is not like the pattern."""

@@ -189,6 +189,10 @@ class Part:
     is_default: bool = False
 
 
+NO_DOMAIN = "process"
+"""Name of the only domain where the runtime has no domains."""
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """One application domain (or isolate) of the dump.

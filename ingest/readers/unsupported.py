@@ -189,7 +189,8 @@ _SAMPLE_TYPE, _SAMPLE = 1, 2
 
 def _is_pprof(head: bytes) -> bool:
     """Whether all fields are those of a profile, with samples and what they are."""
-    at, found = 0, set()
+    at = 0
+    found: set[int] = set()
     try:
         while at < len(head) and not {_SAMPLE_TYPE, _SAMPLE} <= found:
             key, at = _varint(head, at)

@@ -109,7 +109,7 @@ def comparison_page(comparison: Comparison, by: Sequence[Dimension], top: int) -
 _HEADS: Heads = (
     ("what", False),
     ("change", False),
-    ("", True),
+    ("trend", True),
     ("more objects", True),
     ("objects", True),
     ("more bytes", True),

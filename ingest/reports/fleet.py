@@ -29,6 +29,8 @@ _LEFT_OUT = ("fingerprint", *_BELOW)
 _MOST_EXAMPLES = 3
 _ONLY_IF_ANY = "failures"
 
+_NO_LEAKS = "No complete dump has a leak suspect."
+
 MORE = "and more; --limit lists more of them"
 """Below a table that is cut."""
 
@@ -53,6 +55,27 @@ class FleetReport:
         """What is shown: all but questions that are told only if they have rows."""
         return [(q, a) for q, a in self.answers if a.rows or q.name != _ONLY_IF_ANY]
 
+    def headlines(self) -> list[str]:
+        """What leaks in most dumps, what holds it, and how it grows: a line each.
+
+        The sentence is that of the dump in which the leak retains most.
+        """
+        answers = {asked.name: answer.dicts() for asked, answer in self.answers}
+        rates = {
+            row["fingerprint"]: cast("int", row["bytes_per_hour"])
+            for row in answers.get("growing", ())
+        }
+        found = []
+        for row in answers["leaks"][:_MOST_EXAMPLES]:
+            told = row["example"] or f"{row['leak']}."
+            text = printable(f"{row['program']}: {told}")
+            text += f" The leak is in {cast('float', row['share']):.0%} of its dumps"
+            text += f" ({row['dumps']:,})."
+            if rate := rates.get(row["fingerprint"]):
+                text += f" It grows by {human_bytes(rate)} an hour."
+            found.append(text)
+        return found or [_NO_LEAKS]
+
     def examples(self, asked: FleetQuestion, answer: Answer) -> list[tuple[str, str]]:
         """A sentence, and the command that loads the example, of the first rows."""
         if not asked.has_example:
@@ -73,7 +96,8 @@ class FleetReport:
 
 def fleet_text(report: FleetReport) -> str:
     """The report for a terminal."""
-    text = _title(f"Fleet {printable(report.folder)}", "=")
+    text = _title(f"Fleet {printable(report.folder)}", "=") + "\n"
+    text += "".join(folded(f"- {line}", hanging="  ") for line in report.headlines())
     for asked, answer in report.told():
         text += f"\n{_title(asked.title, '-')}{folded(asked.note, '')}\n"
         table = shown(answer)
@@ -88,7 +112,8 @@ def fleet_text(report: FleetReport) -> str:
 
 def fleet_markdown(report: FleetReport) -> str:
     """The report as Markdown."""
-    text = f"# Fleet {markdown_text(report.folder)}\n"
+    text = f"# Fleet {markdown_text(report.folder)}\n\n"
+    text += "".join(f"- {markdown_text(line)}\n" for line in report.headlines())
     for asked, answer in report.told():
         text += f"\n## {asked.title}\n\n{asked.note}\n\n"
         table = shown(answer)

@@ -79,6 +79,7 @@ def fleet_page(report: FleetReport, totals: dict[str, int]) -> str:
         title=f"Fleet {printable(report.folder)}",
         dump_name="",
         folder=report.folder,
+        headlines=report.headlines(),
         figures=[
             (name, totals[key])
             for key, name in _TOTALS

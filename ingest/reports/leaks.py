@@ -168,7 +168,8 @@ def as_text(
     for part, brief in _BRIEFS:
         shown = _shown(brief, answers[part.query])
         if part.is_shown(len(shown.rows)):
-            text += "\n" + _heading(part.title) + source(part.query)
+            title = part.of_runtime(str(dump["runtime"] or "")).title
+            text += "\n" + _heading(title) + source(part.query)
             table = table_text(shown.columns, shown.rows)
             text += table if shown.rows else f"  {part.empty}\n"
     return text
@@ -233,6 +234,7 @@ def as_markdown(
     for part, brief in _BRIEFS:
         shown = _shown(brief, answers[part.query])
         if part.is_shown(len(shown.rows)):
-            text += f"\n## {part.title}\n\nQuery: `{part.query}`.\n\n"
+            title = part.of_runtime(str(dump["runtime"] or "")).title
+            text += f"\n## {title}\n\nQuery: `{part.query}`.\n\n"
             text += markdown_table(shown) if shown.rows else f"{part.empty}\n"
     return text

@@ -148,7 +148,7 @@ def report_page(
         growth = growth_facts(compared)
         suspects = _by_growth(suspects, compared)
     panels = [
-        filled(panel, answers[panel.query])
+        filled(panel.of_runtime(str(dump["runtime"] or "")), answers[panel.query])
         for panel in PANELS
         if panel.limit
         and panel.query in answers
@@ -310,6 +310,11 @@ class Chart:
         """Whether its tiles are objects."""
         return any(tile.address for tile in self.tiles)
 
+    @property
+    def has_counts(self) -> bool:
+        """Whether it is known how many objects are in a tile."""
+        return any(tile.total_count is not None for tile in self.tiles)
+
     def data(self) -> str:
         """Return the tree as JSON for the script, by column, each type once."""
         types: dict[str, int] = {}
@@ -434,7 +439,8 @@ def timeline(collections: Answer) -> str:
 OBJECTS, TYPES = "retained-objects", "type-histogram"
 """Queries of the tables whose rows links lead to."""
 
-_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+_ADDRESS = re.compile(r"(?<!\S)0x[0-9a-f]+(?!\S)")
+"""An address between spaces; in the name of a lambda there is another number."""
 
 
 @dataclass(frozen=True, slots=True)

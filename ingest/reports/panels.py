@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from ingest.runtimes import named
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ class Brief:
 
     limit: int
     columns: tuple[str, ...]
+
+
+OWNERS = "Threads or isolates"
+"""What has roots of its own, in a title before the runtime is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,11 @@ class Panel:
     is_long: bool = False
     brief: Brief | None = None
     least_rows: int = 1
+
+    def of_runtime(self, runtime: str) -> Panel:
+        """The panel with the runtime's own word in its title."""
+        owners = f"{named(runtime).owner.capitalize()}s"
+        return replace(self, title=self.title.replace(OWNERS, owners))
 
     def is_shown(self, row_count: int) -> bool:
         """Whether the report has the table."""

@@ -5,7 +5,7 @@ A table without rows is left out, unless it has a text for that case.
 
 from __future__ import annotations
 
-from ingest.reports.panels import Brief, Panel
+from ingest.reports.panels import OWNERS, Brief, Panel
 
 _STRONGEST = (
     "An object that only soft, weak or phantom references or weak roots refer to can "
@@ -152,7 +152,7 @@ PANELS: tuple[Panel, ...] = (
         bar="heap_bytes",
         note="Collections of the trace. Heap bytes are the heap size after each.",
         is_long=True),
-    Panel("isolates", "Threads or isolates", limit=20,
+    Panel("isolates", OWNERS, limit=20,
         columns=("owner", "root_count", "static_count", "retained_bytes",
         "largest_type"),
         bar="retained_bytes",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ingest.heap.completeness import Irregularity
-from ingest.heap.graph import RefKind, RootFlag, RootKind
+from ingest.heap.graph import NO_DOMAIN, RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import liveness
@@ -216,12 +216,15 @@ def facts_text(found: Mapping[str, object], captions: Captions) -> str:
     if kinds:
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
         say("\n" + folded(f"roots by kind: {listed}"))
+    word = named(str(found["runtime"] or "")).domain
     for domain in cast("list[dict[str, object]]", found["domains"]):
+        if domain["name"] == NO_DOMAIN:
+            continue
         name = printable(str(domain["name"])) or "(records outside any domain)"
         ended = "" if domain["complete"] else ", incomplete"
         took = domain["duration_ms"]
         took_text = "" if took is None else f", dumped in {took:,} ms"
-        say(f"  domain: {name}{took_text}{ended}\n")
+        say(f"  {word}: {name}{took_text}{ended}\n")
     say(_parts_text(found))
     say(_warnings_text(found))
     say(_rows_text("Types by retained size", found["top_types"], captions))

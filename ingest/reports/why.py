@@ -31,6 +31,9 @@ TYPE_QUERIES = (
     "objects-of-type",
 )
 
+EXAMPLE = "k-shortest-root-paths"
+"""Asked for the first of ``objects-of-type``, whose path has fields."""
+
 
 def source(query: str) -> str:
     """Return the line that names the query of a part."""
@@ -157,23 +160,32 @@ def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str
     return text + table_text(tuple(held[0]), rows, indent="    ")
 
 
-def _all_paths(answers: dict[str, Answer]) -> str:
-    """All reachable instances, by the types on their shortest root paths."""
+def _paths_of_type(answers: Mapping[str, Answer]) -> str:
+    """The paths of all instances, and an example with fields.
+
+    A dump that an earlier version has loaded has paths of the largest instances only.
+    """
     answer = answers["instances-by-root-path"]
     rows = answer.dicts()
-    text = "All reachable instances, by the types on a shortest root path\n"
-    text += source("instances-by-root-path")
     if not rows:
-        return f"{text}    none of the stored paths leads to an instance\n"
+        return _named_paths(answers["root-paths-of-type"])
+    text = "Shortest paths from GC roots, merged by type\n"
+    text += source("instances-by-root-path")
     for row in rows:
         text += f"\n  {_instances(row)} ({cast('float', row['share']):.0%})\n"
         kind, *steps = cast("list[str]", row["path"])
+        kind = f"{kind.replace('_', ' ')} roots"
         text += path_text([kind, *map(answer.captions.of, steps)])
     total = sum(
         cast("int", row["reachable_count"]) for row in answers["type-totals"].dicts()
     )
     if rest := total - sum(cast("int", row["instance_count"]) for row in rows):
         text += f"\n  {rest:,} on other paths\n"
+    example = answers[EXAMPLE].dicts() if EXAMPLE in answers else []
+    if example:
+        steps = cast("list[str]", example[0]["steps"])
+        text += "\nFor example, the path of the instance that retains most\n"
+        text += source(EXAMPLE) + path_text([str(example[0]["root"]), *steps])
     return text
 
 
@@ -232,8 +244,7 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
         f"  {words:<12} {figure}\n" for words, figure in type_figures(answers)
     )
     parts = [f"{printable(name)}\n{source('type-totals')}{figures}"]
-    parts.append(_all_paths(answers))
-    parts.append(_named_paths(answers["root-paths-of-type"]))
+    parts.append(_paths_of_type(answers))
     for query, title, columns in (
         (
             "owners-of-type",

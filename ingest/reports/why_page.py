@@ -167,6 +167,9 @@ def _of_domain(answer: Answer, domain: object) -> Answer:
     return replace(answer, rows=tuple(r for r in answer.rows if r[at] == domain))
 
 
+_SAMPLE = " Only the 500 instances that retain most are followed."
+
+
 def type_page(
     name: str,
     answers: Mapping[str, Answer],
@@ -174,14 +177,16 @@ def type_page(
     which: About,
 ) -> str:
     """Render the page of one type."""
-    answer = answers["root-paths-of-type"]
+    query = "instances-by-root-path"
+    if not answers[query].rows:  # loaded by an earlier version
+        query = "root-paths-of-type"
+    answer = answers[query]
     paths, caption = answer.dicts(), answer.captions.of
     texts = []
     for row in paths:
         steps = cast("list[str]", row["path"])
         texts.append(
-            f"{row['instance_count']:,} instances, retaining "
-            f"{row['retained_bytes']:,} bytes\n"
+            f"{row['instance_count']:,} instances\n"
             + path_text([steps[0], *map(caption, steps[1:])])
         )
     return render(
@@ -195,14 +200,14 @@ def type_page(
         policy=RETENTION,
         head_source=sources["type-totals"],
         paths_title="Shortest paths from GC roots, merged by type",
-        note="A sample: of the 500 instances that retain most. Numbers count the "
-        "instances on a path.",
+        note="Numbers count the instances on a path."
+        + (_SAMPLE if query == "root-paths-of-type" else ""),
         picture=picture(paths_of_type(paths, answer.captions)) if paths else None,
         has_dominators=False,
         subject_key="the type",
         paths="\n".join(texts),
         nothing="No instance is reachable.",
-        paths_source=sources["root-paths-of-type"],
+        paths_source=sources[query],
         panels=[filled(panel, answers[panel.query]) for panel in TYPE_PANELS],
         sources=sources,
         dump_name=which.dump or "",

@@ -88,6 +88,8 @@ class Runtime:
     Attributes:
         name: As a heap, the database and the ``needs:`` lines of queries have it.
         program: What to call a program that runs on it: ``a Java program``.
+        owner: What has roots of its own: a thread, or an isolate.
+        domain: What each part of a heap is called whose types are apart.
         signs: Globs of types that only a heap of this runtime has, for formats that
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
@@ -127,6 +129,8 @@ class Runtime:
 
     name: str
     program: str
+    owner: str = "thread"
+    domain: str = "domain"
     signs: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()

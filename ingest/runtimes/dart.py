@@ -7,6 +7,8 @@ from ingest.runtimes.base import Runtime
 DART = Runtime(
     name="dart",
     program="a Dart program",
+    owner="isolate",
+    domain="isolate",
     signs=("dart:*",),
     roots=("Root", "Isolate*", "IsolateGroup"),
     metadata=(

@@ -555,6 +555,7 @@ def dump(heap: Heap, limit: int) -> Rows:
     row = (
         heap.name,
         heap.graph.format_name,
+        heap.graph.runtime or None,
         heap.graph.producer,
         f"{heap.name}.gclog",
         len(present),

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ingest.heap.graph import NO_TYPE, Domain, Folded, HeapGraph, RootFlag
+from ingest.heap.graph import NO_DOMAIN, NO_TYPE, Domain, Folded, HeapGraph, RootFlag
 from ingest.memory import thread_count
 from ingest.readers.shared.columns import (
     InteriorRoots,
@@ -231,7 +231,7 @@ class HeapResolver:
             type_names=tuple(self._types.names),
             type_domain=self._types.domains(),
             irregularities=self._counter.finish(),
-            **({"domains": (Domain("process"),)} | facts),
+            **({"domains": (Domain(NO_DOMAIN),)} | facts),
         )
 
     def _without_repeats(self, allow_identical: bool) -> IdTable:

@@ -102,6 +102,7 @@ class Chart {
     this.children.forEach((list) => list.sort((a, b) => this.data.bytes[b] - this.data.bytes[a]));
     this.rest = new Set(this.data.rest);
     this.hasAddresses = this.data.address.some(Boolean);
+    this.hasCounts = this.data.count.some((found) => found !== null);
     this.at = 0;
     this.startControls();
     this.colourBy(section.querySelector("select").value);
@@ -209,9 +210,9 @@ class Chart {
         head.textContent = this.label(at);
       }
       row.append(head, ...(this.hasAddresses ? [this.addressCell(at)] : []),
-        make("td", data.count[at] === null ? "" : count(data.count[at]), { class: "number" }),
-        make("td", count(data.bytes[at]), { class: "number" }),
-        make("td", share(data.bytes[at], data.bytes[0]), { class: "number" }));
+        ...(this.hasCounts ? [make("td", data.count[at] === null ? "" : count(data.count[at]), { class: "number", "data-head": "objects" })] : []),
+        make("td", count(data.bytes[at]), { class: "number", "data-head": "bytes" }),
+        make("td", share(data.bytes[at], data.bytes[0]), { class: "number", "data-head": "share" }));
       return row;
     });
     this.section.querySelector(".level-said").replaceChildren(...this.said(inside, rows.length));
@@ -220,8 +221,9 @@ class Chart {
   }
 
   addressCell(at) {
-    const cell = make("td", "", { class: "address" });
-    cell.append(this.addressLink(at));
+    const cell = make("td", "", { class: "address", "data-head": "address" });
+    const link = this.addressLink(at);
+    if (link) cell.append(link);
     return cell;
   }
 

@@ -110,8 +110,8 @@ def test_it_has_the_slides_of_the_tour() -> None:
     assert titles == [
         "The dump: Some.Type",
         "Leak suspects",
-        "Why is Type 0x1c15d2 alive?",
-        "What it retains",
+        "Why are the 1,234 Type alive?",
+        "What Type 0x1c15d2 retains",
         "Objects by retained size",
         "Types by retained size",
         "Static fields",

@@ -116,3 +116,25 @@ def test_a_program_is_one_folder_whatever_its_name(
     program: str | None, folder: str
 ) -> None:
     assert partition(program) == f"program={folder}"
+
+
+@pytest.mark.parametrize("text", ["{version", "version}/{host}.hprof", "{a}}"])
+def test_a_brace_alone_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(IngestError, match=r"brace has no other one; .*\{program\}/"):
+        LabelPattern(text)
+
+
+def test_a_pattern_that_matches_nothing_is_refused_with_one_that_does(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "shop" / "2.1"
+    folder.mkdir(parents=True)
+    for name in ("a.hprof.gz", "b.hprof.gz"):
+        (folder / name).touch()
+    with pytest.raises(IngestError) as caught:
+        find_sources([str(tmp_path)], LabelPattern("{version}-{host}.hprof"))
+    said = str(caught.value)
+    assert "none of 2 files matches" in said
+    example = said.rpartition("is '")[2].removesuffix("'")
+    (first, _) = find_sources([str(tmp_path)], LabelPattern(example))
+    assert first.labels == {"program": "shop", "version": "2.1", "host": "a"}

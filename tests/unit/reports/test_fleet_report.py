@@ -76,6 +76,27 @@ def test_the_report_says_what_leaks_and_what_opens_it() -> None:
     assert json.loads(json.dumps(facts))["leaks"][0]["share"] == 0.75
 
 
+def test_the_report_opens_with_what_leaks_and_how_it_grows() -> None:
+    columns = ("program", "leak", "bytes_per_hour", "dump", "fingerprint")
+    rate = Answer(columns, (("shop", "Cart in Sessions", 3 << 20, "/d/a.hprof", "ab"),))
+    whole = report(leaks())
+    grown = replace(whole, answers=[*whole.answers, (question("growing"), rate)])
+    first = (
+        "shop: Cart in Sessions leak The leak is in 75% of its dumps (3). "
+        "It grows by 3.0 MiB an hour."
+    )
+    assert grown.headlines() == [
+        first,
+        "shop: small. The leak is in 25% of its dumps (1).",
+    ]
+    assert fleet_markdown(grown).splitlines()[2] == f"- {first}"
+    assert fleet_page(grown, TOTALS).index(first) < fleet_page(grown, TOTALS).index(
+        "<dl"
+    )
+    none = replace(whole, answers=[(question("leaks"), Answer(leaks().columns, ()))])
+    assert none.headlines() == ["No complete dump has a leak suspect."]
+
+
 def test_a_table_that_is_cut_says_so() -> None:
     whole = report(leaks())
     cut = replace(whole, cut=frozenset({"leaks"}))
