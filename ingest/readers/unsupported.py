@@ -38,6 +38,13 @@ _TAKE_JAVA = (
     "jcmd PID GC.heap_dump FILE.hprof."
 )
 _TAKE_DOTNET = f"take one of the same program: {command('capture', 'dotnet', 'PID')}."
+_TAKE_PYTHON = (
+    f"Take a heap dump of the same program: {command('capture', 'python', 'PID')}."
+)
+_TAKE_V8 = (
+    "Take a heap snapshot of the same program: v8.writeHeapSnapshot() in Node.js, or "
+    "the Memory panel of the DevTools."
+)
 _NO_OBJECTS = "It has sites of allocations, and no objects that refer to one another."
 _OF_NET_CORE = (
     "dotnet-dump analyze and WinDbg read it; their SOS command traverseheap FILE "
@@ -69,7 +76,7 @@ _STARTS = (
     (
         b"memray\0",
         "a recording of memray (Python)",
-        f"memray flamegraph FILE reads it. {_NO_OBJECTS}",
+        f"memray flamegraph FILE reads it. {_NO_OBJECTS} {_TAKE_PYTHON}",
     ),
     (
         b"FLR\0",
@@ -126,12 +133,12 @@ _PATTERNS = (
     (
         rb'\s*\{\s*"nodes"\s*:\s*\[\s*\{\s*"id"\s*:\s*\d+\s*,\s*"callFrame"',
         "a CPU profile of V8 (.cpuprofile)",
-        "The Chrome DevTools read it. It has no objects.",
+        f"The Chrome DevTools read it. It has no objects. {_TAKE_V8}",
     ),
     (
         rb'\s*\{\s*"head"\s*:\s*\{\s*"callFrame"',
         "a sampling heap profile of V8 (.heapprofile)",
-        f"The Chrome DevTools read it. {_NO_OBJECTS}",
+        f"The Chrome DevTools read it. {_NO_OBJECTS} {_TAKE_V8}",
     ),
     (
         rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"',
@@ -169,7 +176,7 @@ def recognised(head: bytes) -> Unsupported | None:
     if head.startswith(b"\x80") and b"tracemalloc" in head[:_PICKLE_BYTES]:
         return Unsupported(
             "a snapshot of tracemalloc (Python)",
-            f"tracemalloc.Snapshot.load(FILE) reads it. {_NO_OBJECTS}",
+            f"tracemalloc.Snapshot.load(FILE) reads it. {_NO_OBJECTS} {_TAKE_PYTHON}",
         )
     if _is_pprof(head):
         return Unsupported(

@@ -439,8 +439,8 @@ def timeline(collections: Answer) -> str:
 OBJECTS, TYPES = "retained-objects", "type-histogram"
 """Queries of the tables whose rows links lead to."""
 
-_ADDRESS = re.compile(r"(?<!\S)0x[0-9a-f]+(?!\S)")
-"""An address between spaces; in the name of a lambda there is another number."""
+_ADDRESS = re.compile(r"(?<!\S)0x[0-9a-f]+\b")
+"""An address after a space; in the name of a lambda there is another number."""
 
 
 @dataclass(frozen=True, slots=True)

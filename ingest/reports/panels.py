@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.runtimes import named
+from ingest.runtimes import NAMES, named
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ class Panel:
 
     def of_runtime(self, runtime: str) -> Panel:
         """The panel with the runtime's own word in its title."""
-        owners = f"{named(runtime).owner.capitalize()}s"
-        return replace(self, title=self.title.replace(OWNERS, owners))
+        if self.title != OWNERS or runtime not in NAMES:
+            return self
+        return replace(self, title=f"{named(runtime).owner.capitalize()}s")
 
     def is_shown(self, row_count: int) -> bool:
         """Whether the report has the table."""

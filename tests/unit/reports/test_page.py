@@ -18,7 +18,8 @@ from ingest.reports import html
 from ingest.reports.about import About
 from ingest.reports.html import SCRIPTS, QuerySource, script_json
 from ingest.reports.page import Links, report_page
-from ingest.reports.report_panels import report_queries
+from ingest.reports.panels import OWNERS
+from ingest.reports.report_panels import PANELS, report_queries
 from ingest.reports.why_page import object_page
 
 if TYPE_CHECKING:
@@ -242,3 +243,20 @@ def test_garbage_and_missing_objects_say_so() -> None:
 
     assert "it is garbage" in without_paths(root_distance=None)
     assert "not in the dump" in without_paths(root_distance=None, missing=True)
+
+
+def test_a_number_in_the_name_of_a_lambda_is_no_address() -> None:
+    links = Links()
+    links.add_rows("object", "objects", ["0x7f00"])
+    text = str(links.linked("run: Leak$$Lambda/0x7f00 0x7f00"))
+    assert text.startswith("run: Leak$$Lambda/0x7f00 <a ")
+    assert text.count("<a ") == 1
+
+
+@pytest.mark.parametrize(
+    ("runtime", "title"),
+    [("jvm", "Threads"), ("dart", "Isolates"), ("a newer one", OWNERS)],
+)
+def test_sections_have_the_words_of_the_runtime(runtime: str, title: str) -> None:
+    (panel,) = (panel for panel in PANELS if panel.query == "isolates")
+    assert panel.of_runtime(runtime).title == title
