@@ -25,6 +25,7 @@ _QUALIFIER = re.compile(rf"(?<!{_WORD})(?:{_WORD}+(?:\.|::?))+(?=[^\s.:,\[\]])")
 _URL_OR_QUALIFIER = re.compile(
     rf"((?:[\w-]+:)*[\w+.-]+://[^\s,<>()\[\]]*)|{_QUALIFIER.pattern}"
 )
+_SCRIPT = re.compile(r"(module |scope in )(?:(?:.*/)?([^/]+/[^/]+)|([^/]+))$")
 _LONGEST_NAME = 4096
 CAPTION_LENGTH = 120
 FORMULA = r"^[=+\-@\t\r]"
@@ -113,6 +114,8 @@ def without_assemblies(name: str) -> str:
 
 
 def _without_namespaces(name: str) -> str:
+    if found := _SCRIPT.match(name):  # the variables of a script of JavaScript
+        return found[1] + (found[2] or found[3])
     if "://" in name:  # the location of a JavaScript function
         return _URL_OR_QUALIFIER.sub(lambda found: found[1] or "", name)
     return _QUALIFIER.sub("", name)

@@ -101,6 +101,144 @@ def dart(
     typer.echo(f"sha256    {taken.sha256}")
 
 
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID|TEXT",
+        help="The target by its id, or a part of its title or URL; needed if there are "
+        "several.",
+    ),
+]
+SnapshotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Output file; default: the target's title with .heapsnapshot.",
+    ),
+]
+
+
+@app.command(epilog=examples("capture node"))
+def node(
+    program: Annotated[
+        str,
+        typer.Argument(
+            metavar="PID|HOST:PORT",
+            help="Process id, or the address of its inspector, such as 127.0.0.1:9229.",
+        ),
+    ],
+    output: SnapshotFile = None,
+    target: Target = None,
+    start_inspector: Annotated[
+        bool,
+        typer.Option(
+            "--start-inspector",
+            help="Send a program without an inspector SIGUSR1, which starts one.",
+        ),
+    ] = False,
+    timeout_s: Timeout = TIMEOUT_S,
+    force: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Capture a heap snapshot of a Node.js program through its inspector.
+
+    Start it with node --inspect, or add --start-inspector: until the program ends,
+    programs of this machine can then debug it. The program stops while V8 writes its
+    heap, for which it needs about as much memory again, and then continues. Exit 11: no
+    snapshot was captured.
+    """
+    _snapshot(
+        program,
+        output,
+        target,
+        start_inspector=start_inspector,
+        timeout_s=timeout_s,
+        force=force,
+        as_json=as_json,
+    )
+
+
+@app.command(epilog=examples("capture chrome"))
+def chrome(
+    address: Annotated[
+        str,
+        typer.Argument(
+            metavar="HOST:PORT",
+            help="Address of the browser's inspector, such as 127.0.0.1:9222.",
+        ),
+    ],
+    output: SnapshotFile = None,
+    target: Target = None,
+    timeout_s: Timeout = TIMEOUT_S,
+    force: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Capture a heap snapshot of a page or worker in Chrome, Edge or Electron.
+
+    Start the browser with --remote-debugging-port=9222. The page stops while V8 writes
+    its heap, and then continues. Exit 11: no snapshot was captured.
+    """
+    if address.isdigit():
+        raise typer.BadParameter("name the host too: 127.0.0.1:" + address)
+    _snapshot(
+        address,
+        output,
+        target,
+        start_inspector=False,
+        timeout_s=timeout_s,
+        force=force,
+        as_json=as_json,
+    )
+
+
+def _snapshot(
+    address: str,
+    output: Path | None,
+    target: str | None,
+    *,
+    start_inspector: bool,
+    timeout_s: float,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Capture a snapshot of V8, and print what it is."""
+    from ingest.capture.javascript import capture
+
+    with Bars() as progress:
+        taken = capture(
+            address,
+            output,
+            wanted=target,
+            start_inspector=start_inspector,
+            force=force,
+            timeout_s=timeout_s,
+            progress=progress,
+        )
+    if as_json:
+        facts = {
+            "file": str(taken.path),
+            "bytes": taken.byte_count,
+            "sha256": taken.sha256,
+            "inspector": str(taken.place),
+            "target": {
+                "id": taken.target.id,
+                "type": taken.target.kind,
+                "title": taken.target.title,
+                "url": taken.target.url,
+            },
+            "seconds": round(taken.duration_s, 3),
+        }
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    title = f"{taken.target.title} ({taken.target.kind}, {taken.place})"
+    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(f"target  {printable(title)}")
+    typer.echo(f"took    {taken.duration_s:.1f} s")
+    typer.echo(f"sha256  {taken.sha256}")
+    typer.echo(f"next    {command('load', str(taken.path))}")
+
+
 @app.command("list", epilog=examples("capture list"))
 def list_(as_json: AsJson = False) -> None:
     """List the programs that can be captured: .NET with a diagnostics port, and JVMs.

@@ -125,6 +125,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest capture jvm 4711 --all -o everything.hprof",
     ),
     "capture list": ("ingest capture list",),
+    "capture node": (
+        "ingest capture node 4711 --start-inspector",
+        "ingest capture node 127.0.0.1:9229 -o monday.heapsnapshot",
+    ),
+    "capture chrome": (
+        "ingest capture chrome 127.0.0.1:9222",
+        "ingest capture chrome 127.0.0.1:9222 --target checkout -o cart.heapsnapshot",
+    ),
     "server start": ("ingest server start --heap-mib 4096",),
     "server stop": ("ingest server stop",),
     "server status": ("ingest server status --json",),

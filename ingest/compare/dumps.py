@@ -17,13 +17,18 @@ from ingest.analysis.fingerprints import RULE_VERSION, normalised_type
 from ingest.errors import DumpError
 from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import MISSING_TYPE_NAME
+from ingest.runtimes import named
 from ingest.tables.schema import table
 from ingest.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ingest.dumps.dump import Dump, KeptDump
+    from ingest.heap.graph import HeapGraph
     from ingest.heap.identity import Identity
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Tables
@@ -223,7 +228,7 @@ def of_dump(
     kept = dump.kept
     if kept is not None and kept.strength in ("", dump.options.strength):
         return _of_kept(kept, dump.what)
-    objects &= dump.metrics.origins is not None or dump.graph.identity_hash is not None
+    objects &= dump.metrics.origins is not None or identities(dump.graph) is not None
     tables = dump.tables(path_limit=MOST_PATHS, path_rows=objects)
     return of_tables(
         name or dump.name,
@@ -293,9 +298,10 @@ def known_objects(tables: HeapTables) -> pl.DataFrame | None:
                 dict(enumerate(numbers)), return_dtype=pl.Int64
             )
         )
-    if graph.identity_hash is not None:
+    identity = identities(graph)
+    if identity is not None:
         names = pl.Series([_number(name) for name in graph.type_names], dtype=pl.UInt64)
-        found = pl.DataFrame({"first": graph.identity_hash[:count], **columns}).filter(
+        found = pl.DataFrame({"first": identity[:count], **columns}).filter(
             pl.col("first") != 0, pl.col("path") >= 0
         )
         # Two objects can have the same hash code.
@@ -303,6 +309,17 @@ def known_objects(tables: HeapTables) -> pl.DataFrame | None:
             ("first", "second"), keep="none"
         )
     return None
+
+
+def identities(graph: HeapGraph) -> NDArray[np.int64] | None:
+    """int64: what an object is known by in all dumps of its process, 0 for nothing.
+
+    Returns:
+        ``None`` where the format records nothing like that.
+    """
+    if graph.identity_hash is None and named(graph.runtime).ids_last:
+        return graph.object_id.view("int64")
+    return graph.identity_hash
 
 
 def _number(type_name: str) -> int:

@@ -2,7 +2,9 @@
 
 .NET traces record the moves of collections, so an object has the address at which a
 collection first recorded it in all dumps of the trace. Dart dumps have the identity
-hash codes of objects that were asked for one.
+hash codes of objects that were asked for one. V8 numbers objects as it first sees them:
+two processes, and one whose inspector was closed meanwhile, give a number to objects of
+different types.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from ingest.compare.dumps import ComparedDump
 
 _KEY = ("first", "second")
+_LEAST_ALIKE = 0.9
+"""Share of the identities in both dumps that belong to objects of one type, from which
+on the dumps are taken to be of one process."""
 _SUMS = ("survived", "born", "died")
 
 
@@ -71,7 +76,7 @@ def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
     if before is None or after is None or _process(first) != _process(last):
         return None
     survived = after.join(before, on=_KEY, how="semi")
-    if survived.is_empty():
+    if survived.height <= _LEAST_ALIKE * _known_in_both(before, after):
         return None
     parts = (
         (last, "survived", survived),
@@ -86,6 +91,12 @@ def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
         _summed([_by_type(dump, name, frame) for dump, name, frame in parts]),
         _summed([_by_path(dump, name, frame) for dump, name, frame in parts]),
     )
+
+
+def _known_in_both(before: pl.DataFrame, after: pl.DataFrame) -> int:
+    """How many identities two dumps have in common, whatever their types are."""
+    first = [frame.select("first").unique() for frame in (before, after)]
+    return first[1].join(first[0], on="first", how="semi").height
 
 
 def _process(dump: ComparedDump) -> str | None:

@@ -114,6 +114,9 @@ class Runtime:
         bounded: Globs of caches that drop entries when they are full.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
+        ids_last: Whether an object has the same id in all dumps of one process.
+        module_prefix: Begins the name of a type that stands for the variables of a
+            script or module, which follows; empty if there is none.
         limited_keys: Globs of types of which a program has a limited number, whatever
             its input is.
         collections: What to call the runtime's own collections, by their full names,
@@ -150,6 +153,8 @@ class Runtime:
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     root_words: Mapping[str, str] = field(default_factory=dict)
+    ids_last: bool = False
+    module_prefix: str = ""
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:

@@ -7,6 +7,8 @@ from ingest.runtimes.base import Runtime
 V8 = Runtime(
     name="v8",
     program="a program of V8",
+    ids_last=True,
+    module_prefix="module ",
     roots=("(synthetic)",),
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "BuiltinModule",

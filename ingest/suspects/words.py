@@ -166,6 +166,9 @@ class Words:
         if (part := self._part) is not None:
             return part
         name = self._short(holder.type_name)
+        prefix = named(self.runtime).module_prefix
+        if prefix and name.startswith(prefix) and holder.reference is not None:
+            return f"module-level {holder.reference} of {name.removeprefix(prefix)}"
         return name if holder.reference is None else f"{name}.{holder.reference}"
 
     @property

@@ -71,6 +71,19 @@ def test_the_location_of_a_function_is_not_cut() -> None:
     assert caption_of(name) == name
 
 
+@pytest.mark.parametrize(
+    ("name", "caption"),
+    [
+        ("module /srv/app/store.js", "module app/store.js"),
+        ("module store.js", "module store.js"),
+        ("scope in file:///srv/app/lib/a.mjs", "scope in lib/a.mjs"),
+        ("scope in node:internal/timers", "scope in node:internal/timers"),
+    ],
+)
+def test_a_script_keeps_its_name_and_its_folder(name: str, caption: str) -> None:
+    assert caption_of(name) == caption
+
+
 ALIKE = [
     f"{MAP}[System.String,Farm.Animal]",
     f"{MAP}[System.String,Barn.Animal]",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from ingest.command_line import command
 from ingest.readers.base import Format
 
 NAME = "v8"
@@ -34,4 +35,5 @@ FORMAT = Format(
     memory_per_byte=2.5,
     sniff=sniff,
     package=__name__,
+    capture=command("capture", "node", "PID"),
 )

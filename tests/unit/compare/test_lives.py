@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tests.dumps.dartheap import DartHeap, program
+from tests.dumps.v8 import V8Heap
 from tests.unit.readers.test_nettrace_history import two_dumps
 
 if TYPE_CHECKING:
@@ -63,6 +64,38 @@ def test_objects_with_hash_codes_are_told_apart(
     lives = json.loads(ingest("compare", before, after, "--json")[1])["lives"]
     assert sum(one["born"][0] for one in lives["types"]) == 1
     assert sum(one["died"][0] for one in lives["paths"]) == 1
+
+
+def _v8(path: Path, orders: int, first_id: int) -> str:
+    """A snapshot with so many orders, numbered after so many other objects."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 8)
+    for number in range(20):
+        node = heap.node("object", f"Part{number}", 8, number=first_id + 2 * number)
+        heap.edge(1, "property", f"part{number}", node)
+    for number in range(orders):
+        node = heap.node("object", "Order", 24, number=9001 + 2 * number)
+        heap.edge(1, "element", number, node)
+    path.write_bytes(heap.bytes())
+    return str(path)
+
+
+def test_objects_of_one_process_of_v8_have_their_ids(
+    ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    before = _v8(tmp_path / "a.heapsnapshot", 3, 101)
+    after = _v8(tmp_path / "b.heapsnapshot", 5, 101)
+    elsewhere = _v8(tmp_path / "c.heapsnapshot", 5, 103)
+
+    lives = json.loads(ingest("compare", before, after, "--json")[1])["lives"]
+    (orders,) = [one for one in lives["types"] if one["key"] == "Order"]
+    assert orders["survived"] == [3, 72]
+    assert orders["born"] == [2, 48]
+    # The same numbers are other objects there: it is another process.
+    assert (
+        json.loads(ingest("compare", before, elsewhere, "--json")[1])["lives"] is None
+    )
 
 
 def test_dumps_without_identity_say_nothing(

@@ -1,0 +1,274 @@
+"""The inspector of V8: its targets, and heap snapshots of one of them.
+
+HTTP tells the targets (``/json/list``); each has a WebSocket for requests and events in
+JSON. ``HeapProfiler.takeHeapSnapshot`` sends the snapshot as events with text before it
+answers. Nothing that the program sends is trusted: texts and waits are bounded.
+
+Source: the Chrome DevTools Protocol, domain HeapProfiler; nodejs/node,
+src/inspector_socket_server.cc. Seen on Node 20.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ingest.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from websockets.sync.client import ClientConnection
+
+_LIST_BYTES = 4 << 20
+"""Largest list of targets: some ten thousand pages."""
+_FRAME_BYTES = 64 << 20
+"""Largest frame; V8 sends 100 KiB of a snapshot in one."""
+_QUEUED_FRAMES = 4
+_CLOSE_S = 2.0
+_MOST_TEXT = 200
+_CHUNK = "HeapProfiler.addHeapSnapshotChunk"
+_PROGRESS = "HeapProfiler.reportHeapSnapshotProgress"
+_GONE = ("Inspector.detached", "Inspector.targetCrashed")
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedTarget:
+    """What an inspector offers to inspect: a program, a page, a worker.
+
+    Attributes:
+        id: Of the inspector.
+        kind: ``node``, ``page``, ``worker``, ...
+        title: Title of the page, or the program's script.
+        url: What it runs.
+        path: Of its WebSocket.
+    """
+
+    id: str
+    kind: str
+    title: str
+    url: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class InspectorAddress:
+    """Where an inspector listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As in an address."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def place_of(address: str) -> InspectorAddress:
+    """The place in ``HOST:PORT``, or in an address such as a program prints.
+
+    Raises:
+        CaptureError: it is no such address.
+    """
+    text = address.strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"ws://{text}")
+        if not parts.hostname or not parts.port:
+            raise ValueError(text)
+    except ValueError as error:
+        raise CaptureError(
+            f"{_short(text)} is not the address of an inspector, such as 127.0.0.1:9229"
+        ) from error
+    return InspectorAddress(parts.hostname, parts.port)
+
+
+def get(place: InspectorAddress, path: str, timeout_s: float) -> Any:  # noqa: ANN401
+    """What an inspector answers to a request, as JSON.
+
+    Raises:
+        CaptureError: nothing answers there, or it is no inspector.
+    """
+    connection = http.client.HTTPConnection(place.host, place.port, timeout=timeout_s)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        data = response.read(_LIST_BYTES + 1)
+        status = response.status
+    except TimeoutError as error:
+        raise CaptureError(
+            f"no answer from {place} within {timeout_s:g} s: the program is stopped or "
+            "busy, or this is no inspector"
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise CaptureError(f"nothing answers at {place} ({_short(why)})") from error
+    finally:
+        connection.close()
+    try:
+        if status != http.HTTPStatus.OK or len(data) > _LIST_BYTES:
+            raise ValueError(status)
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CaptureError(f"{place} is not an inspector of V8") from error
+
+
+def targets(place: InspectorAddress, timeout_s: float) -> tuple[InspectedTarget, ...]:
+    """What can be inspected at a place.
+
+    Raises:
+        CaptureError: nothing answers there, or it is no inspector.
+    """
+    listed = get(place, "/json/list", timeout_s)
+    if not isinstance(listed, list):
+        raise CaptureError(f"{place} is not an inspector of V8")
+    found = []
+    for entry in listed:
+        if not isinstance(entry, dict):
+            continue
+        address = entry.get("webSocketDebuggerUrl")
+        if not isinstance(address, str):
+            continue  # another client has it
+        words = [_short(str(entry.get(name) or "")) for name in ("id", "type", "title")]
+        url = _short(str(entry.get("url") or ""))
+        found.append(InspectedTarget(*words, url, urlsplit(address).path))
+    return tuple(found)
+
+
+class InspectorSession:
+    """One connection to a target."""
+
+    def __init__(
+        self, connection: ClientConnection, target: InspectedTarget, timeout_s: float
+    ) -> None:
+        self._connection, self._target = connection, target
+        self._timeout_s = timeout_s
+        self._waits_until = 0.0
+        self._requests = 0
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Parts of a snapshot of the target's heap, none of them empty.
+
+        Raises:
+            CaptureError: it does not arrive, or the target ends.
+        """
+        request = self._send("HeapProfiler.takeHeapSnapshot", {"reportProgress": True})
+        byte_count = 0
+        while True:
+            message = self._receive(byte_count)
+            method = message.get("method")
+            if method in (_CHUNK, _PROGRESS):
+                self._wait_anew()
+            if method in _GONE:
+                raise self._ended(byte_count)
+            if method == _CHUNK:
+                parameters = message.get("params")
+                text = parameters.get("chunk") if isinstance(parameters, dict) else None
+                if not isinstance(text, str):
+                    raise self._is_none()
+                if text:
+                    piece = text.encode("utf-8", "replace")
+                    byte_count += len(piece)
+                    yield piece
+            elif message.get("id") == request:
+                if (error := message.get("error")) is not None:
+                    why = error.get("message") if isinstance(error, dict) else error
+                    raise CaptureError(
+                        f"{self._target.title} refuses a snapshot: {_short(str(why))}"
+                    )
+                return
+
+    def _send(self, method: str, parameters: dict[str, Any]) -> int:
+        from websockets.exceptions import ConnectionClosed
+
+        self._requests += 1
+        message = {"id": self._requests, "method": method, "params": parameters}
+        try:
+            self._connection.send(json.dumps(message))
+        except ConnectionClosed as error:
+            raise self._ended(0) from error
+        self._wait_anew()
+        return self._requests
+
+    def _wait_anew(self) -> None:
+        """Restart the timeout, after something of the snapshot has arrived."""
+        self._waits_until = time.monotonic() + self._timeout_s
+
+    def _receive(self, byte_count: int) -> dict[str, Any]:
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            left = self._waits_until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            text = self._connection.recv(timeout=left)
+        except TimeoutError as error:
+            raise CaptureError(
+                f"the snapshot stopped after {byte_count:,} bytes (waited "
+                f"{self._timeout_s:g} s); the program may be stopped in a debugger, or "
+                "need more time: --timeout"
+            ) from error
+        except ConnectionClosed as error:
+            raise self._ended(byte_count) from error
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._is_none() from error
+        if not isinstance(found, dict):
+            raise self._is_none()
+        return found
+
+    def _ended(self, byte_count: int) -> CaptureError:
+        return CaptureError(
+            f"connection lost after {byte_count:,} bytes: {self._target.title} has "
+            "ended, was closed, or ran out of memory while it wrote its heap"
+        )
+
+    def _is_none(self) -> CaptureError:
+        return CaptureError(
+            f"{self._target.title} does not answer like an inspector of V8"
+        )
+
+
+@contextmanager
+def inspecting(
+    place: InspectorAddress, target: InspectedTarget, timeout_s: float
+) -> Iterator[InspectorSession]:
+    """A connection to a target, closed at the end.
+
+    Raises:
+        CaptureError: none can be made.
+    """
+    from websockets.exceptions import InvalidHandshake, InvalidURI
+    from websockets.sync.client import connect
+
+    with ExitStack() as stack:
+        # Only errors of opening are explained here.
+        try:
+            connection = stack.enter_context(
+                connect(
+                    f"ws://{place}{target.path}",
+                    open_timeout=timeout_s,
+                    close_timeout=_CLOSE_S,
+                    max_size=_FRAME_BYTES,
+                    max_queue=_QUEUED_FRAMES,
+                    compression=None,  # costs the program time
+                    proxy=None,
+                    ping_interval=None,  # V8 does not answer while it writes its heap
+                )
+            )
+        except (InvalidHandshake, InvalidURI, EOFError, OSError) as error:
+            raise CaptureError(
+                f"{place} does not let {target.title} be inspected "
+                f"({_short(str(error) or type(error).__name__)}); another debugger may "
+                "be connected to it"
+            ) from error
+        yield InspectorSession(connection, target, timeout_s)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"

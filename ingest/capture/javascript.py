@@ -1,0 +1,245 @@
+"""Heap snapshots of running Node.js programs, and of pages and workers in Chrome.
+
+The program stops while V8 writes the snapshot, and needs about as much memory again as
+its heap; then it continues. The protocol is in `ingest.capture.inspector`.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+import psutil
+
+from ingest.capture import TIMEOUT_S
+from ingest.capture.completeness import check_captured
+from ingest.capture.inspector import InspectorAddress, get, inspecting, place_of, targets
+from ingest.capture.processes import (
+    RunningProgram,
+    check_answers,
+    exists,
+    safe_name,
+    status_of,
+    user_of,
+)
+from ingest.errors import CaptureError
+from ingest.files import check_writable, output_file
+from ingest.progress import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ingest.capture.inspector import InspectedTarget
+    from ingest.progress import Progress
+
+SUFFIX = ".heapsnapshot"
+
+_POLL_S = 0.1
+_ANSWER_S = 2.0
+"""How long a port may take to say whether it is an inspector."""
+_LISTED = 10
+_INTERNAL = ("devtools://", "chrome-extension://")
+
+
+@dataclass(frozen=True, slots=True)
+class JavaScriptCapture:
+    """A captured snapshot.
+
+    Attributes:
+        path: The file.
+        byte_count: Its size.
+        sha256: Its digest.
+        target: What was captured.
+        place: Where its inspector listens.
+        duration_s: How long it took.
+    """
+
+    path: Path
+    byte_count: int
+    sha256: str
+    target: InspectedTarget
+    place: InspectorAddress
+    duration_s: float
+
+
+def capture(
+    address: str,
+    output: Path | None = None,
+    *,
+    wanted: str | None = None,
+    start_inspector: bool = False,
+    force: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    progress: Progress = silent,
+) -> JavaScriptCapture:
+    """Take a heap snapshot of a program or page.
+
+    Args:
+        address: ``HOST:PORT`` of an inspector, or the process id of a Node program.
+        output: The file; by default the target's title with ``.heapsnapshot``.
+        wanted: Id, or part of the title or URL, of a target; optional if there is one.
+        start_inspector: Have a Node program that has no inspector start one.
+        force: Overwrite the file.
+        timeout_s: How long to wait for an answer, or for more data.
+        progress: Receives the bytes captured, as stage ``capture``.
+
+    Raises:
+        CaptureError: there is no inspector, it refuses, or the connection is lost. No
+            file is written.
+        IngestError: the file cannot be written.
+    """
+    if output is not None:
+        check_writable(output, force=force)
+    if address.isascii() and address.isdigit():
+        place = inspector_of(
+            int(address), start_inspector=start_inspector, timeout_s=timeout_s
+        )
+    else:
+        place = place_of(address)
+    target = choose(targets(place, timeout_s), wanted, place)
+    path = output or Path(file_name(target))
+    began = time.monotonic()
+    with (
+        inspecting(place, target, timeout_s) as session,
+        output_file(path, force=force, private=True) as file,
+    ):
+        for piece in session.snapshot():
+            file.write(piece)
+            progress("capture", file.byte_count, None)
+        taken_s = time.monotonic() - began
+        check_captured(file.written())
+    return JavaScriptCapture(path, file.byte_count, file.sha256, target, place, taken_s)
+
+
+def file_name(target: InspectedTarget) -> str:
+    """A valid file name for a snapshot of that target."""
+    name = target.title
+    if target.kind == "node":
+        # The title is the script with the pid: ``/srv/app/main.js[4711]``.
+        name = PurePath(name.partition("[")[0]).stem or name
+    return safe_name(name) + SUFFIX
+
+
+def choose(
+    found: tuple[InspectedTarget, ...], wanted: str | None, place: InspectorAddress
+) -> InspectedTarget:
+    """The one target to capture.
+
+    Args:
+        found: All targets.
+        wanted: Id, or part of the title or URL; ``None`` for the only one that is no
+            part of the browser itself.
+        place: Where they are.
+
+    Raises:
+        CaptureError: none matches, or several do.
+    """
+    if wanted is None:
+        fitting = [
+            one
+            for one in found
+            if one.kind in ("node", "page") and not one.url.startswith(_INTERNAL)
+        ]
+    else:
+        fitting = [one for one in found if one.id == wanted] or [
+            one for one in found if wanted in one.title or wanted in one.url
+        ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not found:
+        raise CaptureError(
+            f"nothing can be captured at {place}: no program or page is open there, or "
+            "another debugger is connected to it"
+        )
+    if not fitting:
+        what = "no program or page" if wanted is None else f"no target {wanted}"
+        raise CaptureError(f"{what} at {place}; there are: {_listed(found)}")
+    raise CaptureError(
+        f"several targets at {place}; choose one with --target: {_listed(fitting)}"
+    )
+
+
+def _listed(found: Iterable[InspectedTarget]) -> str:
+    known = list(found)
+    names = [f"{one.title or one.url} ({one.kind}, {one.id})" for one in known]
+    more = len(known) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f", and {more} more" if more > 0 else "")
+
+
+def inspector_of(pid: int, *, start_inspector: bool, timeout_s: float) -> InspectorAddress:
+    """Where the inspector of a Node program listens.
+
+    Args:
+        pid: The process.
+        start_inspector: Send it ``SIGUSR1`` if it has none, which starts one on a port
+            of this machine until the program ends.
+        timeout_s: How long to wait until it is there.
+
+    Raises:
+        CaptureError: the process has none, or is no Node program.
+    """
+    if not exists(pid):
+        raise CaptureError(f"no process has the id {pid}")
+    user = user_of(pid)
+    try:
+        process = psutil.Process(pid)
+        name = process.name()
+        ours = process.uids().effective == psutil.Process().uids().effective
+        ours = ours or psutil.Process().uids().effective == 0
+    except psutil.Error as error:
+        raise CaptureError(f"process {pid} cannot be looked at; try again") from error
+    check_answers(RunningProgram(pid, name, user, is_ours=ours))
+    if (place := _listening(process)) is not None:
+        return place
+    if not start_inspector:
+        raise CaptureError(
+            f"process {pid} ({name}) has no inspector: start it with node --inspect, "
+            "or add --start-inspector, which sends it SIGUSR1; until it ends, programs "
+            "of this machine can then debug it"
+        )
+    if not _starts_inspector(pid, name):
+        raise CaptureError(
+            f"process {pid} ({name}) is not a Node program that starts an inspector on "
+            "SIGUSR1, and nothing was sent: another program may end at it"
+        )
+    process.send_signal(signal.SIGUSR1)
+    until = time.monotonic() + timeout_s
+    while time.monotonic() < until:
+        if (place := _listening(process)) is not None:
+            return place
+        time.sleep(_POLL_S)
+    raise CaptureError(
+        f"process {pid} ({name}) has started no inspector within {timeout_s:g} s: its "
+        "port may be taken by another program, or it is busy; --timeout waits longer"
+    )
+
+
+def _listening(process: psutil.Process) -> InspectorAddress | None:
+    """Where a process listens as an inspector; ``None`` for nowhere."""
+    try:
+        connections = process.net_connections("tcp")
+    except psutil.Error:
+        return None
+    for one in connections:
+        if one.status != psutil.CONN_LISTEN:
+            continue
+        host = one.laddr.ip
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        place = InspectorAddress(host, one.laddr.port)
+        try:
+            told = get(place, "/json/version", _ANSWER_S)
+        except CaptureError:
+            continue
+        if isinstance(told, dict) and "node" in str(told.get("Browser", "")):
+            return place
+    return None
+
+
+def _starts_inspector(pid: int, name: str) -> bool:
+    """Whether a process is Node's, and catches the signal that others end at."""
+    caught = status_of(pid, "SigCgt")
+    catches = bool(caught) and bool(int(caught[0], 16) >> (signal.SIGUSR1 - 1) & 1)
+    return catches and name.startswith(("node", "electron", "MainThread"))

@@ -1,0 +1,116 @@
+"""Real Node programs that leak: what is said of their snapshots, and live captures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.errors import FINDINGS, CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import Ran
+
+NODE = shutil.which("node")
+PROGRAMS = Path(__file__).parents[1] / "programs"
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="NOT RUN: node is not at hand")
+
+SENTENCES = {
+    "map": "held in a map by module-level sessions of programs/leaks.js",
+    "emitter": "held as event handlers by module-level bus of programs/leaks.js",
+    "closure": "by module-level handlers of programs/leaks.js",
+    "timers": "held through timers",
+}
+LINES = {
+    "emitter": '"onTick leaks.js:20:',
+    "closure": '"handle leaks.js:21:',
+    "timers": '"later leaks.js:22:',
+}
+"""Where the function is that holds a session, as the path shows it."""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("way", SENTENCES)
+def test_a_leak_is_named_with_its_line(
+    way: str, tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    assert NODE is not None
+    subprocess.run([NODE, str(PROGRAMS / "leaks.js"), way, str(tmp_path)], check=True)
+    dumps = [str(tmp_path / f"{step}.heapsnapshot") for step in (1, 2, 3)]
+
+    told = " ".join(ingest("info", dumps[-1])[1].split())
+    code, checked, _ = ingest("check", *dumps)
+    compared = " ".join(ingest("compare", *dumps)[1].split())
+
+    assert code == FINDINGS
+    assert "1. 4,500 Session" in told
+    assert SENTENCES[way] in told
+    assert LINES.get(way, "") in told
+    grew = "Session grew in every dump: 1,500, 3,000, 4,500"
+    assert grew in " ".join(checked.split())
+    assert "Known by identity" in compared
+    assert "3,000 0 1,500" in compared
+
+
+@pytest.fixture
+def server() -> Iterator[subprocess.Popen[str]]:
+    assert NODE is not None
+    with subprocess.Popen(
+        [NODE, str(PROGRAMS / "server.js")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        yield program
+        program.kill()
+
+
+@pytest.mark.deep
+def test_a_running_program_is_captured(
+    server: subprocess.Popen[str], tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    dump = tmp_path / "heap.heapsnapshot"
+    code, _, said = ingest("capture", "node", str(server.pid), "-o", str(dump))
+    assert code == CaptureError.exit_code
+    assert "has no inspector" in said
+    assert not dump.exists()
+    assert server.poll() is None
+
+    os.kill(server.pid, signal.SIGUSR2)
+    code, out, _ = ingest(
+        "capture", "node", str(server.pid), "--start-inspector", "-o", str(dump),
+        "--json",
+    )  # fmt: skip
+
+    assert code == 0
+    facts = json.loads(out)
+    assert facts["bytes"] == dump.stat().st_size
+    assert facts["target"]["type"] == "node"
+    told = json.loads(ingest("info", str(dump), "--json")[1])
+    assert told["format"] == told["runtime"] == "v8"
+    assert server.poll() is None
+
+
+@pytest.mark.deep
+def test_no_signal_is_sent_to_other_programs(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        _, _, said = ingest(
+            "capture", "node", str(other.pid), "--start-inspector",
+            "-o", str(tmp_path / "x"),
+        )  # fmt: skip
+        assert "nothing was sent" in said
+        assert other.poll() is None
+        other.kill()

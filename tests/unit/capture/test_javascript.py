@@ -1,0 +1,210 @@
+"""Snapshots off an inspector that behaves, and off some that do not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Response
+from websockets.sync.server import serve
+
+from ingest.capture.inspector import InspectedTarget, InspectorAddress, place_of
+from ingest.capture.javascript import capture, choose, file_name
+from ingest.errors import CaptureError
+from tests.dumps.v8 import program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from websockets.http11 import Request
+    from websockets.sync.server import ServerConnection
+
+HEAP = program().bytes().decode()
+PAGE = InspectedTarget("A1", "page", "Shop", "https://shop.example/", "/devtools/A1")
+OTHER = InspectedTarget(
+    "B2", "page", "Basket", "https://shop.example/b", "/devtools/B2"
+)
+WORKER = InspectedTarget("C3", "worker", "Shop worker", "https://x/", "/devtools/C3")
+PLACE = InspectorAddress("127.0.0.1", 9222)
+
+
+def event(method: str, **parameters: object) -> str:
+    return json.dumps({"method": method, "params": parameters})
+
+
+def chunk(text: str) -> str:
+    return event("HeapProfiler.addHeapSnapshotChunk", chunk=text)
+
+
+def behaves(connection: ServerConnection, request: int) -> None:
+    connection.send(event("Runtime.consoleAPICalled", type="log"))
+    for at in range(0, len(HEAP), 1000):
+        connection.send(event("HeapProfiler.reportHeapSnapshotProgress", done=at))
+        connection.send(chunk(HEAP[at : at + 1000]))
+    connection.send(json.dumps({"id": request, "result": {}}))
+
+
+@contextmanager
+def inspector(
+    answers: Callable[[ServerConnection, int], None] = behaves,
+    listed: object = None,
+) -> Iterator[str]:
+    """The address of an inspector with one page."""
+
+    def list_targets(_: ServerConnection, request: Request) -> Response | None:
+        if not request.path.startswith("/json"):
+            return None
+        page = {
+            "id": "A1", "type": "page", "title": "Shop", "url": "https://shop.example/",
+            "webSocketDebuggerUrl": "ws://elsewhere.example:1/devtools/A1",
+        }  # fmt: skip
+        body = listed if isinstance(listed, bytes) else json.dumps(listed or [page])
+        data = body if isinstance(body, bytes) else body.encode()
+        headers = Headers({"Content-Length": str(len(data))})
+        return Response(HTTPStatus.OK, "OK", headers, data)
+
+    def handle(connection: ServerConnection) -> None:
+        try:
+            asked: dict[str, Any] = json.loads(connection.recv())
+            assert asked["method"] == "HeapProfiler.takeHeapSnapshot"
+            answers(connection, asked["id"])
+        except ConnectionClosed:
+            pass
+
+    with serve(handle, "127.0.0.1", 0, process_request=list_targets) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_snapshot_is_what_the_page_sends(tmp_path: Path) -> None:
+    pieces: list[int] = []
+    with inspector() as address:
+        taken = capture(
+            address, tmp_path / "x", progress=lambda _, done, __: pieces.append(done)
+        )
+
+    assert taken.path.read_text() == HEAP
+    assert taken.sha256 == hashlib.sha256(HEAP.encode()).hexdigest()
+    assert taken.byte_count == pieces[-1] == len(HEAP)
+    assert (taken.target.title, taken.target.kind) == ("Shop", "page")
+    assert taken.path.stat().st_mode & 0o077 == 0
+
+
+def closes(connection: ServerConnection, _: int) -> None:
+    connection.send(chunk(HEAP[:2000]))
+    connection.close()
+
+
+def is_gone(connection: ServerConnection, _: int) -> None:
+    connection.send(event("Inspector.detached", reason="target_closed"))
+
+
+def refuses(connection: ServerConnection, request: int) -> None:
+    connection.send(json.dumps({"id": request, "error": {"message": "not now"}}))
+
+
+def babbles(connection: ServerConnection, _: int) -> None:
+    connection.send("hello")
+
+
+def sends_numbers(connection: ServerConnection, _: int) -> None:
+    connection.send(event("HeapProfiler.addHeapSnapshotChunk", chunk=7))
+
+
+def stops(connection: ServerConnection, _: int) -> None:
+    connection.send(chunk(HEAP[:2000]))
+    connection.recv()
+
+
+def ends_early(connection: ServerConnection, request: int) -> None:
+    connection.send(chunk(HEAP[: len(HEAP) // 2]))
+    connection.send(json.dumps({"id": request, "result": {}}))
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (closes, "connection lost after 2,000 bytes: Shop has ended"),
+        (is_gone, "connection lost after 0 bytes"),
+        (refuses, "Shop refuses a snapshot: not now"),
+        (babbles, "does not answer like an inspector"),
+        (sends_numbers, "does not answer like an inspector"),
+        (stops, "the snapshot stopped after 2,000 bytes"),
+        (ends_early, "not a whole dump"),
+    ],
+)
+def test_what_goes_wrong_is_told_and_leaves_nothing(
+    answers: Callable[[ServerConnection, int], None], expected: str, tmp_path: Path
+) -> None:
+    with inspector(answers) as address, pytest.raises(CaptureError, match=expected):
+        capture(address, tmp_path / "x", timeout_s=0.5)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("listed", [b"<html>", b"{}", b"[" * 100_000])
+def test_what_is_no_inspector_is_refused(listed: bytes, tmp_path: Path) -> None:
+    with (
+        inspector(listed=listed) as address,
+        pytest.raises(CaptureError, match="not an inspector of V8"),
+    ):
+        capture(address, tmp_path / "x")
+
+
+def test_nothing_listens(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match=r"nothing answers at 127\.0\.0\.1:1 "):
+        capture("127.0.0.1:1", tmp_path / "x")
+    with pytest.raises(CaptureError, match="no process has the id 99999999"):
+        capture("99999999", tmp_path / "x")
+
+
+def test_the_target_is_chosen() -> None:
+    extension = InspectedTarget("D4", "page", "E", "chrome-extension://x/", "/d/D4")
+
+    assert choose((PAGE, WORKER, extension), None, PLACE) is PAGE
+    assert choose((PAGE, OTHER, WORKER), "B2", PLACE) is OTHER
+    assert choose((PAGE, OTHER, WORKER), "worker", PLACE) is WORKER
+    for found, wanted, expected in (
+        ((PAGE, OTHER), None, r"choose one with --target: Shop \(page, A1\), Basket"),
+        ((PAGE, OTHER), "zzz", r"no target zzz at 127.0.0.1:9222; there are: Shop"),
+        ((), None, "nothing can be captured at 127.0.0.1:9222"),
+        ((WORKER,), None, "no program or page at 127.0.0.1:9222; there are: Shop w"),
+    ):
+        with pytest.raises(CaptureError, match=expected):
+            choose(found, wanted, PLACE)
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("127.0.0.1:9229", "127.0.0.1:9229"),
+        ("ws://localhost:9229/abc-def", "localhost:9229"),
+        ("http://[::1]:9222/json", "[::1]:9222"),
+    ],
+)
+def test_addresses(address: str, place: str) -> None:
+    assert str(place_of(address)) == place
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:0", "host:99999", "http://"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(CaptureError, match="not the address of an inspector"):
+        place_of(address)
+
+
+def test_names_of_files() -> None:
+    node = InspectedTarget("1", "node", "/srv/app/main.js[4711]", "file:///", "/1")
+
+    assert file_name(node) == "main.heapsnapshot"
+    assert file_name(PAGE) == "Shop.heapsnapshot"
