@@ -16,7 +16,13 @@ import psutil
 
 from ingest.capture import TIMEOUT_S
 from ingest.capture.completeness import check_captured
-from ingest.capture.inspector import InspectorAddress, get, inspecting, place_of, targets
+from ingest.capture.inspector import (
+    InspectorAddress,
+    get,
+    inspecting,
+    place_of,
+    targets,
+)
 from ingest.capture.processes import (
     RunningProgram,
     check_answers,
@@ -169,7 +175,9 @@ def _listed(found: Iterable[InspectedTarget]) -> str:
     return ", ".join(names[:_LISTED]) + (f", and {more} more" if more > 0 else "")
 
 
-def inspector_of(pid: int, *, start_inspector: bool, timeout_s: float) -> InspectorAddress:
+def inspector_of(
+    pid: int, *, start_inspector: bool, timeout_s: float
+) -> InspectorAddress:
     """Where the inspector of a Node program listens.
 
     Args:

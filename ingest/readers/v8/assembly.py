@@ -29,7 +29,7 @@ from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.readers.v8 import NAME
-from ingest.readers.v8.naming import Names, text_lengths
+from ingest.readers.v8.naming import NodeNames, text_lengths
 from ingest.readers.v8.rules import (
     Edges,
     EdgeTypes,
@@ -110,7 +110,7 @@ def assemble(
     _settle_detachedness(snapshot, edges, types, kinds)
     nameless = int(np.count_nonzero(snapshot.name >= len(snapshot.strings)))
     counter.add("missing_name", nameless, 0, None)
-    names = Names(snapshot, edges, kinds, types)
+    names = NodeNames(snapshot, edges, kinds, types)
     closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
     scripts = names.scripts_of(closures)
     names.name_scopes(closures, scripts)
@@ -171,7 +171,7 @@ def _folded(
 
 
 def _object_columns(
-    snapshot: Snapshot, names: Names, kinds: NodeTypes, kind: Bytes
+    snapshot: Snapshot, names: NodeNames, kinds: NodeTypes, kind: Bytes
 ) -> ObjectColumns:
     """The nodes as the resolver takes them."""
     further: dict[str, tuple[NDArray[Any], int]] = {}
@@ -342,7 +342,7 @@ class _PseudoNodes:
 
     def __init__(
         self,
-        names: Names,
+        names: NodeNames,
         edges: Edges,
         kind: Bytes,
         field_names: list[str],

@@ -143,7 +143,7 @@ class Snapshot:
 
 
 @dataclass(slots=True)
-class _Columns:
+class _GrowingColumns:
     """Columns that grow, by name."""
 
     columns: dict[str, GrowingColumn] = field(default_factory=dict)
@@ -173,8 +173,8 @@ class Document:
         self._counter = counter
         self._meta: Meta | None = None
         self._node_count = self._edge_count = 0
-        self._nodes, self._edges = _Columns(), _Columns()
-        self._locations, self._strings = _Columns(), _Columns()
+        self._nodes, self._edges = _GrowingColumns(), _GrowingColumns()
+        self._locations, self._strings = _GrowingColumns(), _GrowingColumns()
         self._rows = np.empty(0, np.int64)
         self._content_bytes = 0
         self._places: dict[str, int] = {}

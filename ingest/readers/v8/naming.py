@@ -147,7 +147,7 @@ def _store(
             into += 2
 
 
-class Names:
+class NodeNames:
     """Names and values of the nodes of a snapshot.
 
     Args:
