@@ -45,7 +45,7 @@ def install_command(extra: str) -> str:
 
     The package is on no index: it is installed from its checkout.
     """
-    return f"pip install '.[{extra}]' in the checkout of heaproots"
+    return f"in the checkout of heaproots: pip install '.[{extra}]'"
 
 
 def why_command(subject: str, dump: str | None = None, file: str = "") -> str:

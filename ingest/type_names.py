@@ -64,6 +64,9 @@ class Names(Protocol):
     def caption(self, name: str) -> str:
         """The short name of a type."""
 
+    def elsewhere(self, text: str, address: str = "") -> str:
+        """The end of an error: which other dumps have a type or an object; or empty."""
+
 
 def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject:
     """Find what ``text`` names: a type, as `find_type` finds it, or an address.
@@ -87,9 +90,11 @@ def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject
         found = find_type(text, counts, names.caption)
     except NotFound as error:
         raise NotFound(f"{which}: {error}") from None
+    what = "type" if kind else "type or object"
+    if found is None and (others := names.elsewhere(text)):
+        raise NotFound(f"{which} has no {what} {text!r}{others}")
     found = found or guess_type(text, counts)
     if found is None:
-        what = "type" if kind else "type or object"
         raise NotFound(f"{which} has no {what} {text!r}{hint(text, counts)}")
     return Subject("type", found.name, found.notice)
 
@@ -105,7 +110,8 @@ def _address(text: str, which: str, names: Names) -> str | None:
     if is_object:
         return address
     if text.lower().startswith("0x"):
-        raise NotFound(f"{which} has no object {address}")
+        others = names.elsewhere(text, address)
+        raise NotFound(f"{which} has no object {address}{others}")
     return None
 
 
@@ -156,14 +162,11 @@ def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | Non
         The type; ``None`` if no name or several are like that: see `hint`.
     """
     near = _near(text, instance_counts)
+    if len(near) > 1 or not _is_part(text, *near):
+        near = [name for name in near if _similarity(text, name) >= _CLEARLY_MEANT]
     if len(near) != 1:
         return None
-    (name,) = near
-    wanted, found = text.casefold(), name.casefold()
-    is_part = wanted in found
-    if not is_part and SequenceMatcher(None, wanted, found).ratio() < _CLEARLY_MEANT:
-        return None
-    return TypeFound(name, f"showing {printable(name)}")
+    return TypeFound(near[0], f"showing {printable(near[0])}")
 
 
 def hint(text: str, instance_counts: Mapping[str, int]) -> str:
@@ -174,9 +177,38 @@ def hint(text: str, instance_counts: Mapping[str, int]) -> str:
 
 def _near(text: str, instance_counts: Mapping[str, int]) -> list[str]:
     living = sorted(name for name, count in instance_counts.items() if count > 0)
-    wanted = _plain(text.casefold())
-    near = [name for name in living if wanted in _plain(name.casefold())]
-    return near or get_close_matches(text, living, n=_LISTED, cutoff=0.5)
+    if near := [name for name in living if _is_part(text, name)]:
+        return near
+    names: dict[str, list[str]] = {}
+    for name in living:
+        for form in _forms(name):
+            names.setdefault(form, []).append(name)
+    # Three times as many, for each type has three forms.
+    close = get_close_matches(_folded(text), names, n=3 * _LISTED, cutoff=0.5)
+    return list(dict.fromkeys(name for form in close for name in names[form]))
+
+
+def _forms(name: str) -> set[str]:
+    """What a user may have meant: the full name, the short or the innermost one."""
+    return {_folded(name), _folded(caption_of(name)), _innermost(name)}
+
+
+def _innermost(name: str) -> str:
+    short = _folded(caption_of(name))
+    return short if "[" in short else short.rpartition(".")[2]
+
+
+def _folded(name: str) -> str:
+    return _plain(name).casefold()
+
+
+def _is_part(text: str, name: str = "") -> bool:
+    return _folded(text) in _folded(name)
+
+
+def _similarity(text: str, name: str) -> float:
+    """From 0 to 1, of the last parts: what is before them may well be the same."""
+    return SequenceMatcher(None, _innermost(name), _innermost(text)).ratio()
 
 
 def _same(text: str, names: list[str], captions: Callable[[str], str]) -> list[str]:
@@ -211,7 +243,7 @@ def _with_instances(name: str, instance_counts: Mapping[str, int]) -> TypeFound:
         if count > 0 and other.startswith((f"{name}$", f"{name}+"))
     )
     if not inner:
-        return TypeFound(name)
+        return TypeFound(name, f"{printable(name)} has no instances in this dump")
     if len(inner) > 1:
         raise NotFound(
             f"{printable(name)} has no instances, its inner types have: "

@@ -236,7 +236,8 @@ class Tools:
         page.foot("query: leak-suspects")
         if rows:
             page.foot(f"next: why(dump, subject={quoted(rows[0]['type'])})")
-        page.foot(next_step(str(about["format"]), incomplete))
+        step = next_step(str(about["format"]), incomplete, dump)
+        page.foot(f"{step.text} {step.command}".rstrip())
         return page.text()
 
     def why(

@@ -62,6 +62,11 @@ class HeapView:
         """The short name of a type."""
         return self.graph.captions.of(name)
 
+    def elsewhere(self, text: str, address: str = "") -> str:
+        """Nothing: it was opened alone, and no other dump is asked."""
+        del text, address
+        return ""
+
     @cached_property
     def _types_by_name(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}

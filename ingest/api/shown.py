@@ -65,19 +65,29 @@ class Summary(_Facts):
     ``str`` of it is the text of ``ingest info``.
     """
 
-    def __init__(self, facts: Mapping[str, Any], dump: Dump) -> None:
+    def __init__(
+        self, facts: Mapping[str, Any], dump: Dump, dumps: Sequence[str] = ()
+    ) -> None:
         super().__init__(facts)
         self._captions: Captions = dump.graph.captions
         self._dump = dump
+        self._dumps = dumps or (dump.what,)
 
     @classmethod
-    def of(cls, dump: Dump, top: int, compared: Sequence[ComparedDump] = ()) -> Summary:
+    def of(
+        cls,
+        dump: Dump,
+        top: int,
+        compared: Sequence[ComparedDump] = (),
+        dumps: Sequence[str] = (),
+    ) -> Summary:
         """The summary of an opened dump.
 
         Args:
             dump: The dump.
             top: How many types and objects to list.
             compared: Earlier dumps of the program, and this one.
+            dumps: How they were named.
         """
         from ingest.reports.summary import facts
         from ingest.tables.estimates import of_heap, of_types
@@ -97,6 +107,8 @@ class Summary(_Facts):
                 for name, column in of_types(graph, metrics).items()
             },
         )
+        if dump.kept is not None:  # the tables do not have them
+            found |= {"null_references": None, "domains": []}
         found["growth"] = None
         if compared:
             from ingest.reports.growth import by_growth, growth_facts
@@ -104,12 +116,12 @@ class Summary(_Facts):
             suspects = cast("list[dict[str, object]]", found["suspects"])
             found["growth"] = growth_facts(compared, options.own)
             found["suspects"] = by_growth(suspects, compared)
-        return cls(found, dump)
+        return cls(found, dump, dumps)
 
     def __str__(self) -> str:
         from ingest.reports.summary import facts_text
 
-        return facts_text(self._facts, self._captions)
+        return facts_text(self._facts, self._captions, self._dumps)
 
     def _repr_html_(self) -> str:
         return _cell(_asked(self._dump), {"dump": {}, "leak-suspects": {"limit": "10"}})
@@ -147,7 +159,7 @@ def summary_of(
         dump.close()
     last = opened(dumps[-1], reading, progress, keepers, origins=False)
     compared.append(of_dump(last))
-    return Summary.of(last, top, compared)
+    return Summary.of(last, top, compared, dumps)
 
 
 class _Rows(Sequence[Mapping[str, Any]]):
@@ -354,6 +366,7 @@ class WhatIf(_Facts):
     def __init__(self, facts: Mapping[str, Any], what: str, captions: Captions) -> None:
         super().__init__(facts)
         self._what, self._captions = what, captions
+        self.notices: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -375,7 +388,8 @@ class WhatIf(_Facts):
 
         graph, options = dump.graph, dump.options
         dump.progress("search", 0, None)
-        parser = CutParser(graph)
+        notices: list[str] = []
+        parser = CutParser(graph, notices.append)
         try:
             given = [(text, parser.cut(text)) for text in cuts]
         except NotFound as error:
@@ -390,7 +404,9 @@ class WhatIf(_Facts):
                 heap, before=before, most=most, enough=free / 100, own=options.own
             )
         )
-        return cls(facts(heap, given, chosen, top), dump.what, graph.captions)
+        answer = cls(facts(heap, given, chosen, top), dump.what, graph.captions)
+        answer.notices = tuple(notices)
+        return answer
 
     def __str__(self) -> str:
         from ingest.reports.what_if import as_text

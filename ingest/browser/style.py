@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 NAME = "heaproots.grass"
 _CAPTIONS = ("type_name", "caption", "name")
 """Properties for the caption of a node; the first that it has."""
+_ARROW_CAPTIONS = {
+    "REFERENCES": "{field}",
+    "WEAKLY_REFERENCES": "{field} {strength}",
+    "REFERENCES_TYPE": "{reference_count}",
+}
+"""By relationship type; the others show the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +117,11 @@ def grass() -> str:
     for name, percent in SIZES:
         look = replace(NODES["Object"], diameter=LARGER[percent])
         blocks.append(_node(name, look, _caption(label_of("Object"))))
-    captions = {entry.name: entry.properties for entry in RELATIONSHIPS}
-    captions |= {link.name: () for link in (*LINKS, NEXT)}
-    for name, properties in captions.items():
+    names = [entry.name for entry in RELATIONSHIPS]
+    names += [link.name for link in (*LINKS, NEXT)]
+    for name in dict.fromkeys(names):
         arrow = ARROWS[name]
-        caption = f"{{{properties[0].name}}}" if properties else "<type>"
+        caption = _ARROW_CAPTIONS.get(name, "<type>")
         blocks.append(
             _block(
                 f"relationship.{name}",

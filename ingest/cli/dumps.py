@@ -85,7 +85,7 @@ def load(
     failed: list[DumpError] = []
     try:
         with (
-            interrupts.leaving("this dump is not loaded"),
+            interrupts.leaving("nothing more was loaded"),
             Bars() as progress,
             Digests(() if replace else dumps) as digests,
             connection.open(progress, for_dumps=False) as store,

@@ -95,7 +95,7 @@ def load(
         dumps.append(FleetTables(fleet, about) if are_kept(about) else None)
     receipts = []
     with (
-        interrupts.leaving("this dump is not loaded"),
+        interrupts.leaving("nothing more was loaded"),
         Bars() as progress,
         connection.open(progress, for_dumps=False) as store,
     ):

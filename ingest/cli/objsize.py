@@ -50,11 +50,11 @@ def objsize(
         opener = Opener(options=reading.options(), keepers=keepers, progress=progress)
         graph = opener.open(dump).graph
         progress("search", 0, None)
-        parser, chosen = CutParser(graph), Cut.nothing(graph)
         notices: list[str] = []
+        parser, chosen = CutParser(graph, notices.append), Cut.nothing(graph)
         try:
             for subject in subjects:
-                objects = chosen.objects | parser.objects(subject, notices.append)
+                objects = chosen.objects | parser.objects(subject)
                 chosen = chosen._replace(objects=objects)
         except NotFound as error:
             raise NotFound(f"{dump}: {error}") from None

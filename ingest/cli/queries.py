@@ -27,7 +27,11 @@ def queries(
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Also list queries that the dump cannot answer."),
+        typer.Option(
+            "--all",
+            help="Also list queries that the dump cannot answer, and those that only "
+            "mention a word.",
+        ),
     ] = False,
     dump: DumpName = None,
     as_json: AsJson = False,
@@ -39,62 +43,105 @@ def queries(
     """
     from ingest.queries.library import find, library, search
     from ingest.reports.catalogue import by_group, by_rank, describe
+    from ingest.text import printable
 
     known = library()
     if words and len(words) == 1 and words[0] in known:
-        found = known[words[0]]
-        typer.echo(json.dumps(_facts(found), indent=2) if as_json else describe(found))
+        one = known[words[0]]
+        typer.echo(json.dumps(_facts(one), indent=2) if as_json else describe(one))
         return
-    chosen = search(known.values(), words) if words else list(known.values())
-    if not chosen:
+    best, others = search(known.values(), words) if words else ([*known.values()], [])
+    if not best:
+        best, others = others, []
+    if not best:
         find(" ".join(words or []))  # which names similar ones in its error
-    name, hidden = (None, set()) if every else _unanswerable(dump, chosen)
-    shown = [query for query in chosen if query.name not in hidden]
+    found = best + others
+    name, hidden, other = (dump, set(), None) if every else _unanswerable(dump, found)
+    answerable = [query for query in found if query.name not in hidden]
     if as_json:
-        typer.echo(json.dumps([_facts(query) for query in shown], indent=2))
+        typer.echo(json.dumps([_facts(query) for query in answerable], indent=2))
         return
-    if shown:
-        sys.stdout.write((by_rank if words else by_group)(shown) + "\n")
-    if hidden:
+    if other is not None:  # it is about Java, and the newest dump is of .NET
         typer.echo(
-            f"{len(hidden)} more that {name} cannot answer: "
-            f"{command('queries', '--all', *(words or ()))}"
+            f"{printable(str(name))} cannot answer these, {printable(other)} can:\n"
         )
-    describe_one, run_one = command("queries", "NAME"), command("query", "NAME")
-    typer.echo(f"{describe_one} describes a query; {run_one} runs it.")
+        name = other
+    elif not answerable:
+        typer.echo(f"{printable(str(name))} cannot answer these, nor any other dump:\n")
+    listed = answerable or found
+    shown = [query for query in listed if every or query in best] or listed
+    sys.stdout.write((by_rank if words else by_group)(shown) + "\n")
+    to_list = command("queries", "--all", *(words or ()), dump=dump)
+    if mentioning := len(listed) - len(shown):
+        typer.echo(f"{mentioning} more that mention it: {to_list}")
+    if answerable and hidden:
+        which = f"that {printable(str(name))} cannot answer"
+        typer.echo(f"{len(hidden)} more {which}: {to_list}")
+    typer.echo(f"describe one: {command('queries', shown[0].name)}")
+    if answerable:
+        typer.echo(f"run one: {_run_one(shown, name)}")
+
+
+def _run_one(shown: list[Query], dump: str | None) -> str:
+    """How to run one of these queries: the first without a value to think of."""
+    from ingest.queries.library import DUMP
+
+    wanted = {
+        query.name: [
+            word
+            for parameter in query.parameters
+            if parameter.required and parameter.name != DUMP
+            for word in ("-p", f"{parameter.name}={parameter.name.upper()}")
+        ]
+        for query in shown
+    }
+    name = min(wanted, key=lambda one: len(wanted[one]))
+    return command("query", name, *wanted[name], dump=dump)
 
 
 def _unanswerable(
     dump: str | None, queries: list[Query]
-) -> tuple[str | None, set[str]]:
-    """Name of the chosen dump, and of the queries that it cannot answer.
+) -> tuple[str | None, set[str], str | None]:
+    """Name of the chosen dump, and names of the queries that it cannot answer.
 
-    Nothing without a server that runs, unless a dump was named.
+    Where it can answer none, another loaded dump takes its place, if there is one that
+    can; its name is the third value. Nothing without a server that runs.
+
+    Raises:
+        UnknownDump: ``dump`` is not loaded.
     """
     from ingest.database.connection import connect
-    from ingest.database.dump_list import find_dump
+    from ingest.database.dump_list import find_dump, list_dumps
     from ingest.database.needs import unmet
     from ingest.database.store import running_target
     from ingest.errors import IngestError, UnknownDump
     from ingest.settings import settings
-    from ingest.text import printable
 
     try:
         target = running_target(settings())
         if target is None:
-            return None, set()
+            return None, set(), None
         with connect(target) as database:
-            found = find_dump(database, dump)
             words = sorted({word for query in queries for word in query.needs})
-            lacking = unmet(database, words, found.number)
+
+            def hidden(number: int) -> set[str]:
+                lacking = unmet(database, words, number)
+                return {one.name for one in queries if lacking.intersection(one.needs)}
+
+            found = find_dump(database, dump)
+            mine = hidden(found.number)
+            if len(mine) < len(queries):
+                return found.name, mine, None
+            for other in list_dumps(database):
+                if len(theirs := hidden(other.number)) < len(queries):
+                    return found.name, theirs, other.name
+            return found.name, mine, None
     except UnknownDump:
         if dump is not None:
             raise
-        return None, set()
     except IngestError:
-        return None, set()
-    hidden = {query.name for query in queries if lacking.intersection(query.needs)}
-    return printable(found.name), hidden
+        pass
+    return None, set(), None
 
 
 def _facts(query: Query) -> dict[str, object]:

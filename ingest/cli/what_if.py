@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AnyDump, AsJson, Connection, Reading, keepers_of
+from ingest.cli.options import (
+    AnyDump,
+    AsJson,
+    Connection,
+    Reading,
+    keepers_of,
+    notify,
+)
 
 
 def what_if(
@@ -67,6 +74,8 @@ def what_if(
     with Bars() as progress, keepers_of(connection, progress) as keepers:
         heap = opened(dump, reading.given(), progress, keepers, origins=False)
         found = WhatIf.of(heap, cut or (), best=best, free=free, top=top)
+    for notice in found.notices:
+        notify(notice)
     if as_json:
         typer.echo(json.dumps({"dump": dump, **found}, indent=2))
     else:

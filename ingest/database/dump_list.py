@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
 
+_LISTED = 10
 NO_DUMP = f"no dump is loaded; load one: {command('load', 'DUMP')}"
 
 _DUMPS = """
@@ -186,7 +187,9 @@ def _selected(
     for dump in dumps:
         if dump.name == name:
             return dump
-    known = ", ".join(dump.name for dump in dumps[:10])
+    known = ", ".join(dump.name for dump in dumps[:_LISTED])
+    if (more := len(dumps) - _LISTED) > 0:
+        known += f" and {more:,} more: {command('list')}"
     raise UnknownDump(f"no dump is named {name!r}; loaded: {known}")
 
 

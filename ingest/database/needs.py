@@ -5,13 +5,16 @@ One place decides which queries are listed for a dump, and why an answer is empt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ingest.command_line import command
+from ingest.database.dump_list import warning_counts
 from ingest.runtimes import RUNTIMES
 from ingest.tables.schema import KEY_BITS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ingest.database.connection import Database
     from ingest.queries.library import Query
 
@@ -22,10 +25,13 @@ class Need(NamedTuple):
     Attributes:
         pattern: Cypher after ``MATCH`` that a dump ``d`` matches if it has it.
         without: What is said of a dump that does not.
+        remedy: Returns what there is to do about it, and may return nothing; given
+            the properties of the dump.
     """
 
     pattern: str
     without: str
+    remedy: Callable[[Mapping[str, object]], str] = lambda _: ""
 
 
 def _root(condition: str) -> str:
@@ -36,7 +42,23 @@ def _type(condition: str) -> str:
     return f"(t:Type) WHERE t.dump = d.number AND {condition}"
 
 
-_LOAD_AGAIN = command("load", "FILE", "--replace")
+def _load_again(dump: Mapping[str, object]) -> str:
+    return f": {command('load', _file(dump), '--replace')}"
+
+
+def _load_all(dump: Mapping[str, object]) -> str:
+    """How to load the others, if the file is known to have others."""
+    counts = warning_counts(cast("list[str]", dump.get("warnings") or []))
+    if not counts.get("other_heap_dump"):
+        return ""
+    return f"; to load all: {command('load', _file(dump), '--all-dumps')}"
+
+
+def _file(dump: Mapping[str, object]) -> str:
+    source = str(dump.get("source") or "")
+    is_named = source and not dump.get("redacted") and not source.startswith("<")
+    return source if is_named else "FILE"
+
 
 NEEDS: dict[str, Need] = {
     **{
@@ -56,7 +78,8 @@ NEEDS: dict[str, Need] = {
     },
     "captions": Need(
         _type("t.caption IS NOT NULL"),
-        f"this dump was loaded by an earlier version: {_LOAD_AGAIN}",
+        "this dump was loaded by an earlier version",
+        _load_again,
     ),
     "fields": Need(_type("t.fields IS NOT NULL"), "this dump has no field names"),
     "texts": Need(
@@ -117,7 +140,7 @@ NEEDS: dict[str, Need] = {
         "MATCH (n:TypePath) WHERE n.depth = 0 AND n.tree = top.tree "
         "AND n.fingerprint <> top.fingerprint }",
         "not all dumps have fingerprints of one rule; load those of an earlier version "
-        f"again: {_LOAD_AGAIN}",
+        f"again: {command('load', 'FILE', '--replace')}",
     ),
     "earlier": Need(
         "(:Dump {state: 'ready'})-[:NEXT]->(d)",
@@ -130,8 +153,8 @@ NEEDS: dict[str, Need] = {
     ),
     "siblings": Need(
         "(e:Dump {trace: d.trace, state: 'ready'}) WHERE e.number <> d.number",
-        "no other dump of this trace is loaded; if it has several: "
-        f"{command('load', 'FILE', '--all-dumps')}",
+        "no other dump of this trace is loaded",
+        _load_all,
     ),
 }
 """By the word in a header."""
@@ -169,4 +192,12 @@ def why_empty(database: Database, query: Query, dump: int) -> str | None:
         dump: Number of the dump.
     """
     lacking = unmet(database, list(query.needs), dump)
-    return next((NEEDS[word].without for word in query.needs if word in lacking), None)
+    need = next((NEEDS[word] for word in query.needs if word in lacking), None)
+    if need is None:
+        return None
+    _, rows = database.read(
+        "OPTIONAL MATCH (d:Dump {number: $dump}) "
+        "RETURN d {.source, .redacted, .warnings}",
+        {"dump": dump},
+    )
+    return need.without + need.remedy(cast("dict[str, object]", rows[0][0] or {}))

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from ingest import type_names
+from ingest.command_line import quoted
 from ingest.errors import UnknownDump
 from ingest.progress import silent
 from ingest.queries.answer import Answer
@@ -173,6 +174,26 @@ class _LoadedNames:
 
     def caption(self, name: str) -> str:
         return self._captions.of(name)
+
+    def elsewhere(self, text: str, address: str = "") -> str:
+        _, rows = self.database.read(
+            """
+            MATCH (d:Dump {state: 'ready'})
+            WHERE EXISTS {
+              MATCH (t:Type)
+              WHERE t.dump = d.number AND t.instance_count > 0
+                AND toLower($text) IN [toLower(t.name), toLower(t.caption)]
+            } OR EXISTS {
+              MATCH (o:Object) WHERE o.dump = d.number AND o.address = $address
+            }
+            RETURN d.name ORDER BY d.loaded_at DESC, d.number DESC LIMIT 3
+            """,
+            {"text": text, "address": address},
+        )
+        if not rows:
+            return ""
+        options = " or ".join(f"--dump {quoted(str(name))}" for (name,) in rows)
+        return f"; another loaded dump has it: {options}"
 
     @cached_property
     def _captions(self) -> Captions:

@@ -27,6 +27,7 @@ from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
 from ingest.server.process import full_disk, is_full
 from ingest.server.target import own_target
 from ingest.settings import settings
+from ingest.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ingest.settings import Settings
     from ingest.tables.mapping import Counts, DumpTables, Tables
 
-_INTERRUPTED = "this dump was not loaded; what was written of it is being removed"
+_LEFT = "what was written of it is being removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class Store:
         writer = writer_for(database, via, tables, place.numbers, progress)
         about: dict[str, object] = {"source": source, "tool_version": __version__}
         with (
-            interrupts.leaving(_INTERRUPTED),
+            interrupts.leaving(_interrupted(place)),
             cleaner.cleaned_if_interrupted(database),
             writer.ready(),
         ):
@@ -258,3 +259,12 @@ def running_target(settings: Settings) -> Target | None:
         return own
     endpoint = EmbeddedServer(settings).running()
     return None if endpoint is None else target_of(endpoint)
+
+
+def _interrupted(place: Place) -> str:
+    """What is left of a load that is interrupted: what it would replace is."""
+    if not place.replaced:
+        return f"this dump was not loaded; {_LEFT}"
+    names = printable(", ".join(dump.name for dump in place.replaced))
+    verb = "is" if len(place.replaced) == 1 else "are"
+    return f"this dump was not loaded, {names} {verb} as before; {_LEFT}"

@@ -246,7 +246,7 @@ def local_workers(
         from pebble import ProcessPool
     except ImportError as error:
         raise IngestError(
-            f"a fleet needs more packages: {install_command('fleet')}"
+            f"a fleet needs more packages; {install_command('fleet')}"
         ) from error
     context = multiprocessing.get_context("spawn")
 

@@ -174,7 +174,7 @@ class Fleet:
             import duckdb
         except ImportError as error:
             raise IngestError(
-                f"a fleet needs more packages: {install_command('fleet')}"
+                f"a fleet needs more packages; {install_command('fleet')}"
             ) from error
         self._folder, self._program = fleet, program
         self._rule: int | None = None

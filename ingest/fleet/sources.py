@@ -241,7 +241,7 @@ def _file_system(address: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise IngestError(
-            f"{address}: addresses need fsspec: {install_command('fleet')}"
+            f"{address}: addresses need fsspec; {install_command('fleet')}"
         ) from error
     try:
         files, path = url_to_fs(address)

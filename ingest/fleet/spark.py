@@ -144,7 +144,7 @@ def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise IngestError(
-            f"Spark needs more packages: {install_command('spark')}"
+            f"Spark needs more packages; {install_command('spark')}"
         ) from error
     _find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

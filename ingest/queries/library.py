@@ -454,20 +454,30 @@ _SHORTEST_PLURAL = 4
 _IN_NAME, _IN_TITLE, _IN_REST = 4, 3, 1
 
 
-def search(queries: Iterable[Query], words: Sequence[str]) -> list[Query]:
+def search(
+    queries: Iterable[Query], words: Sequence[str]
+) -> tuple[list[Query], list[Query]]:
     """Return the queries that ``words`` occur in, the best first.
 
     A query is found if its name, title or group has one of the words, or its header
     all of them: upper or lower case, singular or plural. In the name a word counts
     more than in the title or group, there more than in the rest. Of equal queries the
     order is kept, those of fleets last.
+
+    Returns:
+        Those with a word in their name, title or group, and the others.
     """
     ranked = []
     for query in queries:
         scores = [_score(query, _stem(word.lower())) for word in words]
         if min(scores) > 0 or max(scores) >= _IN_TITLE:
-            ranked.append((-sum(scores), query.is_of_fleet, query))
-    return [query for *_, query in sorted(ranked, key=lambda entry: entry[:2])]
+            is_named = max(scores) >= _IN_TITLE
+            ranked.append((-sum(scores), query.is_of_fleet, query, is_named))
+    ranked.sort(key=lambda entry: entry[:2])
+    return (
+        [query for *_, query, is_named in ranked if is_named],
+        [query for *_, query, is_named in ranked if not is_named],
+    )
 
 
 def _stem(word: str) -> str:

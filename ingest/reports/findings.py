@@ -312,10 +312,7 @@ def as_sarif(verdict: Verdict) -> str:
             "id": rule.value,
             "shortDescription": {"text": f"{rule.meaning}."},
             "fullDescription": {"text": f"{rule.meaning}."},
-            "help": {
-                "text": f"`{command('what-if', 'DUMP')}` shows what to change, and "
-                f"`{command('why', 'TYPE')}` what else holds it."
-            },
+            "help": {"text": f"`{command('what-if', 'DUMP')}` shows what to change."},
             "defaultConfiguration": {"level": "error"},
         }
         for rule in Rule

@@ -19,6 +19,7 @@ from ingest.gate.rules import Rules
 from ingest.gate.trend import Kind, trend_of
 from ingest.reports.comparison_words import HEADLINES
 from ingest.reports.render import folded
+from ingest.reports.suspects import NextStep
 from ingest.suspects.words import growth_sentence, series
 from ingest.text import printable
 
@@ -143,12 +144,16 @@ def growth_text(facts: Mapping[str, object]) -> str:
     return text
 
 
-def growth_step(facts: Mapping[str, object]) -> str:
-    """What to do next, once there are several dumps."""
-    if len(cast("list[str]", facts["dumps"])) < FEWEST_DUMPS:
-        return (
+def growth_step(dumps: Sequence[str]) -> NextStep:
+    """What to do next, once there are several dumps.
+
+    Args:
+        dumps: Their paths, or the names of loaded dumps.
+    """
+    if len(dumps) < FEWEST_DUMPS:
+        return NextStep(
             "Two dumps cannot tell a leak from a cache that fills up. Take one more "
-            "after the same work, and run: "
-            + command("check", "FIRST", "SECOND", "THIRD")
+            "after the same work, and run:",
+            command("check", *dumps, "THIRD"),
         )
-    return f"{command('check')} with the same dumps lists all that grew, with paths."
+    return NextStep("To list all that grew, with paths:", command("check", *dumps))

@@ -33,6 +33,7 @@ from ingest.reports.render import (
 )
 from ingest.reports.report_panels import PANELS, retention
 from ingest.reports.suspects import (
+    NextStep,
     next_step,
     no_suspects,
     notes,
@@ -93,7 +94,7 @@ def notes_of(dump: dict[str, object]) -> list[str]:
 
 def next_of(
     dump: Mapping[str, object], growth: Mapping[str, object] | None = None
-) -> str:
+) -> NextStep:
     """What to do next.
 
     Args:
@@ -102,8 +103,8 @@ def next_of(
     """
     incomplete = cast("str | None", dump["incomplete"])
     if growth is not None and not incomplete:
-        return growth_step(growth)
-    return next_step(str(dump["format"]), incomplete)
+        return growth_step(cast("list[str]", growth["dumps"]))
+    return next_step(str(dump["format"]), incomplete, str(dump["name"]))
 
 
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
@@ -153,7 +154,7 @@ def as_text(
         text += growth_text(growth)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
-    text += "\n" + folded(next_of(dump, growth))
+    text += f"\n{next_of(dump, growth)}"
     for suspect in suspects[:1]:
         why = why_command(str(suspect["address"]), str(dump["name"]), file)
         text += f"\n  More paths: {why}\n"  # on one line, to be pasted
@@ -220,7 +221,9 @@ def as_markdown(
         text += "".join(f"       {line}\n" for line in path.splitlines())
         if suspect["advice"]:
             text += f"\n   {markdown_text(str(suspect['advice']))}\n"
-    text += f"\n{markdown_text(next_of(dump, growth))}\n"
+    step = next_of(dump, growth)
+    text += f"\n{markdown_text(step.text)}\n"
+    text += f"\n    {step.command}\n" if step.command else ""
     rows: list[tuple[object, ...]] = [
         (name, dump[count], dump[size]) for name, count, size in _NUMBERS
     ]

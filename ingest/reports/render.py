@@ -66,7 +66,7 @@ def width() -> int:
 
 
 def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
-    """Wrap ``text`` to the width of the terminal.
+    """Wrap ``text`` to the width of the terminal, and commands in brackets never.
 
     Args:
         text: One paragraph.
@@ -74,9 +74,18 @@ def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
         hanging: After that, before each line but the first.
     """
     lines = textwrap.fill(
-        text, width(), initial_indent=indent, subsequent_indent=indent + hanging
+        _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text),
+        width(),
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_long_words=_COMMAND.search(text) is None,
+        break_on_hyphens=_COMMAND.search(text) is None,
     )
-    return lines + "\n"
+    return lines.replace(_NO_BREAK, " ") + "\n"
+
+
+_COMMAND = re.compile(r"\(ingest [^()]*\)")
+_NO_BREAK = "\0"
 
 
 _NARROWEST_TEXT = 16

@@ -168,13 +168,21 @@ def _top_types(
     ]
 
 
-def facts_text(found: Mapping[str, object], captions: Captions) -> str:
-    """The summary as text."""
+def facts_text(
+    found: Mapping[str, object], captions: Captions, dumps: Sequence[str]
+) -> str:
+    """The summary as text.
+
+    Args:
+        found: From `facts`, and what grew.
+        captions: Of the types.
+        dumps: The dumps as the user named them; the last one is summarized.
+    """
     out: list[str] = []
     say = out.append
     source = printable(PurePath(str(found["source"])).name)
     say(f"{source}: {found['format']}\n")
-    say(_suspects_text(found))
+    say(_suspects_text(found, dumps))
     say("\nHeap\n")
     if found["producer"]:
         say(folded(printable(str(found["producer"]))))
@@ -194,7 +202,8 @@ def facts_text(found: Mapping[str, object], captions: Captions) -> str:
         "shallow_bytes",
         "reachable_bytes",
     ):
-        say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
+        if found[name] is not None:
+            say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
     for name in (
         "external_bytes",
         "soft_only_objects",
@@ -253,10 +262,10 @@ def first_answer(
         text += "\n" + folded(note)
     suspects = of_heap(graph, findings.suspects)
     text += "\nLeak suspects\n" + suspects_text(suspects, graph.incomplete)
-    return text + "\n" + folded(next_step(graph.format_name, graph.incomplete))
+    return f"{text}\n{next_step(graph.format_name, graph.incomplete, dump)}"
 
 
-def _suspects_text(found: Mapping[str, object]) -> str:
+def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
     """What there is to say about the heap before any figure."""
     text = ""
     names = "objects shallow_bytes reachable_objects reachable_bytes metadata_bytes"
@@ -265,18 +274,17 @@ def _suspects_text(found: Mapping[str, object]) -> str:
     for note in notes(*figures, incomplete=incomplete):
         text += "\n" + folded(note)
     growth = cast("dict[str, object] | None", found["growth"])
-    step = next_step(str(found["format"]), incomplete)
+    step = next_step(str(found["format"]), incomplete, dumps[-1])
     if growth is not None:
         # Comparisons need tables, which one dump does without.
         from ingest.reports.growth import growth_step, growth_text
 
         text += growth_text(growth)
-        step = step if incomplete else growth_step(growth)
+        step = step if incomplete else growth_step(dumps)
     text += "\nLeak suspects\n"
     suspects = cast("list[dict[str, object]]", found["suspects"])
     text += suspects_text(suspects, incomplete)
-    text += "\n" + folded(step)
-    return text
+    return f"{text}\n{step}"
 
 
 def _parts_text(found: Mapping[str, object]) -> str:

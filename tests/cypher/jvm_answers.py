@@ -269,14 +269,14 @@ def class_loaders(heap: Heap, limit: int) -> Rows:
         repeated = sum(len(seen[(of, heap.type_name(t))]) > 1 for t in mine)
         retained = 0 if loader is None else heap.retained_bytes(loader)
         row = (
-            of,
+            "<bootstrap>" if loader is None else of,
             None if loader is None else heap.objects[loader].address,
             len(mine),
             repeated,
             len(found),
             sum(o.shallow for o in found),
             None if loader is None else retained,
-            loader in heap.live,
+            loader is None or loader in heap.live,
         )
         rows.append((-repeated, -retained, -len(mine), loader or 0, row))
     return [row for *_, row in sorted(rows)][:limit]

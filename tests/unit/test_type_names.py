@@ -35,11 +35,15 @@ TYPES = {
         ("List`1[[Tile]]", "System.Collections.Generic.List`1[[Game.Tile]]"),
         ("_Closure", "dart:core::_Closure"),
         ("shop.Cache", "shop.Cache"),
-        ("Empty", "Game.Empty"),
     ],
 )
 def test_a_name_that_is_unique_will_do(text: str, name: str) -> None:
     assert find_type(text, TYPES) == TypeFound(name)
+
+
+def test_a_type_without_instances_is_said_to_have_none() -> None:
+    said = "Game.Empty has no instances in this dump"
+    assert find_type("Empty", TYPES) == TypeFound("Game.Empty", said)
 
 
 def test_what_the_shell_took_away_is_found() -> None:
@@ -57,12 +61,15 @@ def test_several_types_are_named_so_that_they_can_be_pasted() -> None:
     with pytest.raises(NotFound, match=r"called 'Cache': shop.Cache or web.Cache"):
         find_type("Cache", TYPES)
     assert guess_type("cach", TYPES) is None
-    assert hint("RequestContxt", TYPES) == (
+    assert hint("RequstCntxt", TYPES) == (
         "; did you mean 'shop.OrderService$RequestContext'"
     )
 
 
-@pytest.mark.parametrize("text", ["RequestC", "shop.OrderService$RequestContxt"])
+@pytest.mark.parametrize(
+    "text",
+    ["RequestC", "shop.OrderService$RequestContxt", "RequestContxt", "requestcontexts"],
+)
 def test_the_only_type_that_is_like_a_name_is_shown(text: str) -> None:
     name = "shop.OrderService$RequestContext"
 
@@ -72,4 +79,5 @@ def test_the_only_type_that_is_like_a_name_is_shown(text: str) -> None:
 
 def test_a_name_that_is_only_a_little_similar_is_not_taken() -> None:
     assert guess_type("Gamma", TYPES) is None
+    assert guess_type("shop.Under", TYPES) is None
     assert find_type("Gamma", TYPES) is None

@@ -171,15 +171,17 @@ const startLinks = () => {
       const at = chart.find(kind, name);
       if (at > 0) add(`Tile in “${chart.title}”`, () => chart.showTile(at));
     }
-    const command = document.body.dataset.why.replace("'{}'", () => quoted(name));
-    const line = make("p", "", { class: "command" });
-    const said = make("span", "", { class: "said", role: "status" });
-    const copy = make("button", "Copy", { type: "button" });
-    copy.addEventListener("click", async () => {
-      said.textContent = (await copyText(command, menu)) ? "Copied." : "Select it, and press Ctrl+C.";
-    });
-    line.append(make("code", command), copy, said);
-    menu.append(make("p", "What keeps it alive:", { class: "quiet" }), line);
+    if (document.body.dataset.why) { // a page of one loaded dump
+      const command = document.body.dataset.why.replace("'{}'", () => quoted(name));
+      const line = make("p", "", { class: "command" });
+      const said = make("span", "", { class: "said", role: "status" });
+      const copy = make("button", "Copy", { type: "button" });
+      copy.addEventListener("click", async () => {
+        said.textContent = (await copyText(command, menu)) ? "Copied." : "Select it, and press Ctrl+C.";
+      });
+      line.append(make("code", command), copy, said);
+      menu.append(make("p", "What keeps it alive:", { class: "quiet" }), line);
+    }
     menu.showPopover();
     const box = link.getBoundingClientRect();
     const left = Math.min(box.left, root.clientWidth - menu.offsetWidth - 8);

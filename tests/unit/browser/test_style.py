@@ -76,6 +76,13 @@ def test_captions_are_properties() -> None:
         assert ("name" in names) is (shown[2] is None)
     assert RULES["node.Object"]["caption"] == "{type_name}{name}"
     assert RULES["node.Type"]["caption"] == "{caption}"
+    for relation in RELATIONSHIPS:
+        caption = RULES[f"relationship.{relation.name}"]["caption"]
+        if relation.properties:
+            known = {column.name for column in relation.properties}
+            assert set(re.findall(r"\{(\w+)\}", caption)) <= known
+    # Strong references have no strength: an arrow would say nothing.
+    assert RULES["relationship.REFERENCES"]["caption"] == "{field}"
     assert RULES["relationship.REFERENCES_TYPE"]["caption"] == "{reference_count}"
     assert RULES["relationship.DOMINATES"]["caption"] == "<type>"
 

@@ -49,17 +49,27 @@ def test_a_group_without_queries_has_no_heading() -> None:
     ],
 )
 def test_queries_are_found_by_words(words: list[str], first: str) -> None:
-    assert search(ALL, words)[0].name == first
+    named, mentioning = search(ALL, words)
+    assert (named + mentioning)[0].name == first
 
 
 def test_queries_are_ranked_and_others_left_out() -> None:
-    found = search(ALL, ["dart", "closure"])
+    found, mentioning = search(ALL, ["dart", "closure"])
 
     assert [query.name for query in found] == ["closures", "isolates"]
-    assert search(ALL, ["nosuchword"]) == []
+    assert not mentioning
+    assert search(ALL, ["nosuchword"]) == ([], [])
     assert "[Dart]" in by_rank(found)
     rare = search(ALL, ["ConditionalWeakTable", "nosuchword"])
-    assert rare == []
+    assert rare == ([], [])
+
+
+def test_what_only_mentions_a_word_is_kept_apart() -> None:
+    named, mentioning = search(ALL, ["path"])
+
+    texts = [f"{one.name} {one.title} {one.group}".lower() for one in named]
+    assert all("path" in text for text in texts)
+    assert len(named) < len(mentioning)
 
 
 def test_a_description_has_parameters_columns_and_cypher() -> None:
