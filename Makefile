@@ -56,6 +56,10 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 	@echo "what grew since an earlier level of the game (no database needed):"
 	@$(INGEST) example --force --levels 12 $(VENV)/earlier.gclog
 	@$(INGEST) compare $(VENV)/earlier.gclog $(VENV)/example.gclog --by suspect --by dominator-path --top 3
+	@echo
+	@echo "to have ingest on the PATH: . $(BIN)/activate"
+	@echo "then, for example: ingest why LevelScreen --dump example"
+	@echo "to stop the server: ingest server stop"
 
 test: $(VENV)/.tools ## run all tests, on a real Neo4j
 	@$(PYTEST) $(ARGS)

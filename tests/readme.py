@@ -62,7 +62,8 @@ INFO_LINES, CHECK_LINES = 16, 8
 def info_output() -> str:
     """Return the first lines of ``ingest info`` for the example dump."""
     out = _last_output(["example"], ["info", "example.gclog"])
-    return shown("ingest info example.gclog", out, INFO_LINES)
+    first = "ingest example\nwrote example.gclog\n$ ingest info example.gclog"
+    return shown(first, out, INFO_LINES)
 
 
 def check_output() -> str:

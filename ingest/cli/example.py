@@ -32,9 +32,12 @@ def example(
     if str(path) == "-":
         typer.echo(text, nl=False)
         return
-    with output_file(path, force=force, private=False) as out:
-        out.write(text.replace("\n", "\r\n").encode())
+    data = text.replace("\n", "\r\n").encode()
+    is_there = path.is_file() and path.read_bytes() == data
+    if not is_there:
+        with output_file(path, force=force, private=False) as out:
+            out.write(data)
     if as_json:
-        typer.echo(json.dumps({"path": str(path), "bytes": out.byte_count}))
+        typer.echo(json.dumps({"path": str(path), "bytes": len(data)}))
     else:
-        typer.echo(f"wrote {path}")
+        typer.echo(f"{path} is there already" if is_there else f"wrote {path}")

@@ -242,8 +242,11 @@ def test_example_is_not_overwritten(ingest: Callable[..., Ran], tmp_path: Path) 
 
     assert ingest("example", str(path))[0] == 0
     written = path.read_bytes()
-    code, _, err = ingest("example", str(path))
+    code, out, err = ingest("example", str(path))
+    assert (code, "is there already" in out) == (0, True)
+    code, _, err = ingest("example", str(path), "--levels", "8")
     assert (code, "--force" in err) == (1, True)
+    assert path.read_bytes() == written
     assert ingest("example", str(path), "--force")[0] == 0
     assert path.read_bytes() == written
     assert b"\r\n" in written

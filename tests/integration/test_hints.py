@@ -1,0 +1,307 @@
+"""Every command that the tool prints works when it is pasted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from ingest.cli import main
+from ingest.command_line import quoted
+from ingest.readers.gclog.example import example_gclog
+from tests.dumps.fleet import write_fleet
+from tests.dumps.hprof import OBJECT, jdk
+from tests.dumps.nettrace import NetTrace
+from tests.integration.hints import (
+    commands_in,
+    commands_on_page,
+    filled,
+    pasted_from,
+    words_of,
+)
+from tests.readme import README
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.database.connection import Database
+    from ingest.server.target import Target
+
+pytestmark = pytest.mark.server
+
+CONTEXT = "shop.OrderService$RequestContext"
+ODD = "it's $HOME & more.gclog"
+SAMPLES = Path(__file__).parents[3] / "shared/samples"
+
+VALUES = {
+    "FILE": "level16.gclog",
+    "DUMP": "level16.gclog",
+    "FIRST": "level8.gclog",
+    "SECOND": "level16.gclog",
+    "THIRD": "level24.gclog",
+    "NAME": "dump",
+    "QUESTION": "leaks",
+    "TYPE": "LevelScreen",
+    "ADDRESS": "0x1c1773",
+    "DIR": "fleet",
+    "'{}'": quoted("shop.OrderService$RequestContext"),
+}
+"""For what only the user can know."""
+
+_CLEAR = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS"
+NOT_RUN = ("capture dotnet", "capture jvm", "capture dart", "browse")
+"""They need a running program or an embedded server, and have tests of their own."""
+
+
+def shop() -> bytes:
+    """A Java program whose open requests pile up; an inner class, as many are."""
+    dump = jdk()
+    dump.cls(
+        "shop/OrderService",
+        0x3000,
+        "java/lang/Object",
+        statics={"open": (OBJECT, 0x20000)},
+    )
+    dump.cls("shop/OrderService$RequestContext", 0x3010, "java/lang/Object",
+             {"body": OBJECT})  # fmt: skip
+    dump.segment()
+    contexts = [0x21000 + 0x100 * i for i in range(40)]
+    dump.array(0x20000, "[Ljava/lang/Object;", contexts)
+    for at in contexts:
+        dump.obj(at, "shop/OrderService$RequestContext", body=at + 0x10000)
+        dump.numbers(at + 0x10000, 8, b"x" * 200)
+    return dump.bytes()
+
+
+def two_dumps() -> bytes:
+    """A trace with two heap dumps."""
+    trace = NetTrace()
+    for number in (3, 4):
+        trace.start(number)
+        trace.nodes([(0x100 * i, 16, 0x7000, 0) for i in range(1, number)])
+        trace.end(number)
+    return trace.file()
+
+
+LOADED = ("example", "shop", "it's $HOME & more")
+"""The newest comes last."""
+
+PRINTING = [
+    ["info", "example.gclog"],
+    ["info", ODD],
+    ["info", "shop"],
+    ["info", "level8.gclog", "level16.gclog"],
+    ["info", "level8.gclog", "level16.gclog", "level24.gclog"],
+    ["compare", "level8.gclog", "level24.gclog"],
+    ["compare", "level8.gclog", "level24.gclog", "--html", "compare.html"],
+    ["check", "level8.gclog", "level24.gclog"],
+    ["check", "level8.gclog", "level24.gclog", "--format", "sarif"],
+    ["what-if", "shop"],
+    ["objsize", "shop", CONTEXT],
+    ["report"],
+    ["report", "--dump", "shop"],
+    ["report", "--dump", "shop", "--format", "markdown"],
+    ["report", "--dump", "shop", "--html", "report.html"],
+    ["why", CONTEXT, "--dump", "shop"],
+    ["why", CONTEXT, "--dump", "shop", "--html", "why.html"],
+    ["why", "LevelScreen"],
+    ["why", "RequestContxt", "--dump", "shop"],
+    ["why", "0x1c1773", "--dump", "shop"],
+    ["browse", "--print", "guide", "--dump", "shop"],
+    ["list"],
+    ["load", "example.gclog"],
+    ["load", "two.nettrace"],
+    ["queries"],
+    ["queries", "path", "--dump", "shop"],
+    ["queries", "JVM"],
+    ["queries", "nosuchword"],
+    ["query", "nosuchquery"],
+    ["query", "survivors-of-dump", "--dump", "two"],
+    ["query", "fleet-leaks"],
+    ["query", "new-suspects", "--dump", "shop"],
+    ["report", "--dump", "nosuchdump"],
+    ["timeline", "two.nettrace"],
+    ["fleet", "report", "nofleet"],
+    ["fleet", "report", "fleet"],
+    ["fleet", "report", "fleet", "--html", "fleet.html"],
+    ["fleet", "add", "dumps", "--to", "fleet"],
+    ["capture", "jvm", "4194304"],
+    ["server", "logs"],
+]
+
+
+class Printed(NamedTuple):
+    """A command, what it is printed by, and the dump that this was about."""
+
+    line: str
+    by: list[str]
+
+
+@pytest.fixture(scope="module")
+def folder(
+    database: Database,
+    neo4j_target: Target,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Path]:
+    """A folder with dumps, most of them loaded."""
+    place = tmp_path_factory.mktemp("hints")
+    database.run(_CLEAR)
+    for levels in (8, 16, 24):
+        text = example_gclog(levels)
+        (place / f"level{levels}.gclog").write_text(text, encoding="utf-8")
+    shutil.copy(place / "level24.gclog", place / "example.gclog")
+    shutil.copy(place / "level16.gclog", place / ODD)
+    (place / "shop.hprof").write_bytes(shop())
+    (place / "two.nettrace").write_bytes(two_dumps())
+    write_fleet(place / "dumps", 6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INGEST_HOME", str(place / "home"))
+        patch.setenv("NEO4J_URI", neo4j_target.uri)
+        patch.setenv("NEO4J_USERNAME", neo4j_target.username)
+        patch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+        bin_ = Path(sys.executable).parent
+        patch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
+        patch.chdir(place)
+        yield place
+
+
+def _run(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(exit_.value.code or 0), out + err
+
+
+def test_the_readme_can_be_pasted(folder: Path, database: Database) -> None:
+    """In its order, in an empty folder, and with nothing loaded."""
+    place = folder / "pasted"
+    place.mkdir()
+    lines = pasted_from(README.read_text(encoding="utf-8"))
+    script = "set -e\n"
+    for line in lines:
+        # It is told by its exit code that the example leaks.
+        ends = " || [ $? = 20 ]" if line.startswith("ingest check") else ""
+        script += f"echo ... {quoted(line.splitlines()[0])}\n{line}{ends}\n"
+
+    database.run(_CLEAR)
+    try:
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+    finally:
+        database.run(_CLEAR)
+
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert len(lines) >= 9
+    assert "handlers" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def printed(folder: Path) -> list[Printed]:
+    """All commands that are printed by `PRINTING`, each once."""
+    from contextlib import redirect_stderr, redirect_stdout
+    from io import StringIO
+
+    found: dict[str, Printed] = {}
+
+    def keep(lines: list[str], by: list[str]) -> None:
+        for line in lines:
+            found.setdefault(line, Printed(line, by))
+
+    first = ["load", "example.gclog", "shop.hprof", ODD]
+    for arguments in (first, ["fleet", "add", "dumps", "--to", "fleet"], *PRINTING):
+        out = StringIO()
+        with (
+            redirect_stdout(out),
+            redirect_stderr(out),
+            pytest.raises(SystemExit),
+        ):
+            main(arguments)
+        text = out.getvalue()
+        is_page = arguments[0] == "browse"
+        keep(commands_on_page(text) if is_page else commands_in(text), arguments)
+        if "--html" in arguments:
+            page = (folder / arguments[-1]).read_text(encoding="utf-8")
+            keep(commands_on_page(page), arguments)
+    return list(found.values())
+
+
+def _runnable(printed: list[Printed]) -> list[tuple[str, Printed]]:
+    """Each with the values that only the user knows."""
+    return [
+        (filled(one.line, VALUES), one)
+        for one in printed
+        if not any(f"ingest {name}" in one.line for name in NOT_RUN)
+    ]
+
+
+def _fault(code: int, said: str, words: list[str], one: Printed) -> str:
+    """What is wrong: it does not work, or is not about the dump that the text was."""
+    if code not in ({0, 20} if words[0] == "check" else {0}):
+        return f"exit {code}: {said}"
+    if words[0] not in ("why", "report", "query") or "fleet" in " ".join(words):
+        return ""
+    if "--dump" not in words:
+        return "it is about any dump"
+    name = words[words.index("--dump") + 1]
+    if "--dump" in one.by and one.by[one.by.index("--dump") + 1] != name:
+        return f"it is about {name}"
+    return "" if f"dump {name}, " in said else f"it does not say of which dump: {said}"
+
+
+def test_every_printed_command_works(
+    printed: list[Printed], capsys: pytest.CaptureFixture[str]
+) -> None:
+    runnable = _runnable(printed)
+    all_words = words_of(line for line, _ in runnable)
+
+    faults = [
+        (line, one.by, fault)
+        for (line, one), words in zip(runnable, all_words, strict=True)
+        if (fault := _fault(*_run(capsys, words), words, one))
+    ]
+    assert not faults, "\n".join(map(str, faults))
+    kinds = {words[0] for words in all_words}
+    assert {"compare", "check", "why", "report", "load", "query", "queries"} <= kinds
+    assert any(CONTEXT in words for words in all_words)
+    assert any(LOADED[-1] in words for words in all_words)
+
+
+def _faults_of_pasted(chosen: list[tuple[str, Printed]]) -> list[tuple[str, str]]:
+    faults = []
+    for line, one in chosen:
+        done = subprocess.run(
+            ["bash", "-c", line],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        (words,) = words_of([line])
+        fault = _fault(done.returncode, done.stdout + done.stderr, words, one)
+        faults += [(line, fault)] if fault else []
+    return faults
+
+
+def test_a_shell_runs_what_is_hardest_to_quote(printed: list[Printed]) -> None:
+    runnable = _runnable(printed)
+    hard = [(line, one) for line, one in runnable if "$" in line or '"' in line]
+    chosen = {line.split()[1]: (line, one) for line, one in hard}  # one of a command
+
+    assert {"compare", "why"} <= chosen.keys()
+    assert not _faults_of_pasted([chosen["compare"], chosen["why"]])
+
+
+@pytest.mark.deep
+def test_a_shell_runs_all(printed: list[Printed]) -> None:
+    assert not _faults_of_pasted(_runnable(printed))
