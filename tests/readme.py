@@ -76,6 +76,17 @@ def check_output() -> str:
     return shown(f"ingest check {' '.join(dumps.values())}", out, CHECK_LINES)
 
 
+def compare_output() -> str:
+    """Return the output of ``ingest compare`` for three dumps of the example."""
+    dumps = {levels: f"level{levels}.gclog" for levels in (8, 16, 24)}
+    given = [*dumps.values(), *"--by suspect --by dominator-path --top 2".split()]
+    out = _last_output(
+        *(["example", name, "--levels", str(n)] for n, name in dumps.items()),
+        ["compare", *given],
+    )
+    return shown(f"ingest compare {' '.join(given)}", out)
+
+
 def _last_output(*commands: list[str]) -> str:
     """Run commands in a folder of their own; return what the last one wrote."""
     from ingest.cli import main
@@ -135,6 +146,7 @@ PARTS: dict[str, Callable[[], str | None]] = {
     "exit-codes": exit_codes,
     "info": info_output,
     "check": check_output,
+    "compare": compare_output,
     "datasets": datasets_markdown,
     "fleet-graph": fleet_graph_markdown,
     **{f"recipe-{name}": partial(recipe_block, RECIPES[name]) for name in RECIPES},
@@ -144,6 +156,7 @@ PAGES = {
     README: ("info", "check", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
     HOME / "ingest" / "README.md": tuple(f"recipe-{name}" for name in RECIPES),
+    HOME / "ingest" / "compare" / "README.md": ("compare",),
     HOME / "ingest" / "tables" / "README.md": ("tables",),
     HOME / "ingest" / "fleet" / "README.md": ("datasets", "fleet-graph"),
 }
