@@ -190,6 +190,11 @@ class Captions:
         return self.qualified.get(type_name) or caption_of(type_name)
 
 
+def counted(count: int, what: str) -> str:
+    """Format a number of things, given in the plural: ``1 dump``, ``2,000 dumps``."""
+    return f"{count:,} {what.removesuffix('s') if count == 1 else what}"
+
+
 def human_bytes(count: int) -> str:
     """Format a size in a suitable unit: ``863 KiB``, ``1.2 GiB``."""
     if count < 1024:

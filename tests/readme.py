@@ -79,7 +79,8 @@ def check_output() -> str:
 def compare_output() -> str:
     """Return the output of ``ingest compare`` for three dumps of the example."""
     dumps = {levels: f"level{levels}.gclog" for levels in (8, 16, 24)}
-    given = [*dumps.values(), *"--by suspect --by dominator-path --top 2".split()]
+    parts = ["--by", "suspect", "--by", "dominator-path", "--top", "2"]
+    given = [*dumps.values(), *parts]
     out = _last_output(
         *(["example", name, "--levels", str(n)] for n, name in dumps.items()),
         ["compare", *given],

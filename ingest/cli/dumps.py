@@ -24,7 +24,7 @@ from ingest.cli.options import (
 from ingest.command_line import command
 from ingest.database.writing import Via
 from ingest.errors import DumpError, UnknownDump
-from ingest.text import human_bytes, human_seconds, local_time, printable
+from ingest.text import counted, human_bytes, human_seconds, local_time, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -159,8 +159,8 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
         )
     else:
         typer.echo(
-            f"{name}: {receipt.object_count:,} objects, "
-            f"{receipt.reference_count:,} references, "
+            f"{name}: {counted(receipt.object_count, 'objects')}, "
+            f"{counted(receipt.reference_count, 'references')}, "
             f"{human_bytes(receipt.shallow_bytes)}, "
             f"loaded in {human_seconds(receipt.seconds)}"
         )
@@ -171,7 +171,8 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
             typer.echo(f"  it replaces {printable(replaced)}, the same dump")
     if receipt.folded_count:
         typer.echo(
-            f"  left out: {receipt.folded_count:,} objects of the runtime itself "
+            f"  left out: {counted(receipt.folded_count, 'objects')} of the runtime "
+            "itself "
             f"({human_bytes(receipt.folded_bytes)}); --fold none loads them"
         )
     for kind, count in receipt.warnings.items():

@@ -11,7 +11,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import AsJson, DumpFile, Reading
 from ingest.tables.export_format import ExportFormat
-from ingest.text import printable
+from ingest.text import counted, printable
 
 
 def export(
@@ -56,6 +56,6 @@ def export(
     if as_json:
         typer.echo(json.dumps({"folder": str(folder), "bytes": dict(files)}, indent=2))
         return
-    typer.echo(f"{len(files)} files in {printable(str(folder))}")
+    typer.echo(f"{counted(len(files), 'files')} in {printable(str(folder))}")
     what = "how to import them" if kind is ExportFormat.NEO4J_ADMIN else "their columns"
     typer.echo(f"{what}: {printable(str(folder / ABOUT))}")

@@ -18,7 +18,7 @@ from ingest.cli.report import ReportFormat
 from ingest.command_line import command
 from ingest.fleet.engines import Engine
 from ingest.reports.render import OutputFormat
-from ingest.text import printable
+from ingest.text import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,7 +161,8 @@ def add(
         typer.echo(json.dumps(asdict(result), indent=2))
     else:
         typer.echo(
-            f"{result.added_count:,} dumps added ({result.object_count:,} objects), "
+            f"{counted(result.added_count, 'dumps')} added "
+            f"({counted(result.object_count, 'objects')}), "
             f"{result.skipped_count:,} there already, "
             f"{len(result.failures):,} not readable"
         )

@@ -160,7 +160,7 @@ def graph(
     """
     from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
     from ingest.fleet.questions import Fleet, FleetGraphRows
-    from ingest.text import human_seconds
+    from ingest.text import counted, human_seconds
 
     if (folder is None) is not drop:
         raise typer.BadParameter("name the fleet's folder, or --drop, not both")
@@ -186,11 +186,12 @@ def graph(
         typer.echo(json.dumps(asdict(counts), indent=2))
     else:
         nodes = ", ".join(
-            f"{counts.nodes.get(label, 0):,} {what}" for label, what in _COUNTED
+            counted(counts.nodes.get(label, 0), what) for label, what in _COUNTED
         )
         seconds = human_seconds(time.monotonic() - begun)
         related = sum(counts.relationships.values())
-        typer.echo(f"{nodes}\n{related:,} relationships, written in {seconds}")
+        links = counted(related, "relationships")
+        typer.echo(f"{nodes}\n{links}, written in {seconds}")
         typer.echo(f"next: {command('query', 'fleet-leaks')}")
 
 

@@ -26,7 +26,7 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -153,7 +153,7 @@ def _below_text(below: Sequence[Below]) -> str:
         for one in below[:MOST_BELOW]
     ]
     if len(below) > MOST_BELOW:
-        texts.append(f"{len(below) - MOST_BELOW:,} more types")
+        texts.append(counted(len(below) - MOST_BELOW, "more types"))
     return "; ".join(texts)
 
 

@@ -10,6 +10,7 @@ from ingest.text import (
     CAPTION_LENGTH,
     Captions,
     caption_of,
+    counted,
     human_bytes,
     namespace_of,
     printable,
@@ -161,3 +162,12 @@ def test_escapes_are_shown() -> None:
 )
 def test_bytes_in_the_unit_of_a_person(count: int, shown: str) -> None:
     assert human_bytes(count) == shown
+
+
+def test_one_thing_is_no_plural() -> None:
+    assert counted(1, "more types") == "1 more type"
+    assert [counted(n, "dumps") for n in (0, 1, 2000)] == [
+        "0 dumps",
+        "1 dump",
+        "2,000 dumps",
+    ]
