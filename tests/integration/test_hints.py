@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.server.target import Target
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.deep]
 
 CONTEXT = "shop.OrderService$RequestContext"
 ODD = "it's $HOME & more.gclog"
@@ -302,6 +302,5 @@ def test_a_shell_runs_what_is_hardest_to_quote(printed: list[Printed]) -> None:
     assert not _faults_of_pasted([chosen["compare"], chosen["why"]])
 
 
-@pytest.mark.deep
 def test_a_shell_runs_all(printed: list[Printed]) -> None:
     assert not _faults_of_pasted(_runnable(printed))
