@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from ingest.api.reading import Reading, read_options
+from ingest.api.reading import Reading, keepers_for, read_options
 from ingest.dumps import Opener
 from ingest.errors import BadParameter, DumpError
 from ingest.progress import silent
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from ingest.tables.heap_tables import HeapTables
 
 _TOP = 10
-
-
-def _keepers(keepers: Sequence[Keeper] | None) -> Sequence[Keeper]:
-    if keepers is not None:
-        return keepers
-    from ingest.fleet.stored import KeptByFleets
-
-    return [KeptByFleets()]
 
 
 # ---------------------------------------------------------------- compare
@@ -152,7 +144,7 @@ def compared(
         raise BadParameter("no dump is named; name two of one program")
     opener = Opener(
         options=read_options(reading),
-        keepers=_keepers(keepers),
+        keepers=keepers_for(named) if keepers is None else keepers,
         origins=len(named) == 1,
         progress=progress,
     )
@@ -333,7 +325,9 @@ def judged(
             "--hash-types (hash_types) needs INGEST_SALT here, because names must be "
             "the same in every dump"
         )
-    opener = Opener(options=options, keepers=_keepers(keepers), progress=progress)
+    if keepers is None:
+        keepers = keepers_for([*against, *dumps])
+    opener = Opener(options=options, keepers=keepers, progress=progress)
     reference = _kept_of(against, opener)[0]
     found, last = _kept_of(dumps, opener)
     if len(found) < min_dumps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from ingest.dumps import Opener
+from ingest.dumps import Opener, is_file
 from ingest.errors import BadParameter
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.progress import silent
@@ -105,6 +105,15 @@ def read_options(given: Reading, own: Sequence[str] = ()) -> ReadOptions:
     )
 
 
+def keepers_for(dumps: Sequence[str]) -> Sequence[Keeper]:
+    """Who is asked for names that are no file's: fleets, if there are such names."""
+    if all(map(is_file, dumps)):
+        return []
+    from ingest.fleet.stored import KeptByFleets
+
+    return [KeptByFleets()]
+
+
 def memory_limit(given: int | str | None) -> int | None:
     """Bytes that this process may occupy; ``None`` for no limit.
 
@@ -139,13 +148,9 @@ def opened(
         keepers: Who is asked for a name that is no file's; by default, fleets.
         origins: Whether its objects are followed back through collections.
     """
-    if keepers is None:
-        from ingest.fleet.stored import KeptByFleets
-
-        keepers = [KeptByFleets()]
     return Opener(
         options=read_options(reading),
-        keepers=keepers,
+        keepers=keepers_for([str(dump)]) if keepers is None else keepers,
         origins=origins,
         progress=progress,
     ).open(str(dump))
