@@ -90,7 +90,7 @@ def render(template: str, **values: object) -> str:
         _environment()
         .get_template(template)
         .render(
-            **values,
+            **(values | {"file": file}),
             command=command,
             why=lambda subject: why_command(subject, name, file),
             # Our own files: they contain no end tag, which a test checks.
