@@ -13,7 +13,7 @@ from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
 from ingest.command_line import command
-from ingest.text import printable
+from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from ingest.capture.dotnet import DotnetCapture
@@ -241,18 +241,19 @@ def _snapshot(
 
 @app.command("list", epilog=examples("capture list"))
 def list_(as_json: AsJson = False) -> None:
-    """List the programs that can be captured: .NET with a diagnostics port, and JVMs.
+    """List the programs that can be captured: of .NET, the JVM, and CPython.
 
     Sockets that ended .NET programs left behind are not listed. A JVM is listed with
-    its main class or jar. A Dart program prints its address when it starts.
+    its main class or jar, Python with its script. A Dart program prints its address.
     """
     from ingest.capture.dotnet_processes import DOTNET
     from ingest.capture.jvm_processes import JVM
     from ingest.capture.processes import PROC
+    from ingest.capture.python_processes import PYTHON
 
     found = [
         (finder.runtime, entry)
-        for finder in (DOTNET, JVM)
+        for finder in (DOTNET, JVM, PYTHON)
         for entry in finder.programs(PROC)
     ]
     if as_json:
@@ -270,7 +271,7 @@ def list_(as_json: AsJson = False) -> None:
         typer.echo(json.dumps(facts, indent=2))
         return
     if not found:
-        typer.echo("no .NET program or JVM that can be captured is running", err=True)
+        typer.echo("no program that can be captured is running", err=True)
     for runtime, entry in found:
         parts = [f"{runtime:<6}", f"{entry.pid:>7}", entry.name]
         if entry.socket:
@@ -354,6 +355,87 @@ def jvm(
     if taken.vm_version:
         typer.echo(f"VM       {printable(taken.vm_version)}")
     typer.echo(f"took     {taken.duration_s:.1f} s")
+    typer.echo(f"sha256   {taken.sha256}")
+    typer.echo(f"next     {command('load', str(taken.path))}")
+
+
+@app.command(epilog=examples("capture python"))
+def python(
+    program: Annotated[
+        str,
+        typer.Argument(
+            metavar="PID|NAME",
+            help="Process id, or the script that ingest capture list shows.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Output file; default: the script's name with .hrpy. With .gz at its "
+            "end it is compressed.",
+        ),
+    ] = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|fork|stop",
+            help="Whether a copy of the program writes, which needs as much memory, or "
+            "the program itself, which stands still meanwhile.",
+        ),
+    ] = "auto",
+    no_values: Annotated[
+        bool,
+        typer.Option(
+            "--no-values",
+            help="Leave out what texts and numbers are, but not the names in the "
+            "program's code.",
+        ),
+    ] = False,
+    timeout_s: Timeout = TIMEOUT_S,
+    force: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Capture a heap dump of a program that CPython runs; it needs no preparation.
+
+    The program runs CPython 3.8 or later on this machine (Linux, x86-64), also in a
+    container, as the same user; it stands still only while it copies itself. Exit 11:
+    no dump was captured.
+    """
+    from ingest.capture.cpython import MODES, capture
+
+    if mode not in MODES:
+        raise typer.BadParameter(f"--mode is one of {', '.join(MODES)}, not {mode}")
+    with Bars() as progress:
+        taken = capture(
+            program,
+            output,
+            mode=mode,
+            values=not no_values,
+            force=force,
+            timeout_s=timeout_s,
+            progress=progress,
+        )
+    if as_json:
+        facts = {
+            "file": str(taken.path),
+            "bytes": taken.byte_count,
+            "sha256": taken.sha256,
+            "pid": taken.pid,
+            "name": taken.name,
+            "mode": taken.mode,
+            "pause_seconds": round(taken.pause_s, 4),
+            "copied_bytes": taken.copied_bytes,
+            "seconds": round(taken.duration_s, 3),
+        }
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(f"program  {printable(taken.name)} ({taken.pid})")
+    copied = f", copied {human_bytes(taken.copied_bytes)}" if taken.copied_bytes else ""
+    typer.echo(f"mode     {taken.mode}{copied}")
+    typer.echo(f"paused   {taken.pause_s:.3f} s, took {taken.duration_s:.1f} s")
     typer.echo(f"sha256   {taken.sha256}")
     typer.echo(f"next     {command('load', str(taken.path))}")
 

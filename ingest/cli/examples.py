@@ -133,6 +133,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest capture chrome 127.0.0.1:9222",
         "ingest capture chrome 127.0.0.1:9222 --target checkout -o cart.heapsnapshot",
     ),
+    "capture python": (
+        "ingest capture python 4711",
+        "ingest capture python server.py -o monday.hrpy.gz --no-values",
+    ),
     "server start": ("ingest server start --heap-mib 4096",),
     "server stop": ("ingest server stop",),
     "server status": ("ingest server status --json",),

@@ -1,0 +1,430 @@
+"""Heap dumps of a running CPython program, which needs no preparation.
+
+The text of ``heaproots_dump`` runs in the program: as a pending call, which the main
+thread makes between two instructions, or where that waits for something, in a thread of
+its own that first takes the interpreter's lock like any other. See
+`ingest.capture.ptrace` for how it gets there. By default the program makes a copy of
+itself, which writes the dump, and goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+from filelock import Timeout as Locked
+
+from ingest import interrupts
+from ingest.capture import TIMEOUT_S
+from ingest.capture.completeness import check_captured
+from ingest.capture.elf import PROC, functions, mappings
+from ingest.capture.jvm_attach import acting_as, temporary_folder
+from ingest.capture.processes import LOOK, check_answers, safe_name
+from ingest.capture.ptrace import (
+    call,
+    restorer_of,
+    system_call,
+    unsupported,
+    write_memory,
+)
+from ingest.capture.python_processes import PYTHON
+from ingest.errors import CaptureError
+from ingest.files import check_writable, output_file
+from ingest.progress import silent
+from ingest.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.capture.elf import Function
+    from ingest.capture.processes import RunningProgram
+    from ingest.progress import Progress
+
+SUFFIX = ".hrpy"
+SCRIPT = Path(__file__).parent / "python" / "heaproots_dump.py"
+MODES = ("auto", "fork", "stop")
+
+_PIECE_BYTES = 1 << 22
+_CODE_BYTES = 0x3000
+_TEXT_AT, _PENDING_AT = 0x400, 0x200
+_MAGIC = b"heaproots 1\0"
+_MAGIC_AT = 0x3F0
+_READ_EXECUTE, _PRIVATE_FIXED = 5, 0x100022
+_FIRST_PLACE = 0x5E0000000000
+_MAP_S, _PENDING_S, _ROUND_S = 2.0, 1.0, 0.02
+_WAITING = frozenset({
+    0, 7, 17, 23, 34, 35, 42, 43, 44, 45, 46, 47, 61, 65, 73, 202, 219, 230, 232, 247,
+    270, 271, 281, 288, 128, 130, 240, 243, 299, 307, 407, 416, 441, 449, 454, 455,
+})  # fmt: skip
+"""System calls in which a thread waits for something from outside, none of which the
+allocator or the loader makes: read, poll, select, sleep, recv, futex, wait and epoll."""
+_FUTEX = frozenset({202, 449, 454, 455})
+_NEEDED = {
+    "mmap", "pthread_create", "pthread_self", "pthread_detach", "Py_AddPendingCall",
+    "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleStringFlags",
+}  # fmt: skip
+_LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCapture:
+    """A finished capture.
+
+    Attributes:
+        path: The file.
+        byte_count: Its size.
+        sha256: Its digest.
+        pid: Of the program.
+        name: Of the program.
+        mode: ``fork`` or ``stop``.
+        pause_s: How long the program stood still.
+        copied_bytes: Memory that the copy of the program took beyond what it shared;
+            0 without a copy.
+        duration_s: How long all took.
+    """
+
+    path: Path
+    byte_count: int
+    sha256: str
+    pid: int
+    name: str
+    mode: str
+    pause_s: float
+    copied_bytes: int
+    duration_s: float
+
+
+def capture(
+    wanted: str,
+    output: Path | None = None,
+    *,
+    mode: str = "auto",
+    values: bool = True,
+    force: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    progress: Progress = silent,
+) -> PythonCapture:
+    """Take a heap dump of a program that CPython runs.
+
+    Args:
+        wanted: Process id, or name of the program.
+        output: The file; by default the program's name with ``.hrpy``, and compressed
+            if it ends in ``.gz``.
+        mode: Whether a copy of the program writes (``fork``), or the program itself
+            (``stop``); ``auto`` copies if there is memory for it.
+        values: Whether to write what texts and numbers are.
+        force: Overwrite the file.
+        timeout_s: How long to wait while the program neither answers nor writes.
+        progress: Receives the bytes written, as stage ``capture``.
+
+    Raises:
+        CaptureError: there is no such program, it does not answer, or refuses. No file
+            is written.
+        IngestError: the file cannot be written.
+    """
+    if output is not None:
+        check_writable(output, force=force)
+    target = PYTHON.find(wanted)
+    check_answers(target)
+    if why := unsupported():
+        raise CaptureError(
+            f"a running Python cannot be asked for its heap here: {why}; have the "
+            "program import heaproots_dump and call dump(PATH)"
+        )
+    path = output or Path(safe_name(target.name.removesuffix(".py")) + SUFFIX)
+    check_writable(path, force=force)
+    began = time.monotonic()
+    with _alone(target), _folder(target.pid) as (folder, inner):
+        made = "heap.hrpy" + (".gz" if path.suffix == ".gz" else "")
+        text = _bootstrap(inner, made, mode, values=values)
+        _run(target, text, folder)
+        told, copied = _wait(target, folder, made, timeout_s, progress)
+        check_captured(folder / made)
+        byte_count, sha256 = _copied(folder / made, path, force=force)
+    return PythonCapture(
+        path, byte_count, sha256, target.pid, target.name, str(told["mode"]),
+        float(told["pause_seconds"]), copied, time.monotonic() - began,
+    )  # fmt: skip
+
+
+@contextmanager
+def _alone(target: RunningProgram) -> Iterator[None]:
+    """No other capture of the same program from this machine at the same time."""
+    lock = FileLock(
+        Path(tempfile.gettempdir()) / f".heaproots-{os.geteuid()}-{target.pid}.lock"
+    )
+    try:
+        lock.acquire(timeout=0)
+    except Locked:
+        raise CaptureError(
+            f"process {target.pid} ({target.name}) is being captured already; wait for "
+            "the end of that"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+        Path(lock.lock_file).unlink(missing_ok=True)
+
+
+@contextmanager
+def _folder(pid: int) -> Iterator[tuple[Path, str]]:
+    """A folder that the program can write to and no other user can enter.
+
+    Yields:
+        The folder as seen from here, and as the program sees it.
+    """
+    parent = temporary_folder(pid)
+    try:
+        with acting_as(pid):
+            folder = Path(tempfile.mkdtemp(".part", ".heaproots.", parent))
+            shutil.copyfile(SCRIPT, folder / "dump.py")
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise CaptureError(
+            f"no folder for the dump can be made in {parent} ({why}); give the program "
+            "a /tmp that it can write to"
+        ) from error
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    try:
+        with interrupts.at_the_end(remove):
+            yield folder, f"/tmp/{folder.name}"
+    finally:
+        remove()
+
+
+def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
+    """What the program runs, in one line that leaves no name behind."""
+    space = {
+        "__name__": "__heaproots__",
+        "_ASKED": {
+            "folder": inner,
+            "path": f"{inner}/{made}",
+            "mode": mode,
+            "values": values,
+        },
+    }
+    script = f"{inner}/dump.py"
+    text = f"exec(compile(open({script!r}).read(), '<heaproots>', 'exec'), {space!r})"
+    return text.encode("ascii") + b"\0"
+
+
+def _run(target: RunningProgram, text: bytes, folder: Path) -> None:
+    """Have the program run a line of Python, and wait until it has begun to.
+
+    Raises:
+        CaptureError: it does not.
+    """
+    pid = target.pid
+    try:
+        known = functions(pid, _NEEDED | _LOCKED)
+        if missing := _NEEDED - known.keys():
+            raise CaptureError(
+                f"process {pid} does not export {min(missing)}, so it cannot be asked; "
+                "have the program import heaproots_dump and call dump(PATH)"
+            )
+        restorer = restorer_of(pid)
+        place = _place(pid, known, restorer)
+        write_memory(pid, place, _code(known, place, text))
+        _start(target, known, restorer, place, folder)
+    except PermissionError:
+        raise CaptureError(
+            f"process {pid} ({target.name}) may not be traced: run this as root, set "
+            "/proc/sys/kernel/yama/ptrace_scope to 0, or give the container the "
+            "capability SYS_PTRACE"
+        ) from None
+    except (OSError, struct.error) as error:
+        if not (PROC / str(pid)).exists():
+            raise CaptureError(f"process {pid} has ended; {LOOK}") from error
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise CaptureError(f"process {pid} cannot be traced ({why})") from error
+
+
+def _place(pid: int, known: dict[str, Function], restorer: int) -> int:
+    """Memory of the program for code, which stays for the next capture."""
+    taken = mappings(pid)
+    for one in taken:
+        if not one.path and one.mode.startswith("r-x"):
+            with (PROC / str(pid) / "mem").open("rb", buffering=0) as memory:
+                if os.pread(memory.fileno(), len(_MAGIC), one.start + _MAGIC_AT) == (
+                    _MAGIC
+                ):
+                    return one.start
+    place = _FIRST_PLACE
+    while any(one.start < place + _CODE_BYTES and place < one.end for one in taken):
+        place += 1 << 24
+    arguments = (place, _CODE_BYTES, _READ_EXECUTE, _PRIVATE_FIXED, (1 << 64) - 1, 0)
+    until = time.monotonic() + _MAP_S
+    while time.monotonic() < until:
+        if not call(pid, known["mmap"].start, arguments, restorer):
+            time.sleep(_ROUND_S)
+            continue
+        for _ in range(50):
+            if any(one.start == place for one in mappings(pid)):
+                write_memory(pid, place + _MAGIC_AT, _MAGIC)
+                return place
+            time.sleep(0.002)
+    raise CaptureError(
+        f"process {pid} does not run: it got no memory for the question; try again"
+    )
+
+
+def _code(known: dict[str, Function], place: int, text: bytes) -> bytes:
+    """Machine code of two functions, and the text that they run."""
+
+    def calls(name: str) -> bytes:
+        return b"\x48\xb8" + struct.pack("<Q", known[name].start) + b"\xff\xd0"
+
+    run = b"\x48\xbf" + struct.pack("<Q", place + _TEXT_AT) + b"\x31\xf6"
+    run += calls("PyRun_SimpleStringFlags")
+    # push rbx; pthread_detach(pthread_self()); rbx = Ensure(); run; Release(rbx)
+    thread = b"\x53" + calls("pthread_self") + b"\x48\x89\xc7"
+    thread += calls("pthread_detach") + calls("PyGILState_Ensure") + b"\x89\xc3" + run
+    thread += b"\x89\xdf" + calls("PyGILState_Release") + b"\x31\xc0\x5b\xc3"
+    pending = b"\x53" + run + b"\x31\xc0\x5b\xc3"
+    if len(text) > _CODE_BYTES - _TEXT_AT:
+        raise CaptureError("the folder of the program has too long a name")
+    made = thread.ljust(_PENDING_AT, b"\x90") + pending
+    made = made.ljust(_MAGIC_AT, b"\x90") + _MAGIC
+    return made.ljust(_TEXT_AT, b"\0") + text
+
+
+def _start(
+    target: RunningProgram,
+    known: dict[str, Function],
+    restorer: int,
+    place: int,
+    folder: Path,
+) -> None:
+    """Have the main thread make a thread if it waits, else a pending call."""
+    pid, started = target.pid, folder / "started"
+    locked = [known[name] for name in _LOCKED & known.keys()]
+    has_pending = False
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        if _waits(pid):
+            arguments = (-1, 0, place, 0)
+            done = call(
+                pid, known["pthread_create"].start, arguments, restorer, room=64
+            )
+        elif not has_pending:
+            arguments = (place + _PENDING_AT, 0)
+            has_pending = done = call(
+                pid, known["Py_AddPendingCall"].start, arguments, restorer, locked
+            )
+        else:
+            done = True
+        patience = time.monotonic() + (_PENDING_S if done else _ROUND_S)
+        while time.monotonic() < patience:
+            if started.exists():
+                return
+            time.sleep(0.005)
+        if not (PROC / str(pid)).exists():
+            raise CaptureError(f"process {pid} has ended; {LOOK}")
+    raise CaptureError(
+        f"process {pid} ({target.name}) does not come to run Python code: it is inside "
+        "an extension, or holds the interpreter's lock; try again later"
+    )
+
+
+def _waits(pid: int) -> bool:
+    """Whether the main thread waits for something from outside, twice in a row."""
+    seen = []
+    for _ in range(2):
+        now = system_call(pid)
+        if now is None or now[0] not in _WAITING:
+            return False
+        if now[0] in _FUTEX and _is_of_library(pid, now[1]):
+            return False
+        seen.append((now, (PROC / f"{pid}/task/{pid}/syscall").read_text()))
+        time.sleep(_ROUND_S)
+    return seen[0] == seen[1]
+
+
+def _is_of_library(pid: int, address: int) -> bool:
+    """Whether a lock is of the C library or the loader, which a new thread needs."""
+    last = ""
+    for one in mappings(pid):
+        last = one.path or last
+        if one.start <= address < one.end:
+            name = last.rpartition("/")[2]
+            return name.startswith(("libc.", "libc-", "ld-", "libpthread"))
+    return True
+
+
+def _wait(
+    target: RunningProgram,
+    folder: Path,
+    made: str,
+    timeout_s: float,
+    progress: Progress,
+) -> tuple[dict[str, Any], int]:
+    """Wait for the dump; returns what the program told, and what its copy took.
+
+    Raises:
+        CaptureError: it is not written.
+    """
+    size, changed, copied = 0, time.monotonic(), 0
+    while not (folder / made).exists():
+        if (failed := folder / "failed").exists():
+            time.sleep(_ROUND_S)
+            why = printable(failed.read_text(errors="replace"))[:200]
+            raise CaptureError(f"process {target.pid} ({target.name}): {why}")
+        writing = next(folder.glob(f"{made}.*.part"), None)
+        try:
+            now = writing.stat().st_size if writing else 0
+        except OSError:
+            now = size
+        if now != size:
+            size, changed = now, time.monotonic()
+            progress("capture", size, None)
+        copied = max(copied, _private_bytes(folder))
+        if time.monotonic() - changed > timeout_s:
+            raise CaptureError(
+                f"process {target.pid} ({target.name}) has not written its heap within "
+                f"{timeout_s:g} s; it may wait for memory or its disk, or hold its "
+                "lock: try again, with --timeout"
+            )
+        time.sleep(_ROUND_S)
+    until = time.monotonic() + timeout_s
+    told: dict[str, Any] = {}
+    while not told and time.monotonic() < until:
+        try:
+            told = json.loads((folder / "told").read_text())
+        except (OSError, ValueError):
+            time.sleep(_ROUND_S)
+    if not told:
+        raise CaptureError(f"process {target.pid} ({target.name}) has ended meanwhile")
+    return told, copied if told["mode"] == "fork" else 0
+
+
+def _private_bytes(folder: Path) -> int:
+    """Memory of the copy of a program that it does not share."""
+    try:
+        pid = int((folder / "writer").read_text())
+        text = (PROC / str(pid) / "smaps_rollup").read_text()
+    except (OSError, ValueError):
+        return 0
+    for line in text.splitlines():
+        if line.startswith("Private_Dirty:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def _copied(made: Path, path: Path, *, force: bool) -> tuple[int, str]:
+    with made.open("rb") as source, output_file(path, force=force, private=True) as out:
+        while piece := source.read(_PIECE_BYTES):
+            out.write(piece)
+    return out.byte_count, out.sha256

@@ -1,0 +1,120 @@
+"""Which running programs are run by CPython, and what they run."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import PurePath
+
+import psutil
+
+from ingest.capture.elf import functions
+from ingest.capture.processes import LOOK, PROC, Finder, RunningProgram, user_of
+from ingest.errors import CaptureError
+
+_LIBRARY = re.compile(r"/libpython(3\.\d+)(t?)[.\w-]*\.so")
+_PROGRAM = re.compile(r"/(?:python|uwsgi|pypy)[\d.]*t?$")
+_ENTRY = "Py_AddPendingCall"
+_WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
+
+
+def _programs(proc: object) -> list[RunningProgram]:
+    del proc
+    return [
+        _target(pid)
+        for pid in sorted(psutil.pids())
+        if pid != os.getpid() and _is_python(pid)
+    ]
+
+
+def _is_python(pid: int) -> bool:
+    """Whether a process runs Python, as its maps tell; else as its name tells."""
+    try:
+        text = (PROC / str(pid) / "maps").read_text(errors="replace")
+    except PermissionError:
+        return _name(pid).startswith("python")
+    except OSError:
+        return False
+    if _LIBRARY.search(text):
+        return True
+    paths = {line.split(maxsplit=5)[-1] for line in text.splitlines() if "/" in line}
+    return any(_PROGRAM.search(path) for path in paths)
+
+
+def _of_pid(pid: int, proc: object) -> RunningProgram:
+    del proc
+    target = _target(pid)
+    shown = f"process {pid} ({target.name})"
+    if not target.is_ours:
+        return target
+    try:
+        text = (PROC / str(pid) / "maps").read_text(errors="replace")
+        found = functions(pid, {_ENTRY})
+    except PermissionError:
+        raise CaptureError(
+            f"{shown} may not be looked at; run this as root, or have the program "
+            "import heaproots_dump and call install(signal.SIGUSR2, PATH)"
+        ) from None
+    except OSError:
+        raise CaptureError(f"process {pid} has ended; {LOOK}") from None
+    if "/libpypy" in text:
+        raise CaptureError(f"{shown} runs PyPy, whose own dumps have another format")
+    library = _LIBRARY.search(text)
+    if library and library[2]:
+        raise CaptureError(
+            f"{shown} is a free-threaded Python {library[1]}, which cannot be "
+            "captured; run it with the usual build"
+        )
+    if _ENTRY not in found:
+        raise CaptureError(f"{shown} does not run CPython; {LOOK}")
+    return target
+
+
+def _target(pid: int) -> RunningProgram:
+    try:
+        words = psutil.Process(pid).cmdline()
+        is_ours = os.geteuid() in (0, psutil.Process(pid).uids().effective)
+    except psutil.Error:
+        words, is_ours = [], False
+    return RunningProgram(pid, script(words) or _name(pid), user_of(pid), is_ours)
+
+
+def script(arguments: list[str]) -> str:
+    """What the command line of ``python`` runs: a script or a module."""
+    rest = iter(arguments[1:])
+    for word in rest:
+        if word == "-m":
+            return next(rest, "")
+        if word == "-c":
+            return ""
+        if word in _WITH_VALUE:
+            next(rest, "")
+        elif not word.startswith("-"):
+            return PurePath(word).name
+    return ""
+
+
+def _name(pid: int) -> str:
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:
+        return "?"
+
+
+def _spellings(name: str) -> set[str]:
+    return {name.lower(), name.lower().removesuffix(".py")}
+
+
+PYTHON = Finder(
+    runtime="python",
+    unsupported=""
+    if sys.platform == "linux"
+    else "capturing Python is supported on Linux only; import heaproots_dump in the "
+    "program instead, and call dump(PATH)",
+    unknown="no Python program is",
+    none_runs=", and none is running",
+    programs=_programs,
+    of_pid=_of_pid,
+    spellings=_spellings,
+)

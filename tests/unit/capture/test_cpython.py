@@ -1,0 +1,244 @@
+"""Captures of real Python programs, busy and waiting, and killed while they go on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ingest.capture.cpython import capture
+from ingest.capture.ptrace import unsupported
+from ingest.capture.python_processes import PYTHON, script
+from ingest.errors import CaptureError
+from tests.deep import PROFILE
+from tests.unit.capture.test_heaproots_dump import PYTHONS, Truth, dump_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(bool(unsupported()), reason=unsupported())
+
+TARGET = """
+import os, select, signal, sys, threading, time
+
+class Session:
+    def __init__(self, number):
+        self.number = number
+
+SESSIONS = [Session(number) for number in range(2000)]
+count = 0
+
+def answer(number, frame):
+    os.write(1, b"%d\\n" % count)
+
+signal.signal(signal.SIGUSR1, answer)
+
+def work():
+    global count
+    while True:
+        count += 1
+        assert sum(float(i) * 1.5 for i in range(40)) == 1170.0
+        assert len(SESSIONS) == 2000
+
+def sleeping():
+    global count
+    while True:
+        begin = time.monotonic()
+        time.sleep(0.5)
+        assert time.monotonic() - begin >= 0.5
+        count += 1
+
+def waiting():
+    done = threading.Event()
+    done.wait()
+
+def polling():
+    end, other = os.pipe()
+    poll = select.epoll()
+    poll.register(end)
+    while True:
+        assert poll.poll(100) == []
+
+def busy():
+    work()
+
+def threaded():
+    for _ in range(2):
+        threading.Thread(target=work, daemon=True).start()
+    work()
+
+def writing():
+    global count
+    with open(sys.argv[2], "w") as out:
+        while True:
+            count += 1
+            out.write("line\\n" * 20)
+            if count % 1000 == 0:
+                out.seek(0)
+
+os.write(1, b"ready\\n")
+globals()[sys.argv[1]]()
+"""
+
+KINDS = ["sleeping", "busy", "threaded"]
+if PROFILE == "deep":
+    KINDS += ["waiting", "polling", "writing"]
+
+
+@contextmanager
+def running(
+    kind: str, folder: Path, python: str = sys.executable
+) -> Iterator[subprocess.Popen[bytes]]:
+    path = folder / "target.py"
+    path.write_text(TARGET)
+    program = subprocess.Popen(
+        [python, str(path), kind, str(folder / "lines")], stdout=subprocess.PIPE
+    )
+    try:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"ready\n"
+        yield program
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def assert_right(program: subprocess.Popen[bytes]) -> None:
+    """The program lives, and its main thread runs Python code when it is asked."""
+    assert program.stdout is not None
+    for _ in range(2):
+        program.send_signal(signal.SIGUSR1)
+        assert program.stdout.readline().strip().isdigit(), program.poll()
+    status = Path(f"/proc/{program.pid}/status").read_text()
+    assert "TracerPid:\t0" in status
+    assert program.poll() is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_program_is_captured_and_goes_on(
+    python: str, kind: str, tmp_path: Path
+) -> None:
+    with running(kind, tmp_path, python) as program:
+        before = set(Path("/tmp").glob(".heaproots*"))
+        for number in range(2):
+            path = tmp_path / f"{number}.hrpy"
+            taken = capture(str(program.pid), path)
+            assert taken.mode == "fork"
+            assert taken.pause_s < 5
+            assert_right(program)
+        truth = Truth(graph := dump_of(path))
+        after = set(Path("/tmp").glob(".heaproots*"))
+
+    assert len(truth.of_type("__main__.Session")) == 2000
+    assert graph.length is not None
+    assert graph.length[truth.variable("__main__.SESSIONS")] == 2000
+    names = {graph.root_name(at) for at in range(len(graph.root_object))}
+    assert not any("heaproots" in name for name in names), names
+    unreachable = np.count_nonzero(truth.metrics.root_distance < 0)
+    assert unreachable < 0.01 * graph.object_count
+    assert not {p for p in after - before if str(program.pid) in p.name}
+
+
+def test_the_program_itself_writes_if_asked(tmp_path: Path) -> None:
+    with running("busy", tmp_path) as program:
+        taken = capture(
+            str(program.pid), tmp_path / "a.hrpy.gz", mode="stop", values=False
+        )
+        assert_right(program)
+
+    assert taken.mode == "stop"
+    assert taken.copied_bytes == 0
+    assert len(Truth(dump_of(taken.path)).of_type("__main__.Session")) == 2000
+
+
+KILLS = 60 if PROFILE == "deep" else 2
+
+
+@pytest.mark.parametrize("kind", KINDS[:2] if PROFILE != "deep" else KINDS)
+def test_a_program_goes_on_if_its_capture_is_killed(kind: str, tmp_path: Path) -> None:
+    rng = random.Random(kind)
+    text = (
+        "import sys\nfrom ingest.capture.cpython import capture\nfrom pathlib import "
+    )
+    text += "Path\nprint('go', flush=True)\n"
+    text += "capture(sys.argv[1], Path(sys.argv[2]), force=True)"
+    with running(kind, tmp_path) as program:
+        for _ in range(KILLS):
+            taking = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    text,
+                    str(program.pid),
+                    str(tmp_path / "x.hrpy"),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            assert taking.stdout is not None
+            taking.stdout.readline()
+            time.sleep(rng.random() * 0.4)
+            taking.kill()
+            taking.communicate()
+            assert_right(program)
+        taken = capture(str(program.pid), tmp_path / "last.hrpy")
+        assert_right(program)
+
+    assert len(Truth(dump_of(taken.path)).of_type("__main__.Session")) == 2000
+
+
+def test_one_capture_at_a_time(tmp_path: Path) -> None:
+    from filelock import FileLock
+
+    with running("sleeping", tmp_path) as program:
+        name = f"/tmp/.heaproots-{os.geteuid()}-{program.pid}.lock"
+        with (
+            FileLock(name),
+            pytest.raises(CaptureError, match="being captured already"),
+        ):
+            capture(str(program.pid), tmp_path / "x.hrpy")
+
+
+def test_what_is_no_python_is_refused(tmp_path: Path) -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        with pytest.raises(CaptureError, match="does not run CPython"):
+            capture(str(other.pid), tmp_path / "x.hrpy")
+    finally:
+        other.kill()
+        other.wait()
+    with pytest.raises(CaptureError, match="no process has the id"):
+        capture("999999999", tmp_path / "x.hrpy")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_is_listed_by_its_script(tmp_path: Path) -> None:
+    with running("sleeping", tmp_path) as program:
+        found = {one.pid: one.name for one in PYTHON.programs(Path("/proc"))}
+
+    assert found[program.pid] == "target.py"
+    assert os.getpid() not in found
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("python server.py -v", "server.py"),
+        ("python -X dev -u /srv/app/run.py", "run.py"),
+        ("python -m flask run", "flask"),
+        ("python -c pass", ""),
+        ("python", ""),
+    ],
+)
+def test_a_command_line_says_what_runs(words: str, name: str) -> None:
+    assert script(words.split()) == name
