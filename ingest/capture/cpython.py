@@ -65,8 +65,8 @@ _WAITING = frozenset({
     0, 7, 17, 23, 34, 35, 42, 43, 44, 45, 46, 47, 61, 65, 73, 202, 219, 230, 232, 247,
     270, 271, 281, 288, 128, 130, 240, 243, 299, 307, 407, 416, 441, 449, 454, 455,
 })  # fmt: skip
-"""System calls in which a thread waits for something from outside, none of which the
-allocator or the loader makes: read, poll, select, sleep, recv, futex, wait and epoll."""
+"""System calls in which a thread waits for something from outside; none is made by the
+allocator or the loader: read, poll, select, sleep, recv, futex, wait and so on."""
 _FUTEX = frozenset({202, 449, 454, 455})
 _NEEDED = {
     "mmap", "pthread_create", "pthread_self", "pthread_detach", "Py_AddPendingCall",
@@ -315,14 +315,12 @@ def _start(
     until = time.monotonic() + 10
     while time.monotonic() < until:
         if _waits(pid):
-            arguments = (-1, 0, place, 0)
-            done = call(
-                pid, known["pthread_create"].start, arguments, restorer, room=64
-            )
+            maker = known["pthread_create"].start
+            done = call(pid, maker, (-1, 0, place, 0), restorer, room=64)
         elif not has_pending:
-            arguments = (place + _PENDING_AT, 0)
+            adder = known["Py_AddPendingCall"].start
             has_pending = done = call(
-                pid, known["Py_AddPendingCall"].start, arguments, restorer, locked
+                pid, adder, (place + _PENDING_AT, 0), restorer, locked
             )
         else:
             done = True

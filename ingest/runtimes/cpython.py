@@ -100,7 +100,7 @@ CPYTHON = Runtime(
     },
     root_words={
         "static": "global variable",
-        "runtime": "C",
+        "runtime": "something in C",
         "internal": "the interpreter",
     },
     patterns={

@@ -134,7 +134,9 @@ class Paths:
         path = shortest_path(self._metrics, member)
         at = path.index(entry) if entry >= 0 else len(path) - 1
         # The member itself, and others of its type, do not hold it.
-        holder = at - 1
+        holder = self._part_below(path, at)
+        if holder < 0:
+            holder = at - 1
         while holder >= 0:
             kind = int(graph.type_index[path[holder]])
             if kind != type_index and self._is_holder(path[holder], kind):
@@ -165,6 +167,17 @@ class Paths:
             root_owner=self._owner(root),
             is_statics_table=bool(self._tables[root]),
         )
+
+    def _part_below(self, path: Sequence[int], at: int) -> int:
+        """The last object from ``at`` on that stands for a part of the program, or -1.
+
+        Such an object may be, or be in, the container that has all members.
+        """
+        for holder in range(len(path) - 2, at - 1, -1):
+            kind = int(self._graph.type_index[path[holder]])
+            if self._stands[kind] and self._part(path[holder]) is not None:
+                return holder
+        return -1
 
     def _is_holder(self, index: int, kind: int) -> bool:
         if self._stands[kind]:

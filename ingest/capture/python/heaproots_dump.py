@@ -56,7 +56,7 @@ _SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER = (
 # Flags of a type in CPython.
 _MANAGED_DICT, _HEAP_TYPE, _HAVE_GC = 1 << 4, 1 << 9, 1 << 14
 _LIST, _TUPLE, _DICT, _TYPE_OBJECT = 1 << 25, 1 << 26, 1 << 29, 1 << 31
-_EXCEPTION = 1 << 30
+_EXCEPTION, _READY = 1 << 30, 1 << 12
 
 _PY = sys.version_info[:2]
 _VALUES = _PY >= (3, 11)  # attributes are in no dict until somebody asks for one
@@ -117,7 +117,7 @@ _flags_of = _TYPE["__flags__"].__get__
 _basic_of = _TYPE["__basicsize__"].__get__
 _item_of = _TYPE["__itemsize__"].__get__
 _mro_of = _TYPE["__mro__"].__get__
-_dict_of = _TYPE["__dict__"].__get__
+_get_dict = _TYPE["__dict__"].__get__
 _qualname_of = _TYPE["__qualname__"].__get__
 _module_of = _TYPE["__module__"].__get__
 _get_fget = property.__dict__["fget"].__get__
@@ -157,6 +157,12 @@ if _PY >= (3, 11):
     _OF_CODE += ("co_qualname", "co_linetable", "co_exceptiontable")
 else:
     _OF_CODE += ("co_varnames", "co_freevars", "co_cellvars")
+
+
+def _dict_of(t):
+    """The dict of a class, to read; empty if the type is not ready yet."""
+    found = _get_dict(t)
+    return {} if found is None else found
 
 
 def _in_mro(t, name):
@@ -487,7 +493,7 @@ class _Writer:
         self._told_types = 0
         self._seen, self._listed = set(), listed
         self._pending, self._pending_count = {}, 0
-        self._late = {}
+        self._late, self._is_flushing = {}, False
         self._program_names = set()
         self.objects = self.references = 0
 
@@ -557,11 +563,13 @@ class _Writer:
             put(o)
 
     def flush_pending(self, least=0):
+        self._is_flushing = True
         while self._pending_count > least and self._pending:
             _, bucket = self._pending.popitem()
             self._pending_count -= len(bucket)
             self.write_bucket(bucket)
             del bucket
+        self._is_flushing = False
 
     def finish(self):
         self.flush_pending()
@@ -578,7 +586,7 @@ class _Writer:
             self.found([kind.type])
         for at in range(0, len(bucket), _CHUNK):
             kind.write(kind, bucket[at : at + _CHUNK])
-            if self._pending_count > _PENDING:
+            if self._pending_count > _PENDING and not self._is_flushing:
                 self.flush_pending(_PENDING // 2)
 
     # Writing chunks.
@@ -732,6 +740,15 @@ class _Writer:
 
     def write_others(self, kind, part, counts=None):
         """Objects of any other type: named references, then what is left."""
+        if kind.flags & _TYPE_OBJECT:
+            # One that nobody has used yet may have no bases to ask for.
+            unready = [t for t in part if not _flags_of(t) & _READY]
+            if unready:
+                self.write_leaves(kind, unready)
+                part = [t for t in part if _flags_of(t) & _READY]
+                if not part:
+                    return
+                del unready
         if counts is None:
             counts = list(map(_refcount, part))
         if kind.needs_names:

@@ -1,0 +1,61 @@
+"""Real Python programs that leak: the suspect says what is kept, and where."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.read_options import DEFAULTS
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.suspects.find import find_suspects
+from tests.deep import PROFILE
+
+PROGRAM = Path(__file__).parents[2] / "programs/leaks.py"
+
+HOLDERS = {
+    "module_dict": "are held in dict __main__.SESSIONS",
+    "module_list": "are held in list __main__.HISTORY",
+    "module_set": "are held in set __main__.SEEN",
+    "module_deque": "are held in deque __main__.RECENT",
+    "ordered": "are held in OrderedDict __main__.ORDERED",
+    "by_default": "are held in defaultdict __main__.GROUPS",
+    "class_attribute": "class attribute __main__.Registry.instances",
+    "instance_attribute": "Registry.members, from global variable __main__.REGISTRY",
+    "lru_cache": "the cache of functools.lru_cache on __main__.render",
+    "closure": "the closure of __main__.make.<locals>.handler",
+    "default_argument": "the default values of __main__.accumulate",
+    "traceback": "the frame of fail (",
+    "bound_methods": "are held in list __main__.LISTENERS",
+    "lambdas": "the default values of __main__.lambdas.<locals>.<lambda>",
+    "log_records": "by Handler.records",
+    "thread_local": "global variable __main__.LOCAL",
+    "context_variable": "by something in C",
+    "generator": "generator suspended",
+    "task": "coroutine never",
+    "at_exit": "by something in C",
+    "signal_handler": "<lambda>",
+    "weak_keys": "global variable __main__.BY_OWNER",
+    "linked": "in a linked list by global variable __main__.HEAD",
+    "partials": "are held in list __main__.JOBS",
+    "running_local": "local variable kept of main (",
+}
+QUICK = ("module_dict", "lru_cache", "closure", "traceback", "running_local")
+
+
+@pytest.mark.parametrize("kind", HOLDERS if PROFILE == "deep" else QUICK)
+def test_a_leak_is_named_with_what_holds_it(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "leak.hrpy"
+    command = [sys.executable, str(PROGRAM), kind, str(path)]
+    subprocess.run(command, check=True, timeout=60)
+    with open_source(str(path)) as source:
+        graph = read(source, DEFAULTS, silent)
+    first, *_ = find_suspects(graph, analyse(graph)).suspects
+
+    kept = {"bound_methods": "Listener", "linked": "Node"}.get(kind, "Session")
+    assert first.sentence.startswith(f"4,000 {kept} (")
+    assert HOLDERS[kind] in first.sentence
