@@ -69,6 +69,7 @@ GROUPS = (
     "JVM",
     ".NET",
     "Dart",
+    "JavaScript",
     "Traces",
     "Comparison",
     FLEET,

@@ -15,7 +15,7 @@ from tests.cypher.heap import ACTION, DICTIONARY, NAMES
 
 Given = dict[str, str]
 
-HEAPS = ("main", "domains", "dart", "dotnet", "trace", "jvm")
+HEAPS = ("main", "domains", "dart", "dotnet", "trace", "jvm", "v8")
 ALL = "main domains dart dotnet trace"
 
 
@@ -116,6 +116,7 @@ CASES: dict[str, Asked] = {
     + rows("main domains dotnet trace", {"pattern": "App[.].*"})
     + nothing("main", {"pattern": "none"}),
     "dependent-handles": rows("dotnet", {}, FIRST) + nothing("main", {}),
+    "detached-dom": rows("v8", {}, FIRST) + nothing("main", {}),
     "died-between": rows("trace", {}, TWO)
     + nothing("trace", NOBODY)
     + nothing("main", {}),
@@ -179,6 +180,7 @@ CASES: dict[str, Asked] = {
     "missing-references": rows("main domains dotnet", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
+    "module-state": rows("v8", {}, FIRST) + nothing("main", {}),
     "namespace-histogram": rows(ALL, {}) + rows("main", TWO),
     "object": rows("dart", *at(*DART))
     + rows("main", *at("0x100", "0x110", "0x140", "0x702", "0x800", "0x113", "0xa00"))
@@ -244,6 +246,7 @@ CASES: dict[str, Asked] = {
     + rows("domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW, "limit": "1"})
     + nothing("dart", OF_SESSION),
+    "script-functions": rows("v8", {}, FIRST) + nothing("main", {}),
     "type-totals": rows("main", {"type": ITEM}, {"type": "App.Tree"})
     + rows("domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW})

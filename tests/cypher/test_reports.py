@@ -17,6 +17,7 @@ from tests.cypher import (
     more_answers,
     place_answers,
     trace_answers,
+    v8_answers,
 )
 from tests.cypher.cases import CASES, EACH, HEAPS, Case, Given
 from tests.cypher.conftest import drop_heap, load_heap
@@ -68,6 +69,7 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
         dotnet_answers,
         jvm_answers,
         trace_answers,
+        v8_answers,
     )
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return list(twin(loaded.heap, **values))
