@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ingest.agents.answer import Page, quoted
+from ingest.command_line import command
 from ingest.errors import BadParameter, IngestError, UnknownDump
 from ingest.progress import silent
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from ingest.answers.asking import OpenedDump
     from ingest.api.asked import Asked
-    from ingest.api.reading import Reading
+    from ingest.api.reading import ReadingOptions
     from ingest.database.store import Store
     from ingest.progress import Progress
     from ingest.queries.answer import Answer
@@ -46,7 +47,7 @@ class Tools:
     """
 
     allowed: Sequence[Path]
-    reading: Reading = field(default_factory=lambda: cast("Reading", {}))
+    reading: ReadingOptions = field(default_factory=lambda: cast("Reading", {}))
     connection: tuple[str | None, str | None, str | None, str | None] = (None,) * 4
     can_start: bool = True
     _heaps: OrderedDict[tuple[str, int, int], OpenedDump] = field(
@@ -374,8 +375,8 @@ class Tools:
         is_file = bool(dump) and self._file(dump) is not None
         if is_file and query not in FUNCTIONS:
             raise UnknownDump(
-                f"{query} needs the graph of a database; ask the user to run: ingest "
-                "load FILE, then name the loaded dump"
+                f"{query} needs the graph of a database; ask the user to run "
+                f"{command('load', 'FILE')}, then name the loaded dump"
             )
         if is_file:
             opened = self._opened(dump, progress)
@@ -432,8 +433,8 @@ class Tools:
             raise BadParameter(f"a query has at most {_LONGEST_QUERY:,} characters")
         if dump and self._file(dump) is not None:
             raise UnknownDump(
-                "cypher needs the graph of a database; ask the user to run: ingest "
-                "load FILE, then name the loaded dump"
+                "cypher needs the graph of a database; ask the user to run "
+                f"{command('load', 'FILE')}, then name the loaded dump"
             )
         given = {name: str(value) for name, value in (parameters or {}).items()}
         most = min(max(limit, 1), _MOST_ROWS)

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from ingest.api.reading import Reading, keepers_for, read_options
+from ingest.api.reading import ReadingOptions, keepers_for, read_options
+from ingest.command_line import command
 from ingest.dumps import Opener
 from ingest.errors import BadParameter, DumpError
 from ingest.progress import silent
@@ -106,7 +107,7 @@ def _dimensions(by: Sequence[Dimension | str]) -> list[Dimension]:
 
 
 def compare(
-    *dumps: str, progress: Progress = silent, **reading: Unpack[Reading]
+    *dumps: str, progress: Progress = silent, **reading: Unpack[ReadingOptions]
 ) -> Compared:
     """Compare dumps of one program: what is new, gone or grown.
 
@@ -114,7 +115,7 @@ def compare(
         dumps: In the order in which they were taken, as `ingest.open` takes them. A
             single file stands for all dumps in it.
         progress: Called with stage, units done, and their number or ``None``.
-        reading: Options; see `ingest.api.reading.Reading`.
+        reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Raises:
         DumpError: one cannot be read, or there is only one.
@@ -131,7 +132,7 @@ def compare(
 
 def compared(
     dumps: Sequence[str],
-    reading: Reading,
+    reading: ReadingOptions,
     progress: Progress = silent,
     keepers: Sequence[Keeper] | None = None,
 ) -> Compared:
@@ -168,9 +169,9 @@ class Check:
         self.verdict = verdict
 
     @property
-    def findings(self) -> Findings:
+    def findings(self) -> GateFindings:
         """What is new: growth in every dump, suspects, what the rules forbid."""
-        return Findings(self.verdict.compared.new, self)
+        return GateFindings(self.verdict.compared.new, self)
 
     @property
     def is_clean(self) -> bool:
@@ -202,7 +203,7 @@ class Check:
         return self.written()
 
 
-class Findings(Sequence["Finding"]):
+class GateFindings(Sequence["Finding"]):
     """Findings of a check; ``repr`` says what leaks, for an assertion that fails."""
 
     def __init__(self, found: Sequence[Finding], check: Check) -> None:
@@ -236,7 +237,7 @@ def check(
     min_dumps: int = 1,
     allow_incomplete: bool = False,
     progress: Progress = silent,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingOptions],
 ) -> Check:
     """Judge dumps of a program: does it leak?
 
@@ -252,7 +253,7 @@ def check(
         min_dumps: Refuse to judge fewer.
         allow_incomplete: Whether incomplete dumps may be judged.
         progress: Called with stage, units done, and their number or ``None``.
-        reading: Options; see `ingest.api.reading.Reading`.
+        reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Raises:
         DumpError: a dump cannot be read.
@@ -279,7 +280,7 @@ def check(
 
 def judged(
     dumps: Sequence[str],
-    reading: Reading,
+    reading: ReadingOptions,
     progress: Progress = silent,
     keepers: Sequence[Keeper] | None = None,
     *,
@@ -395,7 +396,7 @@ def export(
     name: str | None = None,
     force: bool = False,
     progress: Progress = silent,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingOptions],
 ) -> Mapping[str, int]:
     """Write a dump as tables, or as input of ``neo4j-admin``.
 
@@ -406,7 +407,7 @@ def export(
         name: What to call the dump (``neo4j-admin`` only).
         force: Write into a folder with files.
         progress: Called with stage, units done, and their number or ``None``.
-        reading: Options; see `ingest.api.reading.Reading`.
+        reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Returns:
         Bytes of each file, by name.
@@ -537,7 +538,7 @@ def _runtime_of(wanted: str) -> str:
     if len(set(found)) != 1:
         what = "several runtimes have" if found else "no .NET program or JVM is"
         raise CaptureError(
-            f"{what} {wanted!r}; ingest capture list shows what is running, and "
-            "runtime chooses between dart, dotnet and jvm"
+            f"{what} {wanted!r}; {command('capture', 'list')} shows what is running, "
+            "and runtime chooses between dart, dotnet and jvm"
         )
     return found[0]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from ingest.api.asked import AskedStore
-from ingest.api.reading import Reading, read_options
+from ingest.api.reading import ReadingOptions, read_options
 from ingest.api.shown import Report, Why, frame_of
 from ingest.progress import silent
 
@@ -45,7 +45,7 @@ class Graph:
         name: str | None = None,
         replace: bool = False,
         via: Via | Literal["auto", "bolt", "bulk"] = "auto",
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadingOptions],
     ) -> Receipt:
         """Load a dump, unless it is there already.
 
@@ -54,7 +54,7 @@ class Graph:
             name: What to call it; made from the file's name otherwise.
             replace: Load again what is there.
             via: How to write it.
-            reading: Options; see `ingest.api.reading.Reading`.
+            reading: Options; see `ingest.api.reading.ReadingOptions`.
 
         Returns:
             Its name and number, whether it was loaded now, and counts.

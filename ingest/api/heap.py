@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ingest.api.reading import Reading, opened
+from ingest.api.reading import ReadingOptions, opened
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.answers.asking import OpenedDump
-    from ingest.api.shown import Paths, Report, Summary, Suspects, Treemap, WhatIf, Why
+    from ingest.api.shown import (
+        CutAnswer,
+        Report,
+        RootPaths,
+        Summary,
+        Suspects,
+        Treemap,
+        Why,
+    )
     from ingest.dumps.dump import Dump
     from ingest.heap.graph import HeapGraph
     from ingest.heap.identity import Identity
@@ -187,7 +195,7 @@ class Heap:
 
         return Suspects.of(self._dump)
 
-    def paths_to_root(self, subject: str, k: int = 5) -> Paths:
+    def paths_to_root(self, subject: str, k: int = 5) -> RootPaths:
         """Shortest paths that keep an object, or the objects of a type, alive.
 
         Args:
@@ -201,9 +209,9 @@ class Heap:
             >>> heap.paths_to_root("LevelScreen").frame()["instance_count"].to_list()
             [24, 1]
         """
-        from ingest.api.shown import Paths
+        from ingest.api.shown import RootPaths
 
-        return Paths.of(self._asked, subject, k)
+        return RootPaths.of(self._asked, subject, k)
 
     def why(self, subject: str, *, paths: int = 5) -> Why:
         """What ``ingest why`` says: paths, dominators, referrers or owners.
@@ -226,7 +234,7 @@ class Heap:
         best: int | None = None,
         free: int = 100,
         top: int = 10,
-    ) -> WhatIf:
+    ) -> CutAnswer:
         """What is freed if references or objects go: exact.
 
         Args:
@@ -243,9 +251,9 @@ class Heap:
             >>> answer["reachable_bytes"] > answer["freed"]["bytes"] > 800_000
             True
         """
-        from ingest.api.shown import WhatIf
+        from ingest.api.shown import CutAnswer
 
-        return WhatIf.of(self._dump, cuts, best=best, free=free, top=top)
+        return CutAnswer.of(self._dump, cuts, best=best, free=free, top=top)
 
     def report(self) -> Report:
         """The leak report, as ``ingest report`` writes it of a loaded dump."""
@@ -264,14 +272,14 @@ class Heap:
 
 
 def open_dump(
-    dump: str, *, progress: Progress = silent, **reading: Unpack[Reading]
+    dump: str, *, progress: Progress = silent, **reading: Unpack[ReadingOptions]
 ) -> Heap:
     """Open a heap dump: a file of any format, or a folder of ``ingest export``.
 
     Args:
         dump: A path, ``ARCHIVE.zip::MEMBER``, a folder, ``FLEET::DUMP``, or ``-``.
         progress: Called with stage, units done, and their number or ``None``.
-        reading: Options; see `ingest.api.reading.Reading`.
+        reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Raises:
         DumpError: it cannot be read. It is raised when the heap is needed, if the file

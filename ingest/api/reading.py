@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 
-class Reading(TypedDict, total=False):
+class ReadingOptions(TypedDict, total=False):
     """Options of all functions that read dumps: those of the commands.
 
     Attributes:
@@ -54,7 +54,7 @@ class Reading(TypedDict, total=False):
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
-def read_options(given: Reading, own: Sequence[str] = ()) -> ReadOptions:
+def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
     """What readers get.
 
     Args:
@@ -69,8 +69,8 @@ def read_options(given: Reading, own: Sequence[str] = ()) -> ReadOptions:
     from ingest.runtimes import RUNTIMES
     from ingest.settings import settings
 
-    if unknown := sorted(given.keys() - Reading.__annotations__.keys()):
-        known = ", ".join(Reading.__annotations__)
+    if unknown := sorted(given.keys() - ReadingOptions.__annotations__.keys()):
+        known = ", ".join(ReadingOptions.__annotations__)
         raise BadParameter(f"no option {unknown[0]}; there are {known}")
     layout = given.get("layout")
     if isinstance(layout, str):
@@ -133,7 +133,7 @@ def memory_limit(given: int | str | None) -> int | None:
 
 def opened(
     dump: str,
-    reading: Reading,
+    reading: ReadingOptions,
     progress: Progress = silent,
     keepers: Sequence[Keeper] | None = None,
     *,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ingest.answers.asking import OpenedDump
-    from ingest.api.reading import Reading
+    from ingest.api.reading import ReadingOptions
     from ingest.compare.dumps import ComparedDump
     from ingest.dumps import Keeper
     from ingest.dumps.dump import Dump
@@ -129,7 +129,7 @@ class Summary(_Facts):
 
 def summary_of(
     dumps: Sequence[str],
-    reading: Reading,
+    reading: ReadingOptions,
     progress: Progress,
     keepers: Sequence[Keeper],
     *,
@@ -321,7 +321,7 @@ class Why:
         return framed(self.page(), _TALL_CELL)
 
 
-class Paths(_Rows):
+class RootPaths(_Rows):
     """Shortest paths from roots: of an object, or merged by type.
 
     Of an object each has ``root``, ``steps``, ``addresses``, ``fields``, ``types``,
@@ -336,7 +336,7 @@ class Paths(_Rows):
         self._why = why
 
     @classmethod
-    def of(cls, opened: OpenedDump, subject: str, k: int) -> Paths:
+    def of(cls, opened: OpenedDump, subject: str, k: int) -> RootPaths:
         """Ask an opened dump."""
         return cls(Why.of_file(opened, subject, k))
 
@@ -360,7 +360,7 @@ class Paths(_Rows):
         return self._why._repr_html_()
 
 
-class WhatIf(_Facts):
+class CutAnswer(_Facts):
     """What cuts free: what ``ingest what-if --json`` prints, by name."""
 
     def __init__(self, facts: Mapping[str, Any], what: str, captions: Captions) -> None:
@@ -377,7 +377,7 @@ class WhatIf(_Facts):
         best: int | None = None,
         free: int = 100,
         top: int = 10,
-    ) -> WhatIf:
+    ) -> CutAnswer:
         """Ask an opened dump; see `ingest.api.heap.Heap.what_if`."""
         from ingest.errors import NotFound
         from ingest.reports.what_if import facts

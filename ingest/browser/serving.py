@@ -31,7 +31,7 @@ _POLL_S = 0.05  # how long the end of a server takes at most
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ServedPage:
     """The content of one path.
 
     Attributes:
@@ -61,7 +61,7 @@ class PageServer(ThreadingHTTPServer):
         self.origins = origins
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in _LOOPBACK)
         self.url = f"http://localhost:{self.server_port}"
-        self.pages: dict[str, Page] = {}
+        self.pages: dict[str, ServedPage] = {}
 
     def server_bind(self) -> None:
         """Bind without looking up the host name, which can take seconds."""
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
 
-    def _page(self) -> Page | None:
+    def _page(self) -> ServedPage | None:
         """Return the requested page, or refuse the request and return ``None``."""
         hosts = self.headers.get_all("Host", [])
         # Of two, a proxy and this server could each believe another one.

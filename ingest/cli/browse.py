@@ -161,16 +161,16 @@ def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) 
     """
     import secrets  # imports hashlib, which takes 20 ms
 
-    from ingest.browser.serving import Page, origins_of, serving
+    from ingest.browser.serving import ServedPage, origins_of, serving
     from ingest.browser.style import NAME, grass
     from ingest.server.target import browser_link
 
     target = opened.target
     with serving(origins_of(target.browser_url or "")) as server:
         style, guide = f"/{NAME}", f"/{secrets.token_urlsafe(12)}/guide"
-        server.pages[style] = Page("text/plain", grass())
+        server.pages[style] = ServedPage("text/plain", grass())
         style_url, guide_url = f"{server.url}{style}", f"{server.url}{guide}"
-        server.pages[guide] = Page("text/html", _guide(opened, number, style_url))
+        server.pages[guide] = ServedPage("text/html", _guide(opened, number, style_url))
         facts = {
             "browser": browser_link(target, "guide", guide_url),
             "guide": guide_url,

@@ -68,7 +68,7 @@ Baseline = dict[str, Entry]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class BaselineComparison:
     """Findings against a baseline.
 
     Attributes:
@@ -153,7 +153,7 @@ def _entry(path: Path, key: str, value: object) -> Entry:
 
 def compared(
     findings: Iterable[Finding], baseline: Baseline, today: datetime.date
-) -> Compared:
+) -> BaselineComparison:
     """Tell new findings from known ones."""
     new, known, met = [], [], set()
     for finding in findings:
@@ -168,10 +168,12 @@ def compared(
         else:
             known.append(replace(finding, note=entry.reason))
     unused = {key: entry for key, entry in baseline.items() if key not in met}
-    return Compared(tuple(new), tuple(known), unused)
+    return BaselineComparison(tuple(new), tuple(known), unused)
 
 
-def updated(baseline: Baseline, found: Compared, *, add: bool, prune: bool) -> Baseline:
+def updated(
+    baseline: Baseline, found: BaselineComparison, *, add: bool, prune: bool
+) -> Baseline:
     """The baseline with new findings, or without unused entries.
 
     An entry that is there keeps its reason; one that has expired is not renewed.

@@ -32,7 +32,7 @@ from ingest.reports.render import folded, markdown_text
 from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
-    from ingest.gate.baseline import Compared
+    from ingest.gate.baseline import BaselineComparison
     from ingest.gate.findings import Finding, Judged
 
 
@@ -53,7 +53,7 @@ class Verdict:
     """
 
     judged: Judged
-    compared: Compared
+    compared: BaselineComparison
     baseline: str = ""
     strict: bool = False
     allow_incomplete: bool = False

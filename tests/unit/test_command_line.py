@@ -14,8 +14,14 @@ PACKAGE = Path(__file__).parents[2] / "ingest"
 _WRITTEN_OUT = re.compile(
     rf"\bingest (?:{'|'.join([*_COMMANDS, 'fleet', 'capture', 'server'])})\b"
 )
-_HELP = {"cli/examples.py", "cli/options.py", "cli/capture.py", "cli/fleet_store.py"}
-"""Files with the help of commands, which is written out."""
+_HELP = {
+    "agents/instructions.py",
+    "cli/capture.py",
+    "cli/examples.py",
+    "cli/fleet_store.py",
+    "cli/options.py",
+}
+"""Files with the help of commands, or of agents, which is written out."""
 
 
 @pytest.mark.parametrize(

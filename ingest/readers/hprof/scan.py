@@ -152,6 +152,30 @@ def _continue_array(
 
 
 @kernel
+def _located(
+    data: Bytes,
+    p: Number,
+    id_size: int,
+    buffers: HeapBuffers,
+    state: Longs,
+    counts: Longs,
+) -> Number:
+    """Note where a class or a part of the heap is; returns its end, `CUT` or `ODD`."""
+    after: Number = p + 5 + id_size
+    if data[p] == _CLASS_DUMP:
+        after = _class_end(data, p, id_size)
+        if after < 0:
+            return after
+    elif after > len(data):
+        return np.int64(CUT)
+    else:
+        state[SPACE] = data[p + 4]
+    buffers.class_begin[counts[CLASSES]] = p
+    counts[CLASSES] += 1
+    return after
+
+
+@kernel
 def _next_segment(data: Bytes, p: Number) -> Number:
     """Bytes of the segment whose header is at ``p``; 0 if it is empty or none."""
     if p + _HEADER_BYTES > len(data) or data[p] != _SEGMENT:
@@ -227,19 +251,8 @@ def scan(
             after = object_array(data, p, id_size, classes, buffers, state, ids, counts)
         elif tag in (_PRIMITIVE_ARRAY, PRIMITIVE_ARRAY_WITHOUT_DATA):
             after = primitive_array(data, p, id_size, buffers, state, counts)
-        elif tag == _CLASS_DUMP:
-            after = _class_end(data, p, id_size)
-            if after >= 0:
-                buffers.class_begin[counts[CLASSES]] = p
-                counts[CLASSES] += 1
-        elif tag == HEAP_INFO:
-            after = p + 5 + id_size
-            if after > end:
-                after = CUT
-            else:
-                state[SPACE] = data[p + 4]
-                buffers.class_begin[counts[CLASSES]] = p
-                counts[CLASSES] += 1
+        elif tag in (_CLASS_DUMP, HEAP_INFO):
+            after = _located(data, p, id_size, buffers, state, counts)
         else:
             after = _root(data, p, id_size, buffers, counts)
         if after == CUT:

@@ -102,7 +102,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     values, objects, table = _joined(recorded, counter)
     excess = _excess(recorded, objects, table)
     fields = _Fields(recorded.declared.names)
-    roots = _Roots(fields)
+    roots = _HrpyRoots(fields)
     is_dict = objects.type == _row_of(type_names, "dict")
     _name_entries(recorded, objects, values, table, fields, is_dict)
     roots.add_modules(recorded, objects, values, table)
@@ -322,7 +322,7 @@ def _name_by_keys(
     field[at[numbers[fits]]] = (-1 - value[fits]).astype(np.int32)
 
 
-class _Roots:
+class _HrpyRoots:
     """The roots of a heap, found one kind after another."""
 
     def __init__(self, fields: _Fields) -> None:

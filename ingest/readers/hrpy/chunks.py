@@ -50,7 +50,7 @@ _ALL = sum(Flag)
 
 
 @dataclass(slots=True, eq=False)
-class Chunk:
+class HrpyChunk:
     """N objects of one type and their E references.
 
     Attributes:
@@ -98,7 +98,7 @@ class Declared:
     align_bytes: int = 16
 
 
-def chunk_of(feed: Feed, size: int, declared: Declared) -> Chunk:
+def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
     """The chunk in the next ``size`` bytes, all of which are in the window.
 
     Raises:
@@ -131,7 +131,7 @@ def chunk_of(feed: Feed, size: int, declared: Declared) -> Chunk:
     if int(rest_count.sum()) != references:
         raise feed.malformed(f"a chunk claims {references:,} references")
     rest = columns.take("<u8", references).astype(np.uint64)
-    chunk = Chunk(kind, flags, ids, refcount, np.broadcast_to(sizes, many), length,
+    chunk = HrpyChunk(kind, flags, ids, refcount, np.broadcast_to(sizes, many), length,
         rest_count.astype(np.int32), rest,
         _rest_fields(flags, length, rest_count, references))  # fmt: skip
     if width or flags & Flag.TYPED:
@@ -204,7 +204,7 @@ def _rest_fields(
 
 
 def _add_named(
-    chunk: Chunk, names: Longs, named: NDArray[Any], own_type: int | None
+    chunk: HrpyChunk, names: Longs, named: NDArray[Any], own_type: int | None
 ) -> None:
     """Put the references that have names before the others, and that to the type last.
 
@@ -235,7 +235,7 @@ def _add_named(
     chunk.ref_count = counts.astype(np.int32)
 
 
-def _values(columns: _Columns, chunk: Chunk, flags: int, many: int) -> None:
+def _values(columns: _Columns, chunk: HrpyChunk, flags: int, many: int) -> None:
     if flags & Flag.TEXTS:
         size = int(U64.unpack(columns.bytes(8))[0])
         sizes = columns.take("<u4", many).astype(np.uint32)
@@ -248,7 +248,9 @@ def _values(columns: _Columns, chunk: Chunk, flags: int, many: int) -> None:
         chunk.numbers = columns.take("<f8", many).copy()
 
 
-def values_of(chunk: Chunk, first_row: int, type_name: str) -> list[tuple[Any, ...]]:
+def values_of(
+    chunk: HrpyChunk, first_row: int, type_name: str
+) -> list[tuple[Any, ...]]:
     """The values of a chunk, as rows, kinds, sizes and content.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.readers.hrpy.chunks import Declared
 
 if TYPE_CHECKING:
-    from ingest.readers.hrpy.chunks import Chunk
+    from ingest.readers.hrpy.chunks import HrpyChunk
 
 LARGEST_ID = (1 << 64) - 1
 
@@ -64,7 +64,7 @@ class Recorded:
 
     header: dict[str, Any] = field(default_factory=dict)
     declared: Declared = field(default_factory=Declared)
-    chunks: list[Chunk] = field(default_factory=list)
+    chunks: list[HrpyChunk] = field(default_factory=list)
     threads: list[Thread] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     footer: dict[str, Any] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.browser.serving import Page, PageServer, origins_of, serving
+from ingest.browser.serving import PageServer, ServedPage, origins_of, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,8 @@ TEXT = "Straße <b>\n"
 @pytest.fixture
 def server() -> Iterator[PageServer]:
     with serving(origins_of(f"{BROWSER}/browser/")) as running:
-        running.pages["/t0ken/guide"] = Page("text/html", TEXT)
-        running.pages["/heaproots.grass"] = Page("text/plain", "node {}")
+        running.pages["/t0ken/guide"] = ServedPage("text/html", TEXT)
+        running.pages["/heaproots.grass"] = ServedPage("text/plain", "node {}")
         yield running
 
 

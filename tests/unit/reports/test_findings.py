@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ingest.gate.baseline import Compared, Entry
+from ingest.gate.baseline import BaselineComparison, Entry
 from ingest.gate.findings import Finding, Judged, Rule
 from ingest.reports.findings import (
     Verdict,
@@ -72,7 +72,7 @@ def verdict(
     unused = {"1-" + "d" * 32: Entry("growth", name)}
     lacking = (f"{name} is incomplete: it has no roots.",)
     judged = Judged((), list(new), [f"{name} is odd"], lacking if incomplete else ())
-    return Verdict(judged, Compared(new, known, unused), "base.toml", strict)
+    return Verdict(judged, BaselineComparison(new, known, unused), "base.toml", strict)
 
 
 @pytest.mark.parametrize("name", ["Order", HOSTILE])
@@ -155,5 +155,5 @@ def test_no_text_of_a_dump_is_a_command_or_markup() -> None:
 def test_a_headline_says_how_many() -> None:
     assert verdict().headline == "2 findings, 1 known from the baseline."
     assert verdict(strict=True).headline.endswith("1 unused in the baseline.")
-    clean = Verdict(Judged(()), Compared((), (), {}))
+    clean = Verdict(Judged(()), BaselineComparison((), (), {}))
     assert (clean.headline, clean.is_clean) == ("No findings.", True)
