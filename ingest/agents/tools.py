@@ -12,6 +12,7 @@ from ingest.agents.answer import Page, quoted
 from ingest.command_line import command
 from ingest.errors import BadParameter, IngestError, UnknownDump
 from ingest.progress import silent
+from ingest.readers import probe, stem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +29,9 @@ _KEPT = 2
 """Heaps that stay in memory."""
 
 _MOST_FILES = 200
+_MOST_LOOKED_AT = 500
+"""Files without the suffix of a format whose first bytes are read."""
+
 _MOST_ROWS = 1000
 _SECONDS = 30.0
 _LONGEST_QUERY = 20_000
@@ -89,16 +93,19 @@ class Tools:
         return page.text()
 
     def _files(self) -> list[tuple[str, int]]:
-        from ingest.readers import stem
-
+        """Paths and sizes of dumps: known by their names, or by their first bytes."""
         found: list[tuple[str, int]] = []
+        looked_at = 0
         for folder in self.allowed:
             for path in sorted(folder.rglob("*")):
                 if len(found) == _MOST_FILES:
                     return found
-                if not self._is_allowed(path):
+                if not self._is_allowed(path) or not path.is_file():
                     continue
-                if path.is_file() and stem(path.name) != path.name:
+                is_named = stem(path.name) != path.name
+                if not is_named:
+                    looked_at += 1
+                if is_named or (looked_at <= _MOST_LOOKED_AT and _is_dump(path)):
                     found.append((str(path), path.stat().st_size))
         return found
 
@@ -327,7 +334,10 @@ class Tools:
 
         page, offset = Page(), max(offset, 0)
         wanted = words.split()[:20]
-        found = search(library().values(), wanted) if wanted else [*library().values()]
+        found = [*library().values()]
+        if wanted:
+            named, others = search(found, wanted)
+            found = [*named, *others]
         if not found:
             page.foot("no query has these words; try fewer, or leave them out")
         for at, query in enumerate(found[offset : offset + 12], start=offset):
@@ -459,6 +469,15 @@ class Tools:
     def schema(self) -> str:
         """Labels, relationships and properties of the graph, in a page."""
         return schema_page()
+
+
+def _is_dump(path: Path) -> bool:
+    """Whether the first bytes of a file are those of a format."""
+    try:
+        probe(str(path))
+    except (IngestError, OSError):
+        return False
+    return True
 
 
 _SUBJECTS = ("address", "from", "to", "type")

@@ -135,7 +135,8 @@ def targets(place: InspectorAddress, timeout_s: float) -> tuple[InspectedTarget,
             continue  # another client has it
         words = [_short(str(entry.get(name) or "")) for name in ("id", "type", "title")]
         url = _short(str(entry.get("url") or ""))
-        found.append(InspectedTarget(*words, url, urlsplit(address).path))
+        path = urlsplit(address).path
+        found.append(InspectedTarget(words[0], words[1], words[2], url, path))
     return tuple(found)
 
 
