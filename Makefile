@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-queries bench-answers \
-        bench-fleet bench-gate bench-peers fuzz up down load leak-report \
+        bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme dist clean
 
@@ -100,6 +100,9 @@ test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 
 	  s3fs 'moto[s3,server]==5.2.5'
 	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py \
 	  tests/integration/test_fleet_s3.py tests/unit/fleet/test_manifests.py $(ARGS)
+
+bench-python: $(VENV)/.tools ## Python dumps, and guppy3 where it is; ARGS="--python PATH"
+	@$(BIN)/python -m tests.bench.python_peers $(ARGS)
 
 bench-peers: $(VENV)/.tools ## Java dumps against other tools; ARGS="--objects 20000000"
 	@$(BIN)/python -m tests.bench.java_peers $(ARGS)

@@ -540,18 +540,20 @@ class _Writer:
     def found(self, children):
         """Take what the collector does not list, each object once."""
         probe = [object()]
-        is_listed = _tracked
         if self._listed is not None:
-            listed = self._listed
-
-            def is_listed(o):
-                return id(o) in listed
-
-        probe.extend(filterfalse(is_listed, children))
+            children = list(children)
+            tracked = list(filter(_tracked, children))
+            unlisted = set(map(id, tracked))
+            unlisted -= self._listed
+            if unlisted:
+                probe.extend(o for o in tracked if id(o) in unlisted)
+            del tracked, unlisted
+        probe.extend(filterfalse(_tracked, children))
         del children
         new = dict(zip(map(id, probe), probe))
         del probe[:]
-        seen, put, alone = self._seen, self._put, None
+        seen, alone, count = self._seen, None, 0
+        pending, late = self._pending, self._pending if self.values else self._late
         for i, o in new.items():
             if alone is None:  # the probe, to which nothing else refers
                 alone = _refcount(o) + 1
@@ -560,7 +562,14 @@ class _Writer:
                 continue
             if _refcount(o) > alone:
                 seen.add(i)
-            put(o)
+            k = id(type(o))
+            into = late if k == _STR else pending
+            if k in into:
+                into[k].append(o)
+            else:
+                into[k] = [o]
+            count += 1
+        self._pending_count += count
 
     def flush_pending(self, least=0):
         self._is_flushing = True
@@ -638,7 +647,8 @@ class _Writer:
         if lengths is not None:
             parts.append(_words(lengths))
         for column in columns:
-            parts.append(_longs(column))
+            is_made = type(column) is array
+            parts.append(_bytes_of(column) if is_made else _longs(column))
         if rest_counts is not None:
             parts.append(_words(rest_counts))
         parts.append(_bytes_of(rest))
@@ -757,7 +767,10 @@ class _Writer:
             for at, o in enumerate(part):
                 self.write_others(kind, [o], counts[at : at + 1])
             return
-        lists = [self._referents_of(kind, o) for o in part]
+        if kind.type is _Module or kind.flags & _TYPE_OBJECT:
+            lists = [self._referents_of(kind, o) for o in part]
+        else:
+            lists = list(map(_referents, part))
         columns, names = self._columns(kind, part), list(kind.names)
         if kind.has_locals:
             self._add_locals(part[0], columns, names)
@@ -766,6 +779,23 @@ class _Writer:
             _PY < (3, 9) or any(o is kind.type for o in lists[0])
         )
         own = int(typed and _PY >= (3, 9))
+        if elements is None and kind.told and kind.texts is None:
+            # Most objects: all that they refer to has a name.
+            ids = [array("Q", map(id, column)) for column in columns]
+            many = list(map(len, lists))
+            if many.count(own + len(ids)) == len(many) and not any(
+                _MISSING_ID in column for column in ids
+            ):
+                children = list(chain.from_iterable(lists))
+                del lists, columns
+                self.chunk(
+                    kind, part, counts, flags=_OWNER if kind.is_instance else 0,
+                    columns=ids, names=names, rest=array("Q"), rest_counts=0,
+                    typed=typed,
+                )  # fmt: skip
+                del part
+                self.found(children)
+                return
         plain, odd = [], []
         if columns or elements is not None or typed:
             ids = [list(map(id, column)) for column in columns]
@@ -974,7 +1004,7 @@ def _size_or_none(kind, o):
         return kind.basic
 
 
-_MISSING_ID = id(_missing)
+_MISSING_ID, _STR = id(_missing), id(str)
 _ASYNCIO_FAULT = (3, 12, 0) <= sys.version_info[:3] < (3, 12, 6)
 
 
