@@ -109,7 +109,7 @@ def _checks_of(call: pytest.CallInfo[None]) -> list[Check]:
     found: list[Check] = []
     for entry in reversed(call.excinfo.traceback):
         for value in entry.frame.f_locals.values():
-            one = value._check if isinstance(value, calls.Findings) else value
+            one = value._check if isinstance(value, calls.GateFindings) else value
             if isinstance(one, calls.Check) and one not in found and not one.is_clean:
                 found.append(one)
     return found

@@ -51,7 +51,7 @@ class Tools:
     """
 
     allowed: Sequence[Path]
-    reading: ReadingOptions = field(default_factory=lambda: cast("Reading", {}))
+    reading: ReadingOptions = field(default_factory=lambda: cast("ReadingOptions", {}))
     connection: tuple[str | None, str | None, str | None, str | None] = (None,) * 4
     can_start: bool = True
     _heaps: OrderedDict[tuple[str, int, int], OpenedDump] = field(

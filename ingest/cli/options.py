@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ingest.api.asked import Asked
-    from ingest.api.reading import Reading as ReadingOptions
+    from ingest.api.reading import ReadingOptions
     from ingest.database.store import Store
     from ingest.dumps import Keeper
     from ingest.progress import Progress
@@ -287,11 +287,10 @@ class Reading:
         Raises:
             BadParameter: one is mistyped, or two contradict each other.
         """
-        from ingest.api.reading import Reading as Options
-        from ingest.api.reading import read_options
+        from ingest.api.reading import ReadingOptions, read_options
         from ingest.errors import BadParameter
 
-        found = Options(
+        found = ReadingOptions(
             strict=self.strict,
             fold=self.fold,
             part=self.part,

@@ -69,11 +69,11 @@ def what_if(
     Exit 9: no such dump. Exit 10: no such object, type or reference.
     """
     from ingest.api.reading import opened
-    from ingest.api.shown import WhatIf
+    from ingest.api.shown import CutAnswer
 
     with Bars() as progress, keepers_of(connection, progress) as keepers:
         heap = opened(dump, reading.given(), progress, keepers, origins=False)
-        found = WhatIf.of(heap, cut or (), best=best, free=free, top=top)
+        found = CutAnswer.of(heap, cut or (), best=best, free=free, top=top)
     for notice in found.notices:
         notify(notice)
     if as_json:
