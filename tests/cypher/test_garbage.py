@@ -16,6 +16,7 @@ from tests.cypher.garbage import with_garbage
 from tests.cypher.heap import lattice, main_heap, read_log, reasons, two_domains
 from tests.cypher.jvm_heap import jvm_heap
 from tests.cypher.test_reports import rows_of, twin_rows
+from tests.cypher.v8_heap import v8_heap
 from tests.dumps.gclog import Gclog
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ GRAPHS = {
     "dart": dart_heap,
     "dotnet": dotnet_heap,
     "jvm": jvm_heap,
+    "v8": v8_heap,
     "reasons": reasons,
     "lattice": lattice,
 }
