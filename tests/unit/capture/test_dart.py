@@ -390,6 +390,7 @@ def test_ctrl_c_leaves_nothing(folder: Path) -> None:
             if process.poll() is not None:
                 break
             threading.Event().wait(0.05)
+        threading.Event().wait(0.3)  # the file is there a moment before its removal is
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
         vm.hurry.set()
