@@ -77,7 +77,6 @@ class Column:
             value are null. ``None`` instead of a source: the load fills it in.
         absent: The value that means "none", null in the table and no property in the
             graph. ``None``: the source leaves it out itself.
-        free_text: Whether it has texts of the dump, which may have any characters.
         is_property: Whether it becomes a property; else it is a row number or a flag
             that decides on nodes and relationships.
     """
@@ -87,7 +86,6 @@ class Column:
     meaning: str
     source: Source | None = None
     absent: object = NEVER
-    free_text: bool = False
     is_property: bool = True
 
     @property

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 # fmt: off
 DUMP_PROPERTIES = (
     Column("number", INT64, "what queries find in `$dump`"),
-    Column("name", TEXT, "what `--dump` takes", free_text=True),
+    Column("name", TEXT, "what `--dump` takes"),
     Column("state", TEXT, "`loading`, `ready` or `dropping`"),
     Column("format", TEXT, "name of the format", lambda heap: heap.graph.format_name),
     Column("runtime", TEXT,
         "runtime of the program: "
         f"{', '.join(f'`{one.name}`' for one in RUNTIMES)}; absent where that is not "
         "known", lambda heap: heap.graph.runtime or None, absent=None),
-    Column("source", TEXT, "name of the file", free_text=True),
+    Column("source", TEXT, "name of the file"),
     Column("sha256", TEXT, "digest of the decompressed file"),
     Column("trace", TEXT,
         "equal for the dumps of one process in one file; absent where files of the "
@@ -34,10 +34,9 @@ DUMP_PROPERTIES = (
     Column("part", INT64,
         "number of the dump in its file, as `--part` takes it; absent where files of "
         "the format have one dump", absent=None),
-    Column("producer", TEXT, "what wrote the dump", lambda heap: heap.graph.producer,
-        free_text=True),
+    Column("producer", TEXT, "what wrote the dump", lambda heap: heap.graph.producer),
     Column("notes", TEXTS, "what the reader inferred, such as the layout of objects",
-        lambda heap: list(heap.graph.notes) or None, absent=None, free_text=True),
+        lambda heap: list(heap.graph.notes) or None, absent=None),
     Column("object_count", INT64, "objects in the dump",
         lambda heap: heap.graph.object_count),
     Column("missing_count", INT64,
@@ -70,7 +69,6 @@ DUMP_PROPERTIES = (
         ]
         or None,
         absent=None,
-        free_text=True,
     ),
     Column("incomplete", TEXT,
         "why the dump is not the whole heap, such as that its file ends too early; "
@@ -85,7 +83,7 @@ DUMP_PROPERTIES = (
     Column("read_options", TEXT,
         "options that the dump was read with and that change what is recorded, as in a "
         "command; absent if there were none", lambda heap: heap.options or None,
-        absent=None, free_text=True),
+        absent=None),
     Column("soft_only_count", INT64,
         "reachable objects that nothing stronger than a soft reference holds",
         lambda heap: heap.metrics.count_by_strength[RefKind.SOFT]),
@@ -115,7 +113,7 @@ DUMP_PROPERTIES = (
         lambda heap: heap.regions.dump_collection, absent=None),
     Column("loaded_at", TIME, "when the load wrote the dump", absent=None),
     Column("loading_since", TIME, "when the load began"),
-    Column("loader", TEXT, "host and process of the load", absent=None, free_text=True),
+    Column("loader", TEXT, "host and process of the load", absent=None),
     Column("heartbeat", TIME, "last sign of life of the load", absent=None),
     Column("exclusive", FLAG, "true during a bulk load, else absent", absent=None),
     Column("redacted", FLAG, "true if values were removed by `--redact`, else absent",

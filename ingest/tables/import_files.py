@@ -10,7 +10,7 @@ Source: Neo4j operations manual, "Import", sections "CSV file header format" and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import polars as pl
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ingest.tables.mapping import Tables
 
 _LINE_END = r"[\r\n]"
+_TEXTS = pl.List(pl.String)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,19 @@ def write_import_files(
     return [
         "--id-type=actual",
         "--bad-tolerance=0",
-        f"--multiline-fields={str(writer.multiline).lower()}",
+        *writer.multiline_arguments(),
         "--array-delimiter=U+001F",
         "--read-buffer-size=16m",
         "--high-parallel-io=on",
         *writer.arguments,
     ]
+
+
+class _Files(NamedTuple):
+    """The files of some rows: those of one line each, and those of several lines."""
+
+    plain: Path | None
+    several: Path | None
 
 
 class _FolderWriter:
@@ -104,8 +112,7 @@ class _FolderWriter:
         self._done = 0
         self._total = (len(LABELS) + len(RELATIONSHIPS) + len(LINKS)) * len(dumps)
         self.arguments: list[str] = []
-        self.multiline = False
-        self._searched: set[str] = set()
+        self._several: list[Path] = []
         self._first_ids: list[dict[str, int]] = []
         free = 0
         for dump in dumps:
@@ -115,6 +122,13 @@ class _FolderWriter:
                 free += 1 if entry.table is None else dump.tables.rows(entry.table.name)
             self._first_ids.append(first)
         self._free_id = free
+
+    def multiline_arguments(self) -> list[str]:
+        """The arguments that name the files whose texts have line ends."""
+        if not self._several:
+            return []
+        names = ",".join(path.name for path in self._several)
+        return ["--multiline-fields-format=v2", f"--multiline-fields={names}"]
 
     def add_label(self, entry: Label) -> None:
         """Write the nodes of one label."""
@@ -137,7 +151,6 @@ class _FolderWriter:
             )
 
         self._add(f"--nodes={entry.name}", entry.name, header, part)
-        self._look_for_line_ends(entry.table, entry.properties)
 
     def add_relationship(self, relation: Relationship) -> None:
         """Write the relationships of one row of the schema."""
@@ -154,7 +167,6 @@ class _FolderWriter:
                 *(column.name for column in given),
             )
 
-        self._look_for_line_ends(relation.table, relation.properties)
         name = f"{relation.start}-{relation.name}-{relation.end}"
         self._add(f"--relationships={relation.name}", name, header, part)
 
@@ -191,11 +203,8 @@ class _FolderWriter:
             self._free_id += frame.height
             ids[entry.name] = frame.select(pl.col(entry.key).alias("key"), ":ID")
             header = [":ID", *map(_typed, entry.properties)]
-            path = self._write(entry.name, frame.lazy())
-            self._name(f"--nodes={entry.name}", entry.name, header, path)
-            free = [column.name for column in entry.properties if column.free_text]
-            ends = pl.col(free).str.contains(_LINE_END).any()
-            self.multiline |= any(frame.select(ends).row(0)) if free else False
+            paths = self._write(entry.name, frame.lazy())
+            self._name(f"--nodes={entry.name}", entry.name, header, [paths])
         for relation in FLEET_RELATIONSHIPS:
             frame = fleet.relationships[relation.name]
             for column, end in ((START, relation.start), (END, relation.end)):
@@ -204,9 +213,9 @@ class _FolderWriter:
             names = [column.name for column in relation.properties]
             frame = frame.select(f"{START} id", f"{END} id", *names)
             header = [":START_ID", ":END_ID", *map(_typed, relation.properties)]
-            path = self._write(relation.name, frame.lazy())
+            paths = self._write(relation.name, frame.lazy())
             argument = f"--relationships={relation.name}"
-            self._name(argument, relation.name, header, path)
+            self._name(argument, relation.name, header, [paths])
 
     def _absent(self, table: Table | None) -> frozenset[str]:
         """Columns that none of the dumps has."""
@@ -239,51 +248,55 @@ class _FolderWriter:
         header: list[str],
         part: Callable[[int], pl.LazyFrame],
     ) -> None:
-        paths: list[Path] = []
+        paths = []
         for at, dump in enumerate(self._dumps):
-            paths += self._write(f"{name}-{dump.number}", part(at))
+            paths.append(self._write(f"{name}-{dump.number}", part(at)))
             self._done += 1
             self._progress("write import files", self._done, self._total)
         self._name(argument, name, header, paths)
 
-    def _write(self, name: str, frame: pl.LazyFrame) -> list[Path]:
+    def _write(self, name: str, frame: pl.LazyFrame) -> _Files:
+        """Write rows without a header; those of several lines to a file of their own.
+
+        Rows of several lines are read by one thread, and each file of them takes the
+        importer half a second to open.
+        """
+        schema = frame.collect_schema()
+        texts = [key for key in schema if schema[key] in (pl.String, _TEXTS)]
+        several = None
+        if texts:
+            frame = frame.with_columns(pl.col(_TEXTS).list.join(LIST_SEPARATOR))
+            ends = pl.any_horizontal(pl.col(texts).str.contains(_LINE_END)).fill_null(
+                value=False
+            )
+            found = frame.select(texts).select(ends.any())
+            if found.collect(engine="streaming").item():
+                several = self._write_csv(f"{name}-lines", frame.filter(ends))
+                frame = frame.filter(~ends)
+        return _Files(self._write_csv(name, frame), several)
+
+    def _write_csv(self, name: str, frame: pl.LazyFrame) -> Path | None:
         """Write a file without a header; none if there are no rows."""
         path = self._folder / f"{name}.csv"
         write_csv(frame, path, header=False)
         if path.stat().st_size:
-            return [path]
+            return path
         path.unlink()
-        return []
+        return None
 
     def _name(
-        self, argument: str, name: str, header: list[str], paths: Sequence[Path]
+        self, argument: str, name: str, header: list[str], files: Sequence[_Files]
     ) -> None:
         """Name files to the importer, which takes its time for each argument."""
-        if paths:
-            first = self._folder / f"{name}-header.csv"
-            first.write_text(",".join(header) + "\n", encoding="utf-8")
-            files = ",".join(path.name for path in (first, *paths))
-            self.arguments.append(f"{argument}={files}")
-
-    def _look_for_line_ends(
-        self, table: Table | None, properties: Sequence[Column]
-    ) -> None:
-        """Fields with line ends are read by a slower reader, so only when needed."""
-        free = [column.name for column in properties if column.free_text]
-        if self.multiline or not free or (table and table.name in self._searched):
-            return
-        for dump in self._dumps:
-            if table is None:
-                frame, found = _dump_row(0, dump.properties, label("Dump")), free
-            else:
-                self._searched.add(table.name)
-                frame = dump.tables.lazy(table.name)
-                found = sorted({*free} - dump.tables.absent(table.name))
-            if found:
-                lists = pl.col(pl.List(pl.String)).list.join(LIST_SEPARATOR)
-                ends = pl.col(found).str.contains(_LINE_END).any()
-                row = frame.select(found).with_columns(lists).select(ends)
-                self.multiline |= any(row.collect(engine="streaming").row(0))
+        plain = [each.plain for each in files if each.plain is not None]
+        several = [each.several for each in files if each.several is not None]
+        self._several += several
+        for paths, kind in ((plain, ""), (several, "-lines")):
+            if paths:
+                first = self._folder / f"{name}{kind}-header.csv"
+                first.write_text(",".join(header) + "\n", encoding="utf-8")
+                names = ",".join(path.name for path in (first, *paths))
+                self.arguments.append(f"{argument}={names}")
 
 
 def _more_labels(row: pl.Expr, dump: DumpToImport) -> pl.Expr:

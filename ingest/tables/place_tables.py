@@ -57,8 +57,7 @@ DOMAINS = Table(
     (
         Column("ordinal", INT32, "position in the dump, from 0", row_number),
         Column("name", TEXT, "empty for records outside any domain",
-            lambda heap: [domain.name for domain in heap.graph.domains],
-            free_text=True),
+            lambda heap: [domain.name for domain in heap.graph.domains]),
         Column("started_ms", INT64,
             "clock of the device when its dump began, since boot",
             lambda heap: [domain.started_ms for domain in heap.graph.domains],
@@ -181,9 +180,9 @@ ALLOCATION_SITES = Table(
     (
         Column("site", INT32, "row number, from 0", row_number, is_property=False),
         Column("name", TEXT, "the innermost function, for captions",
-            lambda heap: heap.origins.site_names, free_text=True),
+            lambda heap: heap.origins.site_names),
         Column("stack", TEXT, "the 32 innermost functions, separated by ` < `",
-            lambda heap: heap.origins.site_stacks, free_text=True),
+            lambda heap: heap.origins.site_stacks),
         *_sums(lambda heap: heap.origins.sites).values(),
     ),
 )
