@@ -17,7 +17,7 @@ from ingest.text import human_bytes, human_seconds, printable
 
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Never
+    from typing import Never, Self
 
     from tqdm import tqdm
 
@@ -32,7 +32,7 @@ _COUNTED = {"write": "nodes and relationships"}
 _UNEVEN = ("analyse",)
 """Its steps take different times: they say nothing about what is left."""
 
-_PASSING = ("prepare", "ask")
+_PASSING = ("prepare", "ask", "load")
 """Leave no line behind."""
 
 _COMPILE = "compile native code (once per version)"
@@ -71,7 +71,7 @@ class TimeLeft:
         return total - elapsed_s if agree and total - elapsed_s >= 1 else None
 
 
-class _Stage:
+class Stage:
     """One stage: what is done of it, and what its line says."""
 
     def __init__(self, name: str) -> None:
@@ -83,10 +83,12 @@ class _Stage:
 
     @property
     def elapsed_s(self) -> float:
+        """Since it began."""
         return time.monotonic() - self.began
 
     @property
     def has_bar(self) -> bool:
+        """Whether it is known how far it is."""
         return bool(self.total) and self.name not in _UNEVEN
 
     def detail(self) -> str:
@@ -116,16 +118,16 @@ class _Screen:
     """The last line of the terminal: that of the innermost stage."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._stages: list[_Stage] = []
+        self.lock = threading.RLock()
+        self._stages: list[Stage] = []
         self._bar: tqdm[Never] | None = None
         self._is_drawing = False
 
-    def begin(self, name: str) -> None:
+    def begin(self, stage: Stage) -> None:
         """Begin a stage, within the one that runs."""
-        with self._lock:
-            self._erase()
-            self._stages.append(_Stage(name))
+        with self.lock:
+            self.erase()
+            self._stages.append(stage)
             if not self._is_drawing:
                 self._is_drawing = True
                 threading.Thread(target=self._draw_all, daemon=True).start()
@@ -137,11 +139,11 @@ class _Screen:
 
     def end(self, name: str, *, completed: bool = True) -> None:
         """End a stage, and leave its line."""
-        with self._lock:
+        with self.lock:
             ended = [stage for stage in self._stages if stage.name == name]
             if not ended:
                 return
-            self._erase()
+            self.erase()
             self._stages.remove(ended[-1])
             long = ended[-1].elapsed_s >= _DELAY_S
             if completed and long and name not in _PASSING:
@@ -151,14 +153,14 @@ class _Screen:
         """Redraw the line until no stage is left; runs on a thread of its own."""
         while True:
             time.sleep(_REDRAW_S)
-            with self._lock:
+            with self.lock:
                 if not self._stages:
                     self._is_drawing = False
                     return
                 if self._stages[-1].elapsed_s >= _DELAY_S:
                     self._draw(self._stages[-1])
 
-    def _draw(self, stage: _Stage) -> None:
+    def _draw(self, stage: Stage) -> None:
         from tqdm import tqdm
 
         detail = stage.detail().replace("{", "{{").replace("}", "}}")
@@ -167,8 +169,10 @@ class _Screen:
         if stage.has_bar:
             width = _BAR_WIDTH if len(name) == _LABEL_WIDTH else _BAR_WIDTH // 2
             shape = f"{name} {{percentage:3.0f}} % |{{bar:{width}}}| {detail}"
+        done = min(stage.done, stage.total) if stage.total else stage.done
         if self._bar is None:
             self._bar = tqdm(
+                initial=done,
                 total=stage.total,
                 file=sys.stderr,
                 leave=False,
@@ -177,16 +181,17 @@ class _Screen:
             )
         bar = self._bar
         bar.bar_format, bar.total = shape, stage.total
-        bar.n = min(stage.done, stage.total) if stage.total else stage.done
+        bar.n = done
         bar.refresh()
 
-    def _erase(self) -> None:
+    def erase(self) -> None:
+        """Erase the line, until it is drawn again."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
 
-_SCREEN = _Screen()
+SCREEN = _Screen()
 
 
 class Bars:
@@ -199,7 +204,7 @@ class Bars:
         self._shown = sys.stderr.isatty()
         self._stage = ""
 
-    def __enter__(self) -> Bars:
+    def __enter__(self) -> Self:
         self("prepare", 0, None)
         return self
 
@@ -214,18 +219,20 @@ class Bars:
     def close(self, *, completed: bool = True) -> None:
         """End the stage that runs, so that the terminal can be written to."""
         if self._stage:
-            _SCREEN.end(self._stage, completed=completed)
+            SCREEN.end(self._stage, completed=completed)
         self._stage = ""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """See `ingest.progress.Progress`."""
-        if not self._shown:
-            return
+        if self._shown:
+            self._show(stage, done, total)
+
+    def _show(self, stage: str, done: int, total: int | None) -> None:
         if stage != self._stage:
             self.close()
             self._stage = stage
-            _SCREEN.begin(stage)
-        _SCREEN.report(done, total)
+            SCREEN.begin(Stage(stage))
+        SCREEN.report(done, total)
 
 
 class CompilationNotice:
@@ -251,9 +258,9 @@ class CompilationNotice:
             if not shown:
                 return
             if compilation.is_done and not self._open_count:
-                _SCREEN.end(_COMPILE, completed=False)
+                SCREEN.end(_COMPILE, completed=False)
             elif not compilation.is_done and self._open_count == 1:
-                _SCREEN.begin(_COMPILE)
+                SCREEN.begin(Stage(_COMPILE))
 
     def _say(self, obstacle: str) -> None:
         line = "compiling native code on first use (once per version, up to 30 seconds)"

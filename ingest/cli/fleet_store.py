@@ -14,6 +14,7 @@ import typer
 
 from ingest import interrupts
 from ingest.cli.bars import Bars
+from ingest.cli.load_bar import LoadBar
 from ingest.cli.options import (
     AsJson,
     Connection,
@@ -96,10 +97,16 @@ def load(
     receipts = []
     with (
         interrupts.leaving("nothing more was loaded"),
-        Bars() as progress,
+        LoadBar() as progress,
         connection.open(progress, for_dumps=False) as store,
     ):
-        loader = Loader(store, via=via, replace=replace, progress=progress)
+        loader = Loader(
+            store,
+            via=via,
+            replace=replace,
+            progress=progress,
+            writes=progress.begin_writing,
+        )
         for about, tables in zip(chosen, dumps, strict=True):
             source = cast("str", about["source"])
             if tables is None:

@@ -33,6 +33,7 @@ from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
 from ingest.database.links import link_next
+from ingest.database.writing import Via
 from ingest.errors import Conflict, EmbeddedError, StoreError
 from ingest.files import file_lock
 from ingest.server.artifacts import disk_error
@@ -171,10 +172,12 @@ class Plan:
     Attributes:
         obstacle: Why it is not possible; ``None`` where it is.
         is_faster: Whether it is estimated to be faster than Bolt.
+        entity_count: Nodes and relationships of the new store, about.
     """
 
     obstacle: str | None
     is_faster: bool = False
+    entity_count: int = 0
 
 
 def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Plan:
@@ -200,7 +203,8 @@ def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Pl
         return Plan(
             f"{needed >> 20:,} MiB are needed on the disk, {free >> 20:,} MiB are free"
         )
-    return Plan(None, _START_US + carried * _BULK_US < entities * _BOLT_US)
+    is_faster = _START_US + carried * _BULK_US < entities * _BOLT_US
+    return Plan(None, is_faster, carried)
 
 
 def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | None:
@@ -339,10 +343,14 @@ class NewStore:
 class BulkWriter:
     """Makes a new store with all dumps, fleets and the new dump, and swaps it in."""
 
+    via = Via.BULK
     is_exclusive = True
 
-    def __init__(self, database: Database, progress: Progress) -> None:
+    def __init__(
+        self, database: Database, progress: Progress, entity_count: int
+    ) -> None:
         self._database = database
+        self.entity_count = entity_count
         self._server = _server_of(database)
         self._progress = progress
         self._new: NewStore | None = None

@@ -175,6 +175,7 @@ class Store:
         source: str,
         identity: Identity,
         progress: Progress = silent,
+        writes: Callable[[Via, int], None] = lambda _via, _entity_count: None,
     ) -> Written:
         """Write one dump under a number of its own and make it ready.
 
@@ -185,6 +186,7 @@ class Store:
             source: The file's name.
             identity: Which dump of which file it is.
             progress: Receives all stages.
+            writes: See `ingest.pipeline.Loader`.
 
         Raises:
             AlreadyLoaded: another process has loaded the same file since.
@@ -196,6 +198,7 @@ class Store:
         database, server = self.database, self.server
         cleaner.clean_up(database, progress)
         writer = writer_for(database, via, tables, place.numbers, progress)
+        writes(writer.via, writer.entity_count)
         about: dict[str, object] = {"source": source, "tool_version": __version__}
         with (
             interrupts.leaving(_interrupted(place)),

@@ -37,10 +37,14 @@ class Writer(Protocol):
     """A way of writing a dump.
 
     Attributes:
+        via: Which one.
         is_exclusive: Whether no other load or drop may be in progress meanwhile.
+        entity_count: Nodes and relationships that it writes, about.
     """
 
+    via: Via
     is_exclusive: bool
+    entity_count: int
 
     def ready(self) -> AbstractContextManager[None]:
         """Prepare what takes time, before the dump is claimed."""
@@ -72,7 +76,8 @@ def writer_for(
     from ingest.database.bolt import BoltWriter
     from ingest.database.bulk import LEAST_ENTITIES, BulkWriter, check_disk, plan
 
-    over_bolt = BoltWriter(database, progress)
+    entities = 3 * tables.rows("objects") + tables.rows("references")
+    over_bolt = BoltWriter(database, progress, entities)
     if database.server is None:
         if via is Via.BULK:
             raise StoreError(
@@ -80,7 +85,6 @@ def writer_for(
                 + command("export", "DUMP", "DIR", "--for", "neo4j-admin")
             )
         return over_bolt
-    entities = 3 * tables.rows("objects") + tables.rows("references")
     check_disk(database.server, entities)
     if via is Via.BOLT or (via is Via.AUTO and entities < LEAST_ENTITIES):
         return over_bolt
@@ -90,7 +94,7 @@ def writer_for(
         return over_bolt
     if found.obstacle is not None:
         raise StoreError(f"no bulk load is possible: {found.obstacle}; use --via bolt")
-    return BulkWriter(database, progress)
+    return BulkWriter(database, progress, found.entity_count)
 
 
 def _wait_for_drops(database: Database, progress: Progress) -> None:
