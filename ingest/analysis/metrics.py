@@ -95,6 +95,15 @@ class HeapMetrics:
     origins: Origins | None = None
     allocation: NDArray[np.int32] | None = None
 
+    def is_freed_next(self) -> NDArray[np.bool_]:
+        """Bool (N + M,): whether only weak or phantom references lead to an object.
+
+        The next collection frees it: nothing leaks or accumulates it.
+        """
+        if self.strength is None:
+            return np.zeros(len(self.dominator), np.bool_)
+        return np.isin(self.strength, (RefKind.WEAK, RefKind.PHANTOM))
+
     @property
     def weak_only_count(self) -> int:
         """Objects that nothing stronger than a weak reference or root holds."""

@@ -28,7 +28,7 @@ from ingest.compare.growth import FEWEST_DUMPS, Step, growing
 from ingest.compare.paths import path_tree
 from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
-from ingest.heap.graph import RefKind, RootKind
+from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.suspects.words import Words
@@ -95,7 +95,7 @@ class Rule(StrEnum):
 
 
 _MEANINGS = {
-    Rule.GROWTH: "Objects accumulate in every dump",
+    Rule.GROWTH: "Objects accumulate from dump to dump",
     Rule.NEW_SUSPECT: "A leak suspect that earlier dumps do not have",
     Rule.SUSPECT: "A leak suspect",
     Rule.BUDGET: "More than a budget allows",
@@ -283,7 +283,6 @@ def growths(
     captions = dumps[-1].captions
     below = _below(tree, rows)
     found = []
-    each = " in every dump" if len(dumps) >= FEWEST_DUMPS else ""
     for row in np.flatnonzero(chosen).tolist():
         counts = tuple(tree.object_count[row].tolist())
         total = dumps[-1].count_of(normalised_type(tree.name[row]))
@@ -296,7 +295,7 @@ def growths(
         path = tree.captions(row, captions)
         confidence = trends[row].confidence
         message = (
-            f"{path[-1]} grew{each}: {text} objects, "
+            f"{path[-1]} grew{_each(len(dumps))}: {text} objects, "
             f"{human_bytes(max(more, 0))} more in all"
             f"{beside} (confidence {confidence:.0%})."
         )
@@ -308,6 +307,11 @@ def growths(
         found.append((-more, key, finding))
     findings = [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
     return findings, _notes_on_others(tree, captions, others, trends)
+
+
+def _each(dump_count: int) -> str:
+    """What follows "grew": of two dumps it says enough."""
+    return " in every dump" if dump_count >= FEWEST_DUMPS else ""
 
 
 def _notes_on_others(
@@ -322,8 +326,8 @@ def _notes_on_others(
         counts = ", ".join(f"{count:,}" for count in tree.object_count[row].tolist())
         path = tree.captions(row, captions)
         found.append(
-            f"{path[-1]} grew in every dump, {_KINDS[trends[row].kind]}: {counts} "
-            f"objects, {ARROW.join(path)}."
+            f"{path[-1]} grew{_each(tree.object_count.shape[1])}, "
+            f"{_KINDS[trends[row].kind]}: {counts} objects, {ARROW.join(path)}."
         )
     if len(rows) > _LISTED:
         found.append(f"{len(rows) - _LISTED:,} more paths fill up or fluctuate.")
@@ -507,18 +511,18 @@ def with_examples(
     classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
     paths = Paths(graph, metrics, classes)
     objects = _objects_on(grown, tables)
+    is_freed_next = metrics.is_freed_next()
     found, notes = [], []
     for finding in findings:
         example: tuple[str, ...] = ()
         sentence = ""
         rows = objects.get(finding.fingerprint)
         if rows is not None and len(rows):
-            if metrics.strength is not None and bool(
-                np.isin(metrics.strength[rows], (RefKind.WEAK, RefKind.PHANTOM)).all()
-            ):
+            if bool(is_freed_next[rows].all()):
                 notes.append(
-                    f"{finding.path[-1]} grew in every dump, but only weak references "
-                    "and handles lead to these objects: the next collection frees them."
+                    f"{finding.path[-1]} grew{_each(len(finding.counts))}, but only "
+                    "weak references and handles lead to these objects: the next "
+                    "collection frees them."
                 )
                 continue
             kind = int(graph.type_index[rows[0]])

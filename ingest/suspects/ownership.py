@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import RefKind, RootFlag, RootKind
+from ingest.heap.graph import RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
@@ -152,8 +152,5 @@ def ownership(
         np.zeros(rows, np.bool_),
     )
     _fill(metrics.dominator, graph.type_index, flags, is_table, *found)
-    if metrics.strength is not None:
-        # The next collection frees them: nobody accumulates or leaks them.
-        freed = np.isin(metrics.strength, (RefKind.WEAK, RefKind.PHANTOM))
-        found.owner[freed] = UNREACHABLE
+    found.owner[metrics.is_freed_next()] = UNREACHABLE
     return found
