@@ -457,9 +457,9 @@ class Report:
         from ingest.reports.leaks import as_markdown
         from ingest.reports.render import markdown_text
 
-        contents = _contents(self._asked, self.answers)
-        text = as_markdown(self.answers, *self._told, contents)
-        return f"{markdown_text(self._asked.about.sentence())}\n\n{text}"
+        contents, about = _contents(self._asked, self.answers), self._asked.about
+        text = as_markdown(self.answers, *self._told, contents, about.file)
+        return f"{markdown_text(about.sentence())}\n\n{text}"
 
     def page(self) -> str:
         """The same as a page, with charts, and longer tables."""

@@ -41,7 +41,6 @@ from ingest.database.indexes import (
     ensure_first_indexes,
     ensure_indexes,
 )
-from ingest.database.writing import Via
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.mapping import (
@@ -93,15 +92,11 @@ _STAGE = "write"
 class BoltWriter:
     """Writes into the running server."""
 
-    via = Via.BOLT
     is_exclusive = False
 
-    def __init__(
-        self, database: Database, progress: Progress = silent, entity_count: int = 0
-    ) -> None:
+    def __init__(self, database: Database, progress: Progress = silent) -> None:
         self._database = database
         self._progress = progress
-        self.entity_count = entity_count
 
     def ready(self) -> AbstractContextManager[None]:
         """Nothing is to be prepared."""

@@ -33,7 +33,6 @@ from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
 from ingest.database.links import link_next
-from ingest.database.writing import Via
 from ingest.errors import Conflict, EmbeddedError, StoreError
 from ingest.files import file_lock
 from ingest.server.artifacts import disk_error
@@ -343,14 +342,10 @@ class NewStore:
 class BulkWriter:
     """Makes a new store with all dumps, fleets and the new dump, and swaps it in."""
 
-    via = Via.BULK
     is_exclusive = True
 
-    def __init__(
-        self, database: Database, progress: Progress, entity_count: int
-    ) -> None:
+    def __init__(self, database: Database, progress: Progress) -> None:
         self._database = database
-        self.entity_count = entity_count
         self._server = _server_of(database)
         self._progress = progress
         self._new: NewStore | None = None

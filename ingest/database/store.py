@@ -197,8 +197,7 @@ class Store:
 
         database, server = self.database, self.server
         cleaner.clean_up(database, progress)
-        writer = writer_for(database, via, tables, place.numbers, progress)
-        writes(writer.via, writer.entity_count)
+        writer = writer_for(database, via, tables, place.numbers, progress, writes)
         about: dict[str, object] = {"source": source, "tool_version": __version__}
         with (
             interrupts.leaving(_interrupted(place)),

@@ -10,9 +10,10 @@ from ingest.command_line import command
 from ingest.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
     from contextlib import AbstractContextManager
 
+    from ingest.database.bulk import Plan
     from ingest.database.claims import NewDump
     from ingest.database.connection import Database
     from ingest.progress import Progress
@@ -37,14 +38,10 @@ class Writer(Protocol):
     """A way of writing a dump.
 
     Attributes:
-        via: Which one.
         is_exclusive: Whether no other load or drop may be in progress meanwhile.
-        entity_count: Nodes and relationships that it writes, about.
     """
 
-    via: Via
     is_exclusive: bool
-    entity_count: int
 
     def ready(self) -> AbstractContextManager[None]:
         """Prepare what takes time, before the dump is claimed."""
@@ -59,6 +56,7 @@ def writer_for(
     tables: Tables,
     replaced: Container[int],
     progress: Progress,
+    writes: Callable[[Via, int], None],
 ) -> Writer:
     """Choose how to write a dump.
 
@@ -68,33 +66,51 @@ def writer_for(
         tables: The dump.
         replaced: Numbers of dumps that will be removed.
         progress: Receives all stages.
+        writes: Called with the way, and how many nodes and relationships it writes.
 
     Raises:
         StoreError: a bulk load was asked for and is not possible.
         EmbeddedError: the disk has no space for the dump in either way.
     """
     from ingest.database.bolt import BoltWriter
-    from ingest.database.bulk import LEAST_ENTITIES, BulkWriter, check_disk, plan
+    from ingest.database.bulk import BulkWriter
 
     entities = 3 * tables.rows("objects") + tables.rows("references")
-    over_bolt = BoltWriter(database, progress, entities)
+    chosen = _bulk_plan(database, via, entities, replaced, progress)
+    if chosen is None:
+        writes(Via.BOLT, entities)
+        return BoltWriter(database, progress)
+    writes(Via.BULK, chosen.entity_count)
+    return BulkWriter(database, progress)
+
+
+def _bulk_plan(
+    database: Database,
+    via: Via,
+    entities: int,
+    replaced: Container[int],
+    progress: Progress,
+) -> Plan | None:
+    """The plan of a bulk load; ``None`` where the dump is to be written over Bolt."""
+    from ingest.database.bulk import LEAST_ENTITIES, check_disk, plan
+
     if database.server is None:
         if via is Via.BULK:
             raise StoreError(
                 "a bulk load needs the embedded Neo4j; for your own server: "
                 + command("export", "DUMP", "DIR", "--for", "neo4j-admin")
             )
-        return over_bolt
+        return None
     check_disk(database.server, entities)
     if via is Via.BOLT or (via is Via.AUTO and entities < LEAST_ENTITIES):
-        return over_bolt
+        return None
     _wait_for_drops(database, progress)  # a new store is made of what is there
     found = plan(database, entities, replaced)
     if via is Via.AUTO and (found.obstacle is not None or not found.is_faster):
-        return over_bolt
+        return None
     if found.obstacle is not None:
         raise StoreError(f"no bulk load is possible: {found.obstacle}; use --via bolt")
-    return BulkWriter(database, progress, found.entity_count)
+    return found
 
 
 def _wait_for_drops(database: Database, progress: Progress) -> None:

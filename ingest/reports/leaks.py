@@ -93,18 +93,21 @@ def notes_of(dump: dict[str, object]) -> list[str]:
 
 
 def next_of(
-    dump: Mapping[str, object], growth: Mapping[str, object] | None = None
+    dump: Mapping[str, object],
+    growth: Mapping[str, object] | None = None,
+    file: str = "",
 ) -> NextStep:
     """What to do next.
 
     Args:
         dump: A row of the query ``dump``.
         growth: What grew since an earlier dump; ``None`` if there is none.
+        file: What was opened, if the dump is not loaded; else empty.
     """
     incomplete = cast("str | None", dump["incomplete"])
     if growth is not None and not incomplete:
         return growth_step(cast("list[str]", growth["dumps"]))
-    return next_step(str(dump["format"]), incomplete, str(dump["name"]))
+    return next_step(str(dump["format"]), incomplete, file or str(dump["name"]))
 
 
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:
@@ -154,7 +157,7 @@ def as_text(
         text += growth_text(growth)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
-    text += f"\n{next_of(dump, growth)}"
+    text += f"\n{next_of(dump, growth, file)}"
     for suspect in suspects[:1]:
         why = why_command(str(suspect["address"]), str(dump["name"]), file)
         text += f"\n  More paths: {why}\n"  # on one line, to be pasted
@@ -195,6 +198,7 @@ def as_markdown(
     suspects: Sequence[Mapping[str, object]],
     growth: Mapping[str, object] | None,
     contents: Mapping[str, Answer],
+    file: str = "",
 ) -> str:
     """Return the report as Markdown; for its arguments see `as_text`."""
     (dump,) = answers["dump"].dicts()
@@ -221,7 +225,7 @@ def as_markdown(
         text += "".join(f"       {line}\n" for line in path.splitlines())
         if suspect["advice"]:
             text += f"\n   {markdown_text(str(suspect['advice']))}\n"
-    step = next_of(dump, growth)
+    step = next_of(dump, growth, file)
     text += f"\n{markdown_text(step.text)}\n"
     text += f"\n    {step.command}\n" if step.command else ""
     rows: list[tuple[object, ...]] = [

@@ -176,7 +176,7 @@ def report_page(
         ],
         policy=retention(dump["strength_policy"]),
         suspects=suspects,
-        next_step=next_of(dump, growth),
+        next_step=next_of(dump, growth, about.file),
         grown=None if growth is None else growth_lines(growth),
         grown_title="" if growth is None else growth_title(growth),
         no_suspects=no_suspects(cast("str | None", dump["incomplete"])),

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.cli import main
 from ingest.command_line import quoted
-from ingest.readers.gclog.example import example_gclog
-from tests.dumps.fleet import write_fleet
-from tests.dumps.hprof import OBJECT, jdk
-from tests.dumps.nettrace import NetTrace
-from tests.integration.hints import (
-    commands_in,
-    commands_on_page,
+from tests.hints import (
+    CONTEXT,
+    ODD,
+    Printed,
     filled,
     pasted_from,
+    printed_by,
+    ran,
     words_of,
+    write_dumps,
 )
 from tests.readme import README
 
@@ -34,58 +32,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.server, pytest.mark.deep]
 
-CONTEXT = "shop.OrderService$RequestContext"
-ODD = "it's $HOME & more.gclog"
-SAMPLES = Path(__file__).parents[3] / "shared/samples"
-
-VALUES = {
-    "FILE": "level16.gclog",
-    "DUMP": "level16.gclog",
-    "FIRST": "level8.gclog",
-    "SECOND": "level16.gclog",
-    "THIRD": "level24.gclog",
-    "NAME": "dump",
-    "QUESTION": "leaks",
-    "TYPE": "LevelScreen",
-    "ADDRESS": "0x1c1773",
-    "DIR": "fleet",
-    "'{}'": quoted("shop.OrderService$RequestContext"),
-}
-"""For what only the user can know."""
-
 _CLEAR = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS"
 NOT_RUN = ("capture dotnet", "capture jvm", "capture dart", "browse")
 """They need a running program or an embedded server, and have tests of their own."""
-
-
-def shop() -> bytes:
-    """A Java program whose open requests pile up; an inner class, as many are."""
-    dump = jdk()
-    dump.cls(
-        "shop/OrderService",
-        0x3000,
-        "java/lang/Object",
-        statics={"open": (OBJECT, 0x20000)},
-    )
-    dump.cls("shop/OrderService$RequestContext", 0x3010, "java/lang/Object",
-             {"body": OBJECT})  # fmt: skip
-    dump.segment()
-    contexts = [0x21000 + 0x100 * i for i in range(40)]
-    dump.array(0x20000, "[Ljava/lang/Object;", contexts)
-    for at in contexts:
-        dump.obj(at, "shop/OrderService$RequestContext", body=at + 0x10000)
-        dump.numbers(at + 0x10000, 8, b"x" * 200)
-    return dump.bytes()
-
-
-def two_dumps() -> bytes:
-    """A trace with two heap dumps."""
-    trace = NetTrace()
-    for number in (3, 4):
-        trace.start(number)
-        trace.nodes([(0x100 * i, 16, 0x7000, 0) for i in range(1, number)])
-        trace.end(number)
-    return trace.file()
 
 
 LOADED = ("example", "shop", "it's $HOME & more")
@@ -135,13 +84,6 @@ PRINTING = [
 ]
 
 
-class Printed(NamedTuple):
-    """A command, what it is printed by, and the dump that this was about."""
-
-    line: str
-    by: list[str]
-
-
 @pytest.fixture(scope="module")
 def folder(
     database: Database,
@@ -151,14 +93,7 @@ def folder(
     """A folder with dumps, most of them loaded."""
     place = tmp_path_factory.mktemp("hints")
     database.run(_CLEAR)
-    for levels in (8, 16, 24):
-        text = example_gclog(levels)
-        (place / f"level{levels}.gclog").write_text(text, encoding="utf-8")
-    shutil.copy(place / "level24.gclog", place / "example.gclog")
-    shutil.copy(place / "level16.gclog", place / ODD)
-    (place / "shop.hprof").write_bytes(shop())
-    (place / "two.nettrace").write_bytes(two_dumps())
-    write_fleet(place / "dumps", 6)
+    write_dumps(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(place / "home"))
         patch.setenv("NEO4J_URI", neo4j_target.uri)
@@ -168,13 +103,6 @@ def folder(
         patch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
         patch.chdir(place)
         yield place
-
-
-def _run(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments)
-    out, err = capsys.readouterr()
-    return int(exit_.value.code or 0), out + err
 
 
 def test_the_readme_can_be_pasted(folder: Path, database: Database) -> None:
@@ -209,37 +137,15 @@ def test_the_readme_can_be_pasted(folder: Path, database: Database) -> None:
 @pytest.fixture(scope="module")
 def printed(folder: Path) -> list[Printed]:
     """All commands that are printed by `PRINTING`, each once."""
-    from contextlib import redirect_stderr, redirect_stdout
-    from io import StringIO
-
-    found: dict[str, Printed] = {}
-
-    def keep(lines: list[str], by: list[str]) -> None:
-        for line in lines:
-            found.setdefault(line, Printed(line, by))
-
     first = ["load", "example.gclog", "shop.hprof", ODD]
-    for arguments in (first, ["fleet", "add", "dumps", "--to", "fleet"], *PRINTING):
-        out = StringIO()
-        with (
-            redirect_stdout(out),
-            redirect_stderr(out),
-            pytest.raises(SystemExit),
-        ):
-            main(arguments)
-        text = out.getvalue()
-        is_page = arguments[0] == "browse"
-        keep(commands_on_page(text) if is_page else commands_in(text), arguments)
-        if "--html" in arguments:
-            page = (folder / arguments[-1]).read_text(encoding="utf-8")
-            keep(commands_on_page(page), arguments)
-    return list(found.values())
+    fleet = ["fleet", "add", "dumps", "--to", "fleet"]
+    return printed_by(folder, [first, fleet, *PRINTING])
 
 
 def _runnable(printed: list[Printed]) -> list[tuple[str, Printed]]:
     """Each with the values that only the user knows."""
     return [
-        (filled(one.line, VALUES), one)
+        (filled(one.line), one)
         for one in printed
         if not any(f"ingest {name}" in one.line for name in NOT_RUN)
     ]
@@ -259,16 +165,14 @@ def _fault(code: int, said: str, words: list[str], one: Printed) -> str:
     return "" if f"dump {name}, " in said else f"it does not say of which dump: {said}"
 
 
-def test_every_printed_command_works(
-    printed: list[Printed], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_printed_command_works(printed: list[Printed]) -> None:
     runnable = _runnable(printed)
     all_words = words_of(line for line, _ in runnable)
 
     faults = [
         (line, one.by, fault)
         for (line, one), words in zip(runnable, all_words, strict=True)
-        if (fault := _fault(*_run(capsys, words), words, one))
+        if (fault := _fault(*ran(words), words, one))
     ]
     assert not faults, "\n".join(map(str, faults))
     kinds = {words[0] for words in all_words}
