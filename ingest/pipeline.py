@@ -15,6 +15,7 @@ from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts
 from ingest.readers.digests import digest_of, is_rereadable
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -181,7 +182,8 @@ class Loader:
         if self.options.strict and found.warning_count:
             raise StoreError(
                 f"the dump is already loaded as {found.name}, with "
-                f"{found.warning_count:,} irregularities, which --strict refuses"
+                f"{counted(found.warning_count, 'irregularities')}, "
+                "which --strict refuses"
             )
         before = None
         if wished is not None and wished != found.name:

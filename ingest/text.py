@@ -192,7 +192,9 @@ class Captions:
 
 def counted(count: int, what: str) -> str:
     """Format a number of things, given in the plural: ``1 dump``, ``2,000 dumps``."""
-    return f"{count:,} {what.removesuffix('s') if count == 1 else what}"
+    if count == 1:
+        what = re.sub(r"(?<=ss)es$|s$", "", re.sub(r"ies$", "y", what))
+    return f"{count:,} {what}"
 
 
 def human_bytes(count: int) -> str:

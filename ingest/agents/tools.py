@@ -13,6 +13,7 @@ from ingest.command_line import command
 from ingest.errors import BadParameter, IngestError, UnknownDump
 from ingest.progress import silent
 from ingest.readers import probe, stem
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -285,7 +286,8 @@ class Tools:
                     break
             if len(answer.rows) > len(rows):
                 page.foot(
-                    f"left out: {len(answer.rows) - len(rows)} rows of {name}, which "
+                    f"left out: {counted(len(answer.rows) - len(rows), 'rows')} "
+                    f"of {name}, which "
                     "run_query shows"
                 )
         if found.kind == "object":
@@ -318,7 +320,8 @@ class Tools:
         for at, line in enumerate(lines):
             if not page.data(quoted(line)):
                 page.foot(
-                    f"left out: {len(lines) - at:,} lines; ask with a smaller top, or "
+                    f"left out: {counted(len(lines) - at, 'lines')}; "
+                    "ask with a smaller top, or "
                     'by=["suspect"]'
                 )
                 break
@@ -355,7 +358,8 @@ class Tools:
             page.say(f"  answers from: {where}")
             if at == offset + 11 and len(found) > offset + 12:
                 page.foot(
-                    f"left out: {len(found) - offset - 12} queries; for more, call "
+                    f"left out: {counted(len(found) - offset - 12, 'queries')}; "
+                    "for more, call "
                     f"again with offset={offset + 12}"
                 )
         page.foot("next: run_query(query, dump, parameters)")

@@ -9,6 +9,7 @@ from ingest.api.asked import AskedStore
 from ingest.api.reading import ReadingOptions, read_options
 from ingest.api.shown import Report, Why, frame_of
 from ingest.progress import silent
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -148,7 +149,8 @@ class Graph:
         )
         if is_cut:
             raise QueryError(
-                f"the query has more than {limit:,} rows; add a LIMIT to it, or pass a "
+                f"the query has more than {counted(limit, 'rows')}; "
+                "add a LIMIT to it, or pass a "
                 "larger limit"
             )
         return frame_of(found)

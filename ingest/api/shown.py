@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from ingest.api.asked import Asked, AskedFile
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -351,7 +352,7 @@ class RootPaths(_Rows):
             return paths_text([[row["root"], *row["steps"]] for row in self])
         caption = self._why.answers[self._query].captions.of
         return "\n".join(
-            f"{row['instance_count']:,} instances\n"
+            f"{counted(row['instance_count'], 'instances')}\n"
             + path_text([row["path"][0], *map(caption, row["path"][1:])])
             for row in self
         )

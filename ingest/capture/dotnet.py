@@ -31,6 +31,7 @@ from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent
 from ingest.readers.dotnet.gc_events import PROVIDER
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -262,7 +263,8 @@ class _Taking:
 
     def _ended(self) -> CaptureError:
         return CaptureError(
-            f"the stream ended after {self._file.byte_count:,} bytes, before the "
+            f"the stream ended after {counted(self._file.byte_count, 'bytes')}, "
+            "before the "
             "capture was complete; the program has ended, or another tool stopped "
             "the session: try again"
         )

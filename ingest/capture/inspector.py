@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ingest.errors import CaptureError
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,7 +210,7 @@ class InspectorSession:
             text = self._connection.recv(timeout=left)
         except TimeoutError as error:
             raise CaptureError(
-                f"the snapshot stopped after {byte_count:,} bytes (waited "
+                f"the snapshot stopped after {counted(byte_count, 'bytes')} (waited "
                 f"{self._timeout_s:g} s); the program may be stopped in a debugger, or "
                 "need more time: --timeout"
             ) from error
@@ -225,7 +226,8 @@ class InspectorSession:
 
     def _ended(self, byte_count: int) -> CaptureError:
         return CaptureError(
-            f"connection lost after {byte_count:,} bytes: {self._target.title} has "
+            f"connection lost after {counted(byte_count, 'bytes')}: "
+            f"{self._target.title} has "
             "ended, was closed, or ran out of memory while it wrote its heap"
         )
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import CaptureError
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +149,7 @@ class VmService:
         last = False
         while not last:
             message = self._receive(
-                f"the snapshot stopped after {byte_count:,} bytes"
+                f"the snapshot stopped after {counted(byte_count, 'bytes')}"
                 if byte_count
                 else f"isolate {isolate.name} does not start its snapshot"
             )
@@ -173,7 +174,7 @@ class VmService:
             self._wait_anew()
             yield piece
         if begun != MAGIC:
-            raise CaptureError(f"the snapshot has only {byte_count} bytes")
+            raise CaptureError(f"the snapshot has only {counted(byte_count, 'bytes')}")
         self._cancel()
 
     def _cancel(self) -> None:
@@ -234,7 +235,8 @@ class VmService:
         offset = int.from_bytes(frame[:4], "little")
         if len(frame) < 4 or not 4 <= offset <= len(frame):
             raise CaptureError(
-                f"a frame of {len(frame):,} bytes has its data at offset {offset:,}; "
+                f"a frame of {counted(len(frame), 'bytes')} "
+                f"has its data at offset {offset:,}; "
                 f"{self._place} is not a supported VM service"
             )
         message = self._object(frame[4:offset])

@@ -13,7 +13,7 @@ from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
 from ingest.command_line import command
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from ingest.capture.dotnet import DotnetCapture
@@ -95,7 +95,9 @@ def dart(
         typer.echo(json.dumps(facts, indent=2))
         return
     names = ", ".join(f"{entry.name} ({entry.id})" for entry in taken.isolates)
-    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(
+        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    )
     typer.echo(f"isolates  {printable(names)}")
     typer.echo(f"VM        {printable(taken.vm_version)}")
     typer.echo(f"sha256    {taken.sha256}")
@@ -232,7 +234,9 @@ def _snapshot(
         typer.echo(json.dumps(facts, indent=2))
         return
     title = f"{taken.target.title} ({taken.target.kind}, {taken.place})"
-    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(
+        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    )
     typer.echo(f"target  {printable(title)}")
     typer.echo(f"took    {taken.duration_s:.1f} s")
     typer.echo(f"sha256  {taken.sha256}")
@@ -350,7 +354,9 @@ def jvm(
         }
         typer.echo(json.dumps(facts, indent=2))
         return
-    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(
+        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    )
     typer.echo(f"program  {printable(taken.name)} ({taken.pid})")
     if taken.vm_version:
         typer.echo(f"VM       {printable(taken.vm_version)}")
@@ -431,7 +437,9 @@ def python(
         }
         typer.echo(json.dumps(facts, indent=2))
         return
-    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(
+        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    )
     typer.echo(f"program  {printable(taken.name)} ({taken.pid})")
     copied = f", copied {human_bytes(taken.copied_bytes)}" if taken.copied_bytes else ""
     typer.echo(f"mode     {taken.mode}{copied}")
@@ -534,10 +542,15 @@ def _show(taken: DotnetCapture, *, as_json: bool) -> None:
         }
         typer.echo(json.dumps(facts, indent=2))
         return
-    typer.echo(f"wrote {printable(str(taken.path))}, {taken.byte_count:,} bytes")
+    typer.echo(
+        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    )
     typer.echo(f"program      {printable(taken.name)} ({taken.pid})")
     for objects, references in zip(taken.object_counts, taken.edge_counts, strict=True):
-        typer.echo(f"heap dump    {objects:,} objects, {references:,} references")
+        typer.echo(
+            f"heap dump    {counted(objects, 'objects')}, "
+            f"{counted(references, 'references')}"
+        )
     typer.echo(
         f"types        {taken.type_count:,}, {taken.nameless_count:,} without name"
     )

@@ -217,15 +217,18 @@ def list_(
         found = [asdict(dump) for dump in store.dumps()]
         left = objects_to_remove(store.database)
     if left:
-        typer.echo(f"a dropped dump is being removed: {left:,} objects left", err=True)
+        typer.echo(
+            f"a dropped dump is being removed: {counted(left, 'objects')} left",
+            err=True,
+        )
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
     if not found:
         typer.echo(NO_DUMP)
         return
-    shown = ["name", "number", "object_count", "reference_count", "shallow_bytes"]
-    heads = ["name", "number", "objects", "references", "size"]
+    shown = ["name", "number", "object_count", "shallow_bytes"]
+    heads = ["name", "number", "objects", "size"]
     if any(dump["part"] is not None for dump in found):
         shown.append("part")
         heads.append("part")

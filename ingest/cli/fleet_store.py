@@ -187,7 +187,7 @@ def graph(
         typer.echo(
             json.dumps({"removed": removed})
             if as_json
-            else f"removed {removed:,} nodes"
+            else f"removed {counted(removed, 'nodes')}"
         )
     elif as_json:
         typer.echo(json.dumps(asdict(counts), indent=2))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ingest.text import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -39,7 +41,7 @@ def bound(
     """
     said = []
     if row_count and row_count == values.get("limit"):
-        rows = "1 row" if row_count == 1 else f"{row_count:,} rows"
+        rows = counted(row_count, "rows")
         said.append(f"{rows}, the limit: there may be more (--param limit=N)")
     if query.more and row_count and _has_more(database, query, values):
         said.append(searched(query, values) or "")

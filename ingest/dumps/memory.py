@@ -9,7 +9,7 @@ from ingest.errors import NotEnoughMemory
 from ingest.heap.read_options import Fold
 from ingest.memory import used_bytes
 from ingest.readers import format_of
-from ingest.text import human_bytes
+from ingest.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -56,7 +56,8 @@ def check_heap(graph: HeapGraph, what: str, options: ReadOptions) -> None:
     needed += BYTES_PER_REFERENCE * len(graph.ref_target)
     if needed > options.max_memory_bytes:
         raise NotEnoughMemory(
-            f"{what}: its {graph.object_count:,} objects and {len(graph.ref_target):,} "
+            f"{what}: its {counted(graph.object_count, 'objects')} "
+            f"and {len(graph.ref_target):,} "
             f"references need {human_bytes(needed)} of memory, more than the "
             f"{human_bytes(options.max_memory_bytes)} that may be used: free some, or "
             "allow more with --max-memory"

@@ -32,7 +32,7 @@ from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.suspects.words import Words
-from ingest.text import human_bytes
+from ingest.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -448,7 +448,7 @@ def _over(dump: ComparedDump, budget: Budget) -> list[Finding]:
         size = int(tree.total_bytes[rows, 0].sum())
     found = []
     for name, value, most, text in (
-        ("instances", count, budget.max_instances, f"{count:,} objects"),
+        ("instances", count, budget.max_instances, counted(count, "objects")),
         ("bytes", size, budget.max_bytes, human_bytes(size)),
     ):
         if most is not None and value > most:

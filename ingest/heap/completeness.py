@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ingest.text import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -132,7 +134,9 @@ def why_incomplete(
     if not root_count:
         return "it has no roots, so it does not tell what is alive"
     if missing_count > _MOST_MISSING * (missing_count + object_count):
-        return f"it refers to {missing_count:,} objects that it does not contain"
+        return (
+            f"it refers to {counted(missing_count, 'objects')} that it does not contain"
+        )
     return ""
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.errors import DumpError, MalformedDump, UnknownFormat
 from ingest.readers.source import STDIN, Source, open_source
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -126,7 +127,8 @@ def _only_dump(
         return names[0]  # of whatever format: the error is about that file
     if len(names) > MOST_MEMBERS:
         raise UnknownFormat(
-            f"a zip archive of {len(names):,} files; name one: {path}::FILE", path=path
+            f"a zip archive of {counted(len(names), 'files')}; name one: {path}::FILE",
+            path=path,
         )
     found = []
     for name in names:

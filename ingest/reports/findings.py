@@ -29,7 +29,7 @@ from ingest.gate.baseline import DEFAULT_NAME
 from ingest.gate.findings import Rule
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded, markdown_text
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from ingest.gate.baseline import BaselineComparison
@@ -107,7 +107,7 @@ _TAKE_ANOTHER = (
 
 def _dumps(verdict: Verdict) -> list[str]:
     return [
-        f"{dump.name}: {dump.reachable_count:,} objects, "
+        f"{dump.name}: {counted(dump.reachable_count, 'objects')}, "
         f"{human_bytes(dump.reachable_bytes)} reachable"
         for dump in verdict.judged.dumps
     ]

@@ -88,7 +88,10 @@ _COMMAND = re.compile(r"\(ingest [^()]*\)")
 _NO_BREAK = "\0"
 
 
-_NARROWEST_TEXT = 16
+_NARROWEST_TEXT, _SHORT_TEXT = 16, 24
+_PIECE = re.compile(r"[^-._/\\:$,;\s]*[-._/\\:$,;\s]*")
+"""Of a name, with what it may be broken after."""
+
 _BETWEEN = 2
 
 
@@ -116,9 +119,13 @@ def table_text(
         max(len(text) for text in [head, *(row[at] for row in cells)])
         for at, head in enumerate(heads)
     ]
-    # Names first: the headings of numbers can be wrapped.
-    for some in (False, True):
-        chosen = [at for at, is_number in enumerate(numeric) if is_number is some]
+    # Dates and other short texts first, then names: headings of numbers can be wrapped.
+    texts = [at for at, is_number in enumerate(numeric) if not is_number]
+    for chosen in (
+        [at for at in texts if wanted[at] <= _SHORT_TEXT],
+        [at for at in texts if wanted[at] > _SHORT_TEXT],
+        [at for at, is_number in enumerate(numeric) if is_number],
+    ):
         spare = _widen(needed, wanted, chosen, spare)
     return _grid(heads, cells, indent, needed, numeric)
 
@@ -162,13 +169,29 @@ def _grid(
             width=widths[at],
         )
     for row in cells:
-        table.add_row(*map(Text, row))
+        folds = map(_folded_name, row, widths)
+        table.add_row(*map(Text, folds))
     out = io.StringIO()
     room = sum(widths) + _BETWEEN * len(widths)
     Console(file=out, width=room, highlight=False, color_system=None).print(table)
     return "".join(
         f"{indent}{line}".rstrip() + "\n" for line in out.getvalue().splitlines()
     )
+
+
+def _folded_name(text: str, width: int) -> str:
+    """Break a text between the parts of its names, where it must be broken."""
+    if len(text) <= width:
+        return text
+    lines = [""]
+    for piece in _PIECE.findall(text):
+        if len(lines[-1]) + len(piece.rstrip()) <= width:
+            lines[-1] += piece
+        elif len(piece) <= width:
+            lines.append(piece)
+        else:  # it is broken anywhere
+            lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) -> str:

@@ -16,7 +16,7 @@ from ingest.reports.report_panels import liveness
 from ingest.reports.suspects import next_step, notes, of_heap, suspects_text
 from ingest.runtimes import named
 from ingest.suspects.find import find_suspects
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -296,9 +296,8 @@ def _parts_text(found: Mapping[str, object]) -> str:
     for part in parts:
         process = f", process {part['process']}" if part["process"] else ""
         read = ", this one" if part["is_read"] else ""
-        text += (
-            f"  --part {part['number']}: {part['objects']:,} objects{process}{read}\n"
-        )
+        objects = counted(cast("int", part["objects"]), "objects")
+        text += f"  --part {part['number']}: {objects}{process}{read}\n"
     return text
 
 

@@ -9,7 +9,7 @@ from ingest.heap.completeness import incomplete_note
 from ingest.readers import capture_command
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +115,8 @@ def notes(
     if not incomplete and garbage > _MOSTLY_GARBAGE * shallow_bytes:
         found.append(
             f"{garbage / shallow_bytes:.0%} of the heap is garbage: "
-            f"{human_bytes(garbage)} in {object_count - reachable_count:,} objects "
+            f"{human_bytes(garbage)} in "
+            f"{counted(object_count - reachable_count, 'objects')} "
             "that no root reaches."
         )
     if metadata_bytes > _NOTABLE_METADATA * reachable_bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ingest.reports.render import folded, table_text
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def as_text(dump: str, found: Mapping[str, object], captions: Captions) -> str:
     heads = ("cut", "objects", "references", "frees alone", "share", "all so far")
     text += table_text(heads, rows)
     text += "\n" + folded(
-        f"Freed by all of them together: {freed['objects']:,} objects, "
+        f"Freed by all of them together: {counted(int(freed['objects']), 'objects')}, "
         f"{human_bytes(int(freed['bytes']))}, "
         f"{freed['share']:.1%} of the reachable heap.",
         "",

@@ -8,7 +8,7 @@ from ingest.queries.library import find
 from ingest.reports.paths import path_text, paths_text
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import UNREACHABLE
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -199,7 +199,7 @@ def _named_paths(paths: Answer) -> str:
     if not rows:
         return f"{text}    no instance is reachable\n"
     if followed == most:
-        text += f"  (a sample: the {followed:,} instances that retain most)\n"
+        text += f"  (a sample: the {counted(followed, 'instances')} that retain most)\n"
     for row in rows:
         retained = human_bytes(cast("int", row["retained_bytes"]))
         text += f"\n  {_instances(row)}, retaining {retained}\n"
@@ -210,7 +210,7 @@ def _named_paths(paths: Answer) -> str:
 
 def _instances(row: dict[str, object]) -> str:
     count = cast("int", row["instance_count"])
-    return f"{count:,} instance{'s' if count != 1 else ''}"
+    return counted(count, "instances")
 
 
 def type_figures(answers: Mapping[str, Answer]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from ingest.reports.panels import Panel, filled
 from ingest.reports.paths import path_text, paths_text
 from ingest.reports.report_panels import RETENTION, UNREACHABLE
 from ingest.reports.why import type_figures
-from ingest.text import human_bytes, printable
+from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,7 +186,7 @@ def type_page(
     for row in paths:
         steps = cast("list[str]", row["path"])
         texts.append(
-            f"{row['instance_count']:,} instances\n"
+            f"{counted(cast('int', row['instance_count']), 'instances')}\n"
             + path_text([steps[0], *map(caption, steps[1:])])
         )
     return render(

@@ -166,6 +166,8 @@ def test_bytes_in_the_unit_of_a_person(count: int, shown: str) -> None:
 
 def test_one_thing_is_no_plural() -> None:
     assert counted(1, "more types") == "1 more type"
+    assert counted(1, "classes") == "1 class"
+    assert counted(1, "queries") == "1 query"
     assert [counted(n, "dumps") for n in (0, 1, 2000)] == [
         "0 dumps",
         "1 dump",

@@ -50,6 +50,7 @@ from ingest.readers.clrprofiler.names import (
 )
 from ingest.readers.clrprofiler.scan import scan
 from ingest.readers.shared.columns import ObjectColumns, compact_counts
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -362,7 +363,7 @@ class LogScanner:
             )
         more = len(have) - _MOST_LISTED
         listed = ", ".join(
-            f"{dump.index} ({dump.object_count:,} objects)"
+            f"{dump.index} ({counted(dump.object_count, 'objects')})"
             for dump in have[:_MOST_LISTED]
         )
         listed += f" and {more:,} more" if more > 0 else ""

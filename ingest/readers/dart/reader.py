@@ -26,6 +26,7 @@ from ingest.readers.dart.scan import (
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn, starts_of
 from ingest.readers.shared.irregularities import IrregularityCounter
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +112,7 @@ def _classes(feed: Feed) -> SnapshotClasses:
     """
     count = feed.uleb()
     if count > _MOST_CLASSES:
-        raise feed.malformed(f"the file claims {count:,} classes")
+        raise feed.malformed(f"the file claims {counted(count, 'classes')}")
     classes = SnapshotClasses()
     for _ in range(count):
         feed.uleb()  # flags

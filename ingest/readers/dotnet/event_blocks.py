@@ -18,6 +18,7 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.readers.dotnet.fastserialization import MAGIC as CONTAINER
 from ingest.readers.dotnet.fastserialization import Tag
 from ingest.readers.shared.binary import I32, U8, U32, Feed
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +127,9 @@ class Blocks:
             self.header = self._header(version)
             self._end()
         if self.header.pointer_bytes not in (4, 8):
-            raise feed.malformed(f"a pointer size of {self.header.pointer_bytes} bytes")
+            raise feed.malformed(
+                f"a pointer size of {counted(self.header.pointer_bytes, 'bytes')}"
+            )
 
     def _unsupported(self, version: int) -> MalformedDump:
         return MalformedDump(
@@ -190,7 +193,9 @@ class Blocks:
             raise feed.malformed("expected the start of a block")
         version, oldest_reader, length = feed.fixed(Struct("<3i"))
         if not 0 <= length <= _LONGEST_NAME_BYTES:
-            raise feed.malformed(f"the name of a block claims {length:,} bytes")
+            raise feed.malformed(
+                f"the name of a block claims {counted(length, 'bytes')}"
+            )
         name = feed.take(length).decode("ascii", "replace")
         self._end()
         return _NAMES.get(name, BlockKind.UNKNOWN), version, oldest_reader

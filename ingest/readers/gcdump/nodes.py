@@ -18,6 +18,7 @@ import numpy as np
 from ingest.compiled import kernel
 from ingest.readers.shared.binary import I32, I64
 from ingest.readers.shared.columns import starts_of
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,7 +223,7 @@ def _read_types(archive: Archive) -> tuple[list[str], list[str], list[int]]:
     names, modules, sizes = [], [], []
     count = feed.count("types")
     if count > _MOST_TYPES:
-        raise feed.malformed(f"the file claims {count:,} types")
+        raise feed.malformed(f"the file claims {counted(count, 'types')}")
     for _ in range(count):
         names.append(archive.text() or "")
         sizes.append(feed.number(I32))

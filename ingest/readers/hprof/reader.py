@@ -40,6 +40,7 @@ from ingest.readers.hprof.records import (
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -190,7 +191,9 @@ class _Parser:
         self.version = magic[:-1].decode().rpartition(" ")[2]
         self.id_size = int.from_bytes(feed.take(4), "big")
         if self.id_size not in (4, 8):
-            raise feed.malformed(f"ids have {self.id_size:,} bytes, not 4 or 8")
+            raise feed.malformed(
+                f"ids have {counted(self.id_size, 'bytes')}, not 4 or 8"
+            )
         feed.take(8)  # milliseconds since 1970
         self._names = NameTable()
         self.table = ClassTable(self.id_size, self._names, counter)

@@ -13,6 +13,7 @@ from ingest.heap.graph import NO_FIELD
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.binary import U64
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,7 +116,7 @@ def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
     left = end - feed.position
     least = many * (12 + 8 * width) + 4 * width + 8 * references
     if many >= _MOST_ROWS or references >= _MOST_ROWS or least > left:
-        raise feed.malformed(f"a chunk claims {many:,} objects")
+        raise feed.malformed(f"a chunk claims {counted(many, 'objects')}")
     columns = _Columns(feed, end)
     names = columns.take("<u4", width).astype(np.int64)
     if width and names.max() >= len(declared.names):
@@ -129,7 +130,7 @@ def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
     named = columns.take("<u8", many * width).reshape(width, many).T
     rest_count = _rest_counts(columns, fixed, many, flags, length)
     if int(rest_count.sum()) != references:
-        raise feed.malformed(f"a chunk claims {references:,} references")
+        raise feed.malformed(f"a chunk claims {counted(references, 'references')}")
     rest = columns.take("<u8", references).astype(np.uint64)
     chunk = HrpyChunk(kind, flags, ids, refcount, np.broadcast_to(sizes, many), length,
         rest_count.astype(np.int32), rest,
@@ -240,7 +241,9 @@ def _values(columns: _Columns, chunk: HrpyChunk, flags: int, many: int) -> None:
         size = int(U64.unpack(columns.bytes(8))[0])
         sizes = columns.take("<u4", many).astype(np.uint32)
         if int(sizes[sizes != NEVER].sum(dtype=np.int64)) != size:
-            raise columns.feed.malformed(f"a chunk claims {size:,} bytes of texts")
+            raise columns.feed.malformed(
+                f"a chunk claims {counted(size, 'bytes')} of texts"
+            )
         chunk.texts = sizes, columns.bytes(size)
     if flags & Flag.INTEGERS:
         chunk.numbers = columns.take("<i8", many).copy()

@@ -18,6 +18,7 @@ from ingest.readers.hrpy.facts import (
 )
 from ingest.readers.shared.binary import U64, Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -97,7 +98,7 @@ def _recorded(
         claimed = found.footer.get("objects")
         if claimed != objects:
             raise feed.malformed(
-                f"the file has {objects:,} objects and claims {claimed!r:.40}"
+                f"the file has {counted(objects, 'objects')} and claims {claimed!r:.40}"
             )
         end = feed.offset
         if rest := feed.drain():
@@ -118,7 +119,7 @@ def _fill(feed: Feed, size: int) -> None:
         feed.grow(missing)
         if size > len(feed.data) - feed.position:
             raise TruncatedDump(
-                f"the file ends within the next {size:,} bytes; get it again",
+                f"the file ends within the next {counted(size, 'bytes')}; get it again",
                 path=feed.name,
                 offset=feed.offset,
             )

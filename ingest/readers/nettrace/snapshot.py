@@ -18,6 +18,7 @@ from ingest.heap.history import collected_generation
 from ingest.readers.base import Selection
 from ingest.readers.dotnet.gc_events import MODES, REASONS, Chunk, Gc, Mode, Reason
 from ingest.readers.nettrace.survival_events import NO_EVENTS, SurvivalEvents
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from ingest.readers.dotnet.event_blocks import TraceHeader
@@ -287,7 +288,8 @@ class Snapshots:
         if dumps := self.dumps:
             more = len(dumps) - _MOST_LISTED
             listed = ", ".join(
-                f"{c.number} ({c.node_count:,} objects)" for c in dumps[:_MOST_LISTED]
+                f"{c.number} ({counted(c.node_count, 'objects')})"
+                for c in dumps[:_MOST_LISTED]
             )
             listed += f" and {more:,} more" if more > 0 else ""
             is_known = self._wanted in numbers
@@ -300,7 +302,10 @@ class Snapshots:
         if len(numbers) == 1:
             found = f"only collection {numbers[0]}"
         elif numbers:
-            found = f"{len(numbers):,} collections, {min(numbers)} to {max(numbers)}"
+            found = (
+                f"{counted(len(numbers), 'collections')}, "
+                f"{min(numbers)} to {max(numbers)}"
+            )
         shown = f"; to see them: {command('timeline', 'FILE')}" if numbers else ""
         return (
             f"the trace has no heap dump (it has {found}); record one with "

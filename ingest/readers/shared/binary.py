@@ -9,6 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from ingest.errors import MalformedDump, TruncatedDump
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,7 +99,8 @@ class Feed:
         while (missing := size - len(self.data) + self.position) > 0:
             if not self.grow(missing):
                 raise TruncatedDump(
-                    f"the file ends within the next {size:,} bytes; get it again",
+                    f"the file ends within the next {counted(size, 'bytes')}; "
+                    "get it again",
                     path=self.name,
                     offset=self._passed + len(self.data),
                 )
@@ -203,7 +205,7 @@ class Feed:
         """
         size = self.uleb()
         if size > most_bytes:
-            raise self.malformed(f"a name claims {size:,} bytes")
+            raise self.malformed(f"a name claims {counted(size, 'bytes')}")
         return self.take(size).decode("utf-8", "replace")
 
     def malformed(self, what: str) -> MalformedDump:

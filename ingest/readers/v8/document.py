@@ -29,6 +29,7 @@ from ingest.readers.v8.scan import (
     skip,
     texts,
 )
+from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -251,7 +252,8 @@ class Document:
         at = self._places.get("edges")
         if there > expected or (there < expected and at is not None):
             raise MalformedDump(
-                f"its nodes have {expected:,} edges, and it has {there:,}; get the "
+                f"its nodes have {counted(expected, 'edges')}, "
+                f"and it has {there:,}; get the "
                 "file again",
                 path=counter.name,
                 offset=at,
@@ -311,7 +313,7 @@ class Document:
             parts.append(bytes(feed.data[begin : feed.position]))
             size += len(parts[-1])
             if size > most:
-                raise feed.malformed(f"{what} has more than {most:,} bytes")
+                raise feed.malformed(f"{what} has more than {counted(most, 'bytes')}")
             if state[3] == DONE:
                 return b"".join(parts)
             if not feed.grow():

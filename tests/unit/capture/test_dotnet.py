@@ -127,7 +127,7 @@ def test_in_pieces_of_one_byte_and_with_text(
         code, out, _ = ingest("capture", "dotnet", PID, "-o", str(tmp_path / "x"))
 
     assert (code, (tmp_path / "x").read_bytes()) == (0, WHOLE)
-    assert "heap dump    2 objects, 1 references" in out
+    assert "heap dump    2 objects, 1 reference" in out
     assert max(map(len, out.splitlines()[1:])) <= 80
 
 

@@ -227,7 +227,7 @@ def test_one_of_several_heap_dumps_of_a_log(
     assert len((folder / "objects.csv").read_text().splitlines()) == 2
     code, _, error = ingest("info", str(path), "--part", "2")
     assert code == 3
-    assert "dump 2 does not exist; choose --part from: 0 (1 objects), 1" in error
+    assert "dump 2 does not exist; choose --part from: 0 (1 object), 1" in error
 
 
 def test_wrong_usage(ingest: Callable[..., Ran], dump: Path) -> None:

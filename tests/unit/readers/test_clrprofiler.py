@@ -265,7 +265,7 @@ def test_a_dump_that_is_not_there(reading: Reading) -> None:
 
     with pytest.raises(
         DumpError,
-        match=r"dump 4 does not exist; choose --part from: 0 \(1 objects\), 1",
+        match=r"dump 4 does not exist; choose --part from: 0 \(1 object\), 1",
     ):
         reading(log.bytes(), part=4)
     with pytest.raises(DumpError, match="heap dump 3 has no objects"):

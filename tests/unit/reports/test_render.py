@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.queries.answer import Answer
-from ingest.reports.render import OutputFormat, write_answer
+from ingest.reports.render import OutputFormat, table_text, write_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,3 +123,16 @@ def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
     write_answer(Answer(("a",), ()), OutputFormat.TABLE)
 
     assert capsys.readouterr().out == "no rows\n"
+
+
+def test_a_long_name_is_broken_between_its_parts_and_a_date_is_not() -> None:
+    name = "catalogue-service-production-2026-11-24T03.17-12"
+
+    text = table_text(
+        ("name", "objects", "loaded"), [(name, 1_000_000, "2026-11-25 03:25 UTC")]
+    )
+
+    first, second = text.splitlines()[2:]
+    assert first.split("  ")[0] == "catalogue-service-production-2026-11-24T03.17-"
+    assert first.endswith("1,000,000  2026-11-25 03:25 UTC")
+    assert second == "12"
