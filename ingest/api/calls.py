@@ -17,8 +17,10 @@ from ingest.progress import silent
 if TYPE_CHECKING:
     import polars as pl
 
+    from ingest.capture.cpython import PythonCapture
     from ingest.capture.dart import DartCapture
     from ingest.capture.dotnet import DotnetCapture
+    from ingest.capture.javascript import JavaScriptCapture
     from ingest.capture.jvm import JvmCapture
     from ingest.compare.changes import Comparison
     from ingest.compare.dimensions import Dimension
@@ -450,27 +452,38 @@ def capture(
     program: str | int,
     output: str | Path | None = None,
     *,
-    runtime: Literal["dart", "dotnet", "jvm"] | None = None,
+    runtime: Literal["chrome", "dart", "dotnet", "jvm", "node", "python"] | None = None,
     isolate: str | None = None,
+    target: str | None = None,
+    start_inspector: bool = False,
     track_s: float | None = None,
     buffer_mib: int | None = None,
     all_objects: bool = False,
     gzip: bool = False,
+    mode: Literal["auto", "fork", "stop"] | None = None,
+    values: bool = True,
     force: bool = False,
     timeout_s: float | None = None,
     progress: Progress = silent,
-) -> DartCapture | DotnetCapture | JvmCapture:
+) -> DartCapture | DotnetCapture | JavaScriptCapture | JvmCapture | PythonCapture:
     """Capture a heap dump of a running program.
 
     Args:
-        program: Process id or name, or the address of a Dart VM service.
+        program: Process id or name; the address of a Dart VM service
+            (``http://HOST:PORT/TOKEN=/``) or of an inspector of V8 (``HOST:PORT``).
         output: The file; by default named after the program.
-        runtime: By default ``dart`` for an address, else that of the program.
+        runtime: By default that of the program, ``dart`` for a URL, and ``node`` for
+            ``HOST:PORT``. A Node.js program named by its process id needs it.
         isolate: Dart: an isolate of the group to capture.
+        target: Node.js, Chrome: the id of a target, or a part of its title or URL.
+        start_inspector: Node.js: have a program without an inspector start one.
         track_s: .NET: two dumps, and all collections of so many seconds between.
         buffer_mib: .NET: size of the buffer in the program.
         all_objects: JVM: also unreachable objects.
         gzip: JVM: have the file compressed; implied by ``.gz``.
+        mode: CPython: whether a copy of the program writes (``fork``), or the program
+            itself (``stop``); ``auto`` copies if there is memory for it.
+        values: CPython: whether to write what texts and numbers are.
         force: Overwrite the file.
         timeout_s: Seconds to wait for a response.
         progress: Called with stage, units done, and their number or ``None``.
@@ -486,15 +499,22 @@ def capture(
 
     wanted, path = str(program), None if output is None else Path(output)
     chosen = runtime or _runtime_of(wanted)
-    given: dict[str, dict[str, object]] = {
-        "dart": {"isolate": isolate},
-        "dotnet": {"track_s": track_s, "buffer_mib": buffer_mib},
-        "jvm": {"all_objects": all_objects or None, "gzip": gzip or None},
+    owners: dict[str, tuple[tuple[str, ...], object]] = {
+        "isolate": (("dart",), isolate),
+        "target": (("node", "chrome"), target),
+        "start_inspector": (("node",), start_inspector),
+        "track_s": (("dotnet",), track_s),
+        "buffer_mib": (("dotnet",), buffer_mib),
+        "all_objects": (("jvm",), all_objects),
+        "gzip": (("jvm",), gzip),
+        "mode": (("python",), mode),
+        "values": (("python",), not values),
     }
-    for owner, options in given.items():
-        for option, value in options.items():
-            if owner != chosen and value is not None:
-                raise BadParameter(f"{option} is for {owner}, and this is {chosen}")
+    for option, (owner, value) in owners.items():
+        if chosen not in owner and value not in (None, False):
+            raise BadParameter(
+                f"{option} is for {' and '.join(owner)}, and this is {chosen}"
+            )
     timeout = TIMEOUT_S if timeout_s is None else timeout_s
     if chosen == "dart":
         from ingest.capture import dart
@@ -511,6 +531,22 @@ def capture(
             wanted, path, live=not all_objects, gzip=is_packed, force=force,
             timeout_s=timeout, progress=progress,
         )  # fmt: skip
+    if chosen == "python":
+        from ingest.capture import cpython
+
+        return cpython.capture(
+            wanted, path, mode=mode or "auto", values=values, force=force,
+            timeout_s=timeout, progress=progress,
+        )  # fmt: skip
+    if chosen in ("node", "chrome"):
+        from ingest.capture import javascript
+
+        if chosen == "chrome" and wanted.isdigit():
+            raise BadParameter(f"name the host too: 127.0.0.1:{wanted}")
+        return javascript.capture(
+            wanted, path, wanted=target, start_inspector=start_inspector, force=force,
+            timeout_s=timeout, progress=progress,
+        )  # fmt: skip
     from ingest.capture import dotnet
 
     buffer = dotnet.BUFFER_MIB if buffer_mib is None else buffer_mib
@@ -525,20 +561,25 @@ def _runtime_of(wanted: str) -> str:
     from ingest.capture.dotnet_processes import DOTNET
     from ingest.capture.jvm_processes import JVM
     from ingest.capture.processes import PROC
+    from ingest.capture.python_processes import PYTHON
     from ingest.errors import CaptureError
 
     if "://" in wanted:
         return "dart"
+    if ":" in wanted:
+        return "node"
     found = [
         finder.runtime
-        for finder in (DOTNET, JVM)
+        for finder in (DOTNET, JVM, PYTHON)
         for one in finder.programs(PROC)
         if wanted == str(one.pid) or wanted.lower() in finder.spellings(one.name)
     ]
     if len(set(found)) != 1:
-        what = "several runtimes have" if found else "no .NET program or JVM is"
+        what = (
+            "several runtimes have" if found else "no .NET, Java or Python program is"
+        )
         raise CaptureError(
             f"{what} {wanted!r}; {command('capture', 'list')} shows what is running, "
-            "and runtime chooses between dart, dotnet and jvm"
+            "and runtime chooses between chrome, dart, dotnet, jvm, node and python"
         )
     return found[0]

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 SUFFIX = ".hrpy"
 SCRIPT = Path(__file__).parent / "python" / "heaproots_dump.py"
-MODES = ("auto", "fork", "stop")
 
 _PIECE_BYTES = 1 << 22
 _CODE_BYTES = 0x3000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -154,6 +154,7 @@ def node(
         program,
         output,
         target,
+        runtime="node",
         start_inspector=start_inspector,
         timeout_s=timeout_s,
         force=force,
@@ -181,13 +182,11 @@ def chrome(
     Start the browser with --remote-debugging-port=9222. The page stops while V8 writes
     its heap, and then continues. Exit 11: no snapshot was captured.
     """
-    if address.isdigit():
-        raise typer.BadParameter("name the host too: 127.0.0.1:" + address)
     _snapshot(
         address,
         output,
         target,
-        start_inspector=False,
+        runtime="chrome",
         timeout_s=timeout_s,
         force=force,
         as_json=as_json,
@@ -199,24 +198,28 @@ def _snapshot(
     output: Path | None,
     target: str | None,
     *,
-    start_inspector: bool,
+    runtime: Literal["chrome", "node"],
+    start_inspector: bool = False,
     timeout_s: float,
     force: bool,
     as_json: bool,
 ) -> None:
     """Capture a snapshot of V8, and print what it is."""
-    from ingest.capture.javascript import capture
+    from ingest.api.calls import capture
+    from ingest.capture.javascript import JavaScriptCapture
 
     with Bars() as progress:
         taken = capture(
             address,
             output,
-            wanted=target,
+            runtime=runtime,
+            target=target,
             start_inspector=start_inspector,
             force=force,
             timeout_s=timeout_s,
             progress=progress,
         )
+    assert isinstance(taken, JavaScriptCapture)
     if as_json:
         facts = {
             "file": str(taken.path),
@@ -384,9 +387,8 @@ def python(
         ),
     ] = None,
     mode: Annotated[
-        str,
+        Literal["auto", "fork", "stop"],
         typer.Option(
-            metavar="auto|fork|stop",
             help="Whether a copy of the program writes, which needs as much memory, or "
             "the program itself, which stands still meanwhile.",
         ),
@@ -409,20 +411,21 @@ def python(
     container, as the same user; it stands still only while it copies itself. Exit 11:
     no dump was captured.
     """
-    from ingest.capture.cpython import MODES, capture
+    from ingest.api.calls import capture
+    from ingest.capture.cpython import PythonCapture
 
-    if mode not in MODES:
-        raise typer.BadParameter(f"--mode is one of {', '.join(MODES)}, not {mode}")
     with Bars() as progress:
         taken = capture(
             program,
             output,
+            runtime="python",
             mode=mode,
             values=not no_values,
             force=force,
             timeout_s=timeout_s,
             progress=progress,
         )
+    assert isinstance(taken, PythonCapture)
     if as_json:
         facts = {
             "file": str(taken.path),

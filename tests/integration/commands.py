@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _KILLING = """
 import contextlib, os, signal, sys
 from ingest.__main__ import main
-from ingest.database import bolt
+from ingest.database import bolt, connection
 
 victim, *arguments = sys.argv[1:]
 count = bolt._Graph._count
@@ -29,6 +29,7 @@ def count_and_kill(self, counters):
 
 bolt.BATCH_ROWS = 500
 bolt._Graph._count = count_and_kill
+connection.RETRY_SECONDS = 2.0  # whoever is dead stays dead
 sys.argv = ["ingest", "load", *arguments]
 sys.exit(main())
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-DUMPS = 10 if PROFILE == "deep" else 4
+DUMPS = 10 if PROFILE == "deep" else 3
 ASKED, REPLACED, DROPPED = 0, 1, 2
 SLACK, A_FEW = 1.05, 8
 """A plan may look a dump or a type up in another way when there are more of them."""

@@ -87,6 +87,9 @@ def _known(seed: int, only: str, keep: Path | None) -> None:
     told = [one for one in asked if one.sentence is not None]
     short = sum(one.sentence_is_good for one in told)
     print(f"\n{short} of {len(told)} sentences are short and name type and holder")
+    for one in told:
+        if not one.sentence_is_good:
+            print(f"  not {one.name}: {one.sentence}")
     for word, some in (
         ("leaks", [one for one in asked if one.truths]),
         ("healthy", [one for one in asked if not one.truths]),

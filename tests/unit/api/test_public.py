@@ -34,8 +34,9 @@ Heap: close(), dominators(), graph, identity, metrics, name, objects(type=None, 
 columns=None), paths_to_root(subject, k=5), report(), summary(*, top=10), suspects(), \
 tables, treemap(), types(), what_if(cuts=(), *, best=None, free=100, top=10), \
 why(subject, *, paths=5)
-capture(program, output=None, *, runtime=None, isolate=None, track_s=None, \
-buffer_mib=None, all_objects=False, gzip=False, force=False, timeout_s=None, progress)
+capture(program, output=None, *, runtime=None, isolate=None, target=None, \
+start_inspector=False, track_s=None, buffer_mib=None, all_objects=False, gzip=False, \
+mode=None, values=True, force=False, timeout_s=None, progress)
 check(dumps, *, against=(), baseline=None, config=None, strict_baseline=False, \
 min_dumps=1, allow_incomplete=False, progress, **reading)
 compare(*dumps, progress, **reading)
@@ -216,6 +217,10 @@ def test_wrong_options_are_refused() -> None:
             ingest.open("example.gclog", **given)
     with pytest.raises(BadParameter, match="isolate is for dart"):
         ingest.capture(1, runtime="jvm", isolate="main")
+    with pytest.raises(BadParameter, match="target is for node and chrome, and"):
+        ingest.capture(1, runtime="python", target="main")
+    with pytest.raises(BadParameter, match="name the host too"):
+        ingest.capture(9222, runtime="chrome")
     with pytest.raises(BadParameter, match="no dump is named"):
         ingest.compare()
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ingest.capture.cpython import capture
+import ingest
+from ingest.capture.cpython import PythonCapture, capture
 from ingest.capture.ptrace import unsupported
 from ingest.capture.python_processes import PYTHON, script
 from ingest.errors import CaptureError
@@ -151,11 +152,13 @@ def test_a_program_is_captured_and_goes_on(
 
 def test_the_program_itself_writes_if_asked(tmp_path: Path) -> None:
     with running("busy", tmp_path) as program:
-        taken = capture(
-            str(program.pid), tmp_path / "a.hrpy.gz", mode="stop", values=False
+        # As a program asks, which need not know the runtime.
+        taken = ingest.capture(
+            program.pid, tmp_path / "a.hrpy.gz", mode="stop", values=False
         )
         assert_right(program)
 
+    assert isinstance(taken, PythonCapture)
     assert taken.mode == "stop"
     assert taken.copied_bytes == 0
     assert len(Truth(dump_of(taken.path)).of_type("__main__.Session")) == 2000
