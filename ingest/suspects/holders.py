@@ -56,6 +56,8 @@ class Holder:
         root_name: Its static field, its type or its thread; ``None`` if not recorded.
         root_field: Its static field alone; ``None`` if not recorded.
         root_owner: Its thread or isolate; ``None`` if not recorded.
+        is_thread_static: Whether the root is a static field of which each thread has
+            one of its own.
         is_statics_table: Whether the root is a pinned array, in which the runtime
             has its static fields.
     """
@@ -73,6 +75,7 @@ class Holder:
     root_name: str | None
     root_field: str | None
     root_owner: str | None
+    is_thread_static: bool
     is_statics_table: bool
 
 
@@ -165,6 +168,7 @@ class Paths:
             root_name=self._root_name(root),
             root_field=self._static_field(root),
             root_owner=self._owner(root),
+            is_thread_static=kind == RootKind.LOCAL and declaring >= 0,
             is_statics_table=bool(self._tables[root]),
         )
 
@@ -209,7 +213,8 @@ class Paths:
     def _root_name(self, root: int) -> str | None:
         graph = self._graph
         field, declaring = self._static_field(root), int(graph.root_type[root])
-        if field is not None and graph.root_kind[root] == RootKind.LOCAL:
+        is_local = graph.root_kind[root] == RootKind.LOCAL and declaring < 0
+        if field is not None and is_local:
             return f"{field} of {self._frame(root)}"
         names = (
             [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]

@@ -148,6 +148,8 @@ class Words:
         text = words.get(kind) or _ROOTS.get(kind, "a root")
         if name is None:
             return text
+        if holder.is_thread_static:
+            return f"thread-static field {name}"
         if kind == "local" and holder.root_field is not None:
             return f"local variable {name}"
         if kind == "static":

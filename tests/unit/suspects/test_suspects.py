@@ -315,6 +315,7 @@ def test_owners_are_those_of_the_definition(graph: HeapGraph) -> None:
     ("name", "format_name"),
     [
         ("static event", "gcdump"),
+        ("thread static", "gcdump"),
         ("queue of jobs", "nettrace"),
         ("field map", "dartheap"),
         ("spread", "dartheap"),
@@ -336,6 +337,7 @@ def test_the_first_suspect_names_a_known_leak(
     asked = ask(name, format_name, path, truths)
 
     assert asked.passes, asked.row()
+    assert asked.sentence is None or asked.sentence_is_good, asked.sentence
 
 
 def check_sizes(search: PileSearch) -> int:
