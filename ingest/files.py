@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -100,14 +100,16 @@ def output_file(path: Path, *, force: bool, private: bool) -> Iterator[OutputFil
     check_writable(path, force=force)
     with _explained(path):
         part = _Part(path, private=private)
-    try:
-        with interrupts.at_the_end(part.discard):
+    with interrupts.at_the_end(part.discard):  # before it is there
+        try:
+            with _explained(path):
+                part.open()
             yield OutputFile(path, part)
-        with _explained(path):
-            part.publish(force=force)
-    finally:
-        with _explained(path):
-            part.discard()
+            with _explained(path):
+                part.publish(force=force)
+        finally:
+            with _explained(path):
+                part.discard()
 
 
 def publish(part: Path, path: Path, *, force: bool) -> tuple[int, str]:
@@ -154,12 +156,12 @@ def replaced_file(path: Path, *, private: bool) -> Iterator[BinaryIO]:
         OSError: it cannot be written.
     """
     part = _Part(path, private=private)
-    try:
-        with interrupts.at_the_end(part.discard):
-            yield part.file
-        part.publish(force=True)
-    finally:
-        part.discard()
+    with interrupts.at_the_end(part.discard):  # before it is there
+        try:
+            yield part.open()
+            part.publish(force=True)
+        finally:
+            part.discard()
 
 
 @contextmanager
@@ -231,7 +233,6 @@ class _Part:
 
     Attributes:
         path: Where it is written.
-        file: Open to be written.
         is_device: Whether it is the target, which is no file.
     """
 
@@ -239,13 +240,26 @@ class _Part:
         self._private = private
         self._target = path if private else path.resolve()
         self.is_device = self._target.exists() and not self._target.is_file()
+        self.path = self._target
+        if not self.is_device:
+            name = f".{self._target.name}.{secrets.token_hex(4)}.part"
+            self.path = self._target.with_name(name)
+        self._file: BinaryIO | None = None
+
+    def open(self) -> BinaryIO:
+        """Make the file, which only its owner may read."""
         if self.is_device:
-            self.path, self.file = self._target, self._target.open("wb")
-            return
-        handle, name = tempfile.mkstemp(  # mode 0600
-            ".part", f".{self._target.name}.", self._target.parent
-        )
-        self.path, self.file = Path(name), os.fdopen(handle, "wb")
+            self._file = self.path.open("wb")
+        else:
+            made = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self._file = os.fdopen(made, "wb")
+        return self._file
+
+    @property
+    def file(self) -> BinaryIO:
+        """It, once it has been made."""
+        assert self._file is not None
+        return self._file
 
     def publish(self, *, force: bool) -> None:
         """Make the file durable, and give it its name."""
@@ -261,7 +275,8 @@ class _Part:
     def discard(self) -> None:
         """Close the file, and remove it unless it has its name."""
         try:
-            self.file.close()
+            if self._file is not None:
+                self._file.close()
         finally:
             if not self.is_device:
                 self.path.unlink(missing_ok=True)

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 from filelock import Timeout as Locked
 
-from ingest import interrupts
 from ingest.capture import TIMEOUT_S
 from ingest.capture.completeness import check_captured
 from ingest.capture.elf import PROC, functions, mappings
@@ -37,6 +36,7 @@ from ingest.capture.ptrace import (
     write_memory,
 )
 from ingest.capture.python_processes import PYTHON
+from ingest.capture.workplace import work_folder
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent
@@ -182,26 +182,11 @@ def _folder(pid: int) -> Iterator[tuple[Path, str]]:
     Yields:
         The folder as seen from here, and as the program sees it.
     """
-    parent = temporary_folder(pid)
-    try:
+    advice = "; give the program a /tmp that it can write to"
+    with work_folder(pid, temporary_folder(pid), advice=advice) as folder:
         with acting_as(pid):
-            folder = Path(tempfile.mkdtemp(".part", ".heaproots.", parent))
             shutil.copyfile(SCRIPT, folder / "dump.py")
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise CaptureError(
-            f"no folder for the dump can be made in {parent} ({why}); give the program "
-            "a /tmp that it can write to"
-        ) from error
-
-    def remove() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-
-    try:
-        with interrupts.at_the_end(remove):
-            yield folder, f"/tmp/{folder.name}"
-    finally:
-        remove()
+        yield folder, f"/tmp/{folder.name}"
 
 
 def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:

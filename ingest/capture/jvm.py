@@ -10,20 +10,18 @@ still writes goes nowhere. The protocol is in `ingest.capture.jvm_attach`.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest import interrupts
 from ingest.capture import TIMEOUT_S
 from ingest.capture.completeness import check_captured
-from ingest.capture.jvm_attach import acting_as, effective_id, execute, temporary_folder
+from ingest.capture.jvm_attach import effective_id, execute, temporary_folder
 from ingest.capture.jvm_processes import JVM
 from ingest.capture.processes import PROC, check_answers, safe_name
+from ingest.capture.workplace import work_folder
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file, publish
 from ingest.progress import silent
@@ -196,24 +194,9 @@ def _folder(pid: int, place: Path | None) -> Iterator[tuple[Path, str]]:
     parent = temporary_folder(pid)
     if place is not None and _sees_the_same(pid):
         parent = place
-    try:
-        with acting_as(pid):
-            folder = Path(tempfile.mkdtemp(".part", ".heaproots.", parent))
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise CaptureError(
-            f"no folder for the dump can be made in {parent} ({why})"
-        ) from error
-    inner = folder if parent == place else INNER / folder.name
-
-    def remove() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-
-    try:
-        with interrupts.at_the_end(remove):
-            yield folder, os.fspath(inner / _FILE)
-    finally:
-        remove()
+    with work_folder(pid, parent) as folder:
+        inner = folder if parent == place else INNER / folder.name
+        yield folder, os.fspath(inner / _FILE)
 
 
 def _sees_the_same(pid: int) -> bool:

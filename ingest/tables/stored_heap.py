@@ -60,11 +60,6 @@ class StoredAbout:
     incomplete: str
 
 
-def is_export(folder: Path) -> bool:
-    """Whether a folder has the tables of a heap as Parquet files."""
-    return all((folder / f"{name}.parquet").is_file() for name in _NEEDED)
-
-
 def about_export(folder: Path) -> StoredAbout:
     """Of which dump the tables are that ``ingest export --for parquet`` wrote.
 

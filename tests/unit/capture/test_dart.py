@@ -207,12 +207,15 @@ def test_a_full_disk(
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
 
-    def on_a_full_disk(_suffix: str, _prefix: str, where: Path) -> tuple[int, str]:
-        name = where / "part"
-        name.symlink_to("/dev/full")
-        return os.open(name, os.O_WRONLY), str(name)
+    opened = os.open
 
-    monkeypatch.setattr("tempfile.mkstemp", on_a_full_disk)
+    def on_a_full_disk(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if not str(path).endswith(".part"):
+            return opened(path, flags, mode)
+        Path(path).symlink_to("/dev/full")
+        return opened(path, os.O_WRONLY)
+
+    monkeypatch.setattr("os.open", on_a_full_disk)
     with serving(FakeVm(split(HEAP * 100))) as address:
         code, _, err = ingest("capture", "dart", address)
 
@@ -390,7 +393,6 @@ def test_ctrl_c_leaves_nothing(folder: Path) -> None:
             if process.poll() is not None:
                 break
             threading.Event().wait(0.05)
-        threading.Event().wait(0.3)  # the file is there a moment before its removal is
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
         vm.hurry.set()

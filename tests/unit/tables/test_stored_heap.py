@@ -21,7 +21,7 @@ from ingest.tables.export import export
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.parquet import StoredTables
-from ingest.tables.stored_heap import StoredAbout, about_export, is_export, stored_heap
+from ingest.tables.stored_heap import StoredAbout, about_export, stored_heap
 from tests.cypher.dart_heap import dart_heap
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ WHOLE: dict[str, list[object]] = {
 def stored(graph: HeapGraph, folder: Path) -> HeapGraph:
     tables = HeapTables(graph, analyse(graph))
     export(tables, folder, ExportFormat.PARQUET, version="", about=ABOUT)
-    assert is_export(folder)
     about = about_export(folder)
     assert about == StoredAbout(
         graph.format_name, graph.runtime, Identity("ab12", "ab12/1", 2), "a", "a.log",
