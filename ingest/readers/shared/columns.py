@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import MalformedDump
+from ingest.memory import trim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,17 +83,23 @@ class ObjectColumns:
             for piece in pieces:
                 if piece.null_count is None:
                     piece.null_count = np.zeros(len(piece.size_bytes), np.uint8)
+
+        def joint(name: str) -> Any:  # noqa: ANN401
+            column = taken(pieces, name)
+            trim()  # threads have made the pieces, in small arrays
+            return column
+
         found = cls(
-            null_count=taken(pieces, "null_count"),
-            id=taken(pieces, "id"),
-            type_id=taken(pieces, "type_id"),
-            size_bytes=taken(pieces, "size_bytes"),
-            ref_count=taken(pieces, "ref_count"),
+            null_count=joint("null_count"),
+            id=joint("id"),
+            type_id=joint("type_id"),
+            size_bytes=joint("size_bytes"),
+            ref_count=joint("ref_count"),
             ref_id=[ids for piece in pieces for ids in piece.ref_id],
-            ref_field=taken(pieces, "ref_field"),
-            ref_kind=taken(pieces, "ref_kind"),
-            scope=taken(pieces, "scope"),
-            line=taken(pieces, "line"),
+            ref_field=joint("ref_field"),
+            ref_kind=joint("ref_kind"),
+            scope=joint("scope"),
+            line=joint("line"),
             further={
                 name: (
                     np.concatenate([piece.further.pop(name)[0] for piece in pieces]),
@@ -102,6 +109,7 @@ class ObjectColumns:
             },
         )
         pieces.clear()
+        trim()
         return found
 
     def keep(self, kept: Bools) -> None:

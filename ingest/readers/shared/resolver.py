@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ingest.heap.graph import NO_DOMAIN, NO_TYPE, Domain, Folded, HeapGraph, RootFlag
-from ingest.memory import thread_count
+from ingest.memory import thread_count, trim
 from ingest.readers.shared.columns import (
     InteriorRoots,
     ObjectColumns,
@@ -379,6 +379,7 @@ class HeapResolver:
                 self._counter.add_lines("missing_object", lines[owner])
             scopes = None if columns.scope is None else columns.scope[owner]
             placeholders.want(targets, absent, wanted, scopes)
+        trim()  # of the pieces' ids
         return targets
 
     def _resolved_additions(self, placeholders: Placeholders) -> AddedReferences | None:
