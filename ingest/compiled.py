@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Ints = NDArray[np.int32]
     Longs = NDArray[np.int64]
+    Starts = NDArray[np.int32 | np.int64]
     Ids = NDArray[np.uint64]
     Numbers = NDArray[np.generic]
 

@@ -141,6 +141,21 @@ def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
     return np.asarray(distances_from(references, objects) >= 0)
 
 
+def _weaker(graph: HeapGraph, policy: StrengthPolicy) -> tuple[Bytes, Bools]:
+    """The kinds of references, empty where all are strong, and which roots are weak."""
+    if policy is not StrengthPolicy.STRONGEST:
+        return np.empty(0, np.uint8), np.zeros(len(graph.root_object), np.bool_)
+    kinds = np.empty(0, np.uint8) if graph.ref_kind is None else graph.ref_kind
+    return kinds, RootFlag.WEAK.is_in(graph.root_flags)
+
+
+def strengths(graph: HeapGraph, policy: StrengthPolicy) -> NDArray[np.uint8] | None:
+    """The strengths that `search_roots` finds; searches only where some are weaker."""
+    if any(column.any() for column in _weaker(graph, policy)):
+        return search_roots(graph, policy).strength
+    return None
+
+
 def search_roots(
     graph: HeapGraph, policy: StrengthPolicy = StrengthPolicy.STRONGEST
 ) -> Reach:
@@ -151,11 +166,7 @@ def search_roots(
         policy: ``mat`` takes all references and roots for strong ones.
     """
     n = len(graph.object_id)
-    kinds = np.empty(0, np.uint8)
-    is_weak = np.zeros(len(graph.root_object), np.bool_)
-    if policy is StrengthPolicy.STRONGEST:
-        kinds = kinds if graph.ref_kind is None else graph.ref_kind
-        is_weak = RootFlag.WEAK.is_in(graph.root_flags)
+    kinds, is_weak = _weaker(graph, policy)
     all_strong = not kinds.any() and not is_weak.any()
     reach = (
         np.full(n, -1, np.int32),

@@ -23,12 +23,13 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
+from ingest.heap.graph import NO_TYPE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.compiled import Ints, Longs
+    from ingest.compiled import Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
 
 
@@ -39,7 +40,7 @@ def _search(
     object_index: Ints,
     parent: Ints,
     finished: Ints,
-    cursor: Longs,
+    cursor: Starts,
 ) -> int:
     """Depth-first search; fills the arrays, returns the objects reached + 1.
 
@@ -95,9 +96,9 @@ def _search(
 def _invert(
     references: ReferenceColumns,
     object_index: Ints,
-    pred_start: Longs,
+    pred_start: Starts,
     pred_source: Ints,
-    slot: Longs,
+    slot: Starts,
 ) -> None:
     """List the predecessors of each vertex, ascending.
 
@@ -126,7 +127,7 @@ def _invert(
 @kernel
 def _immediate_dominators(
     parent: Ints,
-    pred_start: Longs,
+    pred_start: Starts,
     pred_source: Ints,
     link: Ints,
     semi: Ints,
@@ -207,21 +208,41 @@ class DominatorTree:
         return column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class DepthFirstSearch:
     """Further results of the search: E' references followed from reachable objects.
 
     Attributes:
-        pred_start: int64 (V + 1,). The predecessors of vertex v are
-            ``pred_source[pred_start[v]:pred_start[v + 1]]``.
+        pred_start: int32 or int64 (V + 1,); see `starts_type`. The predecessors of
+            vertex v are ``pred_source[pred_start[v]:pred_start[v + 1]]``.
         pred_source: int32 (E' + roots,). Vertices, ascending for each v; 0 is
             a root.
         finished: int32 (V - 1,). Vertices in postorder.
     """
 
-    pred_start: NDArray[np.int64]
+    pred_start: Starts
     pred_source: NDArray[np.int32]
     finished: NDArray[np.int32]
+
+    def take_finished(self) -> NDArray[np.int32]:
+        """``finished``, which is then the caller's only."""
+        finished, self.finished = self.finished, self.finished[:0].copy()
+        return finished
+
+    def take_predecessors(self) -> tuple[Starts, NDArray[np.int32]]:
+        """``pred_start`` and ``pred_source``, which are then the caller's only."""
+        start, source = self.pred_start, self.pred_source
+        self.pred_start, self.pred_source = start[:0].copy(), source[:0].copy()
+        return start, source
+
+
+_MAX_SHORT = 2**31 - 1
+"""The highest position that 32 bits hold."""
+
+
+def starts_type(last: int) -> type[np.int32 | np.int64]:
+    """The dtype for positions from 0 to ``last``: half the memory where they fit."""
+    return np.int32 if last <= _MAX_SHORT else np.int64
 
 
 def dominator_tree(
@@ -229,21 +250,23 @@ def dominator_tree(
 ) -> tuple[DominatorTree, DepthFirstSearch]:
     """Dominators along the references, and the search.
 
-    Memory: 36 bytes an object and 4 a reference at the peak.
+    Memory: 32 bytes an object and 4 a reference at the peak, 12 more where 32 bits do
+    not count the references.
     """
     n = len(references.start) - 1
+    of_starts = starts_type(len(references.target) + len(references.roots))
     visits = np.zeros((n, 2), np.int32)
     object_index = np.zeros(n + 1, np.int32)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
-    cursor = np.empty(n, np.int64)
+    cursor = np.empty(n, of_starts)
     count = _search(references, visits, object_index, parent, finished, cursor)
     object_index, parent = object_index[:count], parent[:count]
     finished = finished[: count - 1]
-    pred_start = np.zeros(count + 1, np.int64)
+    pred_start = np.zeros(count + 1, of_starts)
     pred_start[2:] = visits[object_index[1:], 1]
     del visits
-    pred_source = np.empty(int(pred_start.sum()), np.int32)
+    pred_source = np.empty(int(pred_start.sum(dtype=np.int64)), np.int32)
     _invert(references, object_index, pred_start, pred_source, cursor)
     del cursor
     idom = np.empty(count, np.int32)
@@ -312,8 +335,8 @@ class Preorder(NamedTuple):
         dominator: int32 (V,). Position of the immediate dominator.
         type_index: int32 (V,). Type; -1 for none, or for one with a single reachable
             instance.
-        referrer_start: int64 (V + 1,). The referrers of a *join*, an object to which
-            its immediate dominator does not refer, are the positions
+        referrer_start: int32 or int64 (V + 1,). The referrers of a *join*, an object
+            to which its immediate dominator does not refer, are the positions
             ``referrer[referrer_start[p]:referrer_start[p + 1]]``, without those that
             it dominates. For any other position the list is empty.
         referrer: int32.
@@ -326,7 +349,7 @@ class Preorder(NamedTuple):
     end: Ints
     dominator: Ints
     type_index: Ints
-    referrer_start: Longs
+    referrer_start: Starts
     referrer: Ints
     dominated_count: Longs
 
@@ -341,7 +364,6 @@ def _number(
     position: Ints,
     end: Ints,
     dominator: Ints,
-    type_index: Ints,
     instance_count: Longs,
     dominated_count: Longs,
 ) -> None:
@@ -373,14 +395,30 @@ def _number(
         cursor[idom[vertex]] += size[vertex]
         cursor[vertex] = found + 1
     for vertex in range(count):
-        found = position[vertex]
-        kind = object_types[object_index[vertex]] if vertex > 0 else -1
-        end[found] = found + size[vertex]
-        type_index[found] = kind if kind >= 0 and instance_count[kind] > 1 else -1
+        end[position[vertex]] = position[vertex] + size[vertex]
     for vertex in range(count):
         found = position[vertex]
         vertex_at[found] = vertex
         dominator[found] = position[idom[vertex]]
+
+
+@kernel
+def _by_position(
+    vertex_at: Ints,
+    objects: Ints,
+    object_types: Ints,
+    instance_count: Longs,
+    object_index: Ints,
+    position: Ints,
+    type_index: Ints,
+) -> None:
+    """Fill the last three arrays, the columns of `Preorder`; position 0 is given."""
+    for at in range(1, len(vertex_at)):
+        row = objects[vertex_at[at]]
+        kind = object_types[row]
+        object_index[at] = row
+        position[row] = at
+        type_index[at] = kind if kind >= 0 and instance_count[kind] > 1 else -1
 
 
 @kernel
@@ -389,12 +427,12 @@ def _list_referrers(
     position: Ints,
     end: Ints,
     idom: Ints,
-    pred_start: Longs,
+    pred_start: Starts,
     pred_source: Ints,
-    referrer_start: Longs,
+    referrer_start: Starts,
     referrer: Ints,
-) -> None:
-    """List the referrers of joins; fills the last two arrays."""
+) -> int:
+    """List the referrers of joins: fills the last two arrays, returns how many."""
     used = 0
     referrer_start[0] = referrer_start[1] = 0
     for target in range(1, len(idom)):
@@ -410,6 +448,7 @@ def _list_referrers(
                     used += 1
                 previous = source
         referrer_start[target + 1] = used
+    return used
 
 
 def preorder_of(
@@ -417,42 +456,53 @@ def preorder_of(
 ) -> Preorder:
     """Number a dominator tree in preorder.
 
-    Memory: 36 bytes a reachable object, and 4 a reference to a join.
+    Memory: 24 bytes a reachable object, and 4 a reference to a join; besides,
+    ``search``, whose arrays are freed once they have been used.
     """
     count = len(tree.object_index)
-    vertex_at, position, end, dominator, type_index = (
-        np.empty(count, np.int32) for _ in range(5)
-    )
+    vertex_at, position, end, dominator = (np.empty(count, np.int32) for _ in range(4))
     instance_count, dominated_count = np.zeros((2, len(graph.type_names)), np.int64)
     _number(
         tree.object_index,
         tree.idom,
-        search.finished,
+        search.take_finished(),
         graph.type_index,
         vertex_at,
         position,
         end,
         dominator,
-        type_index,
         instance_count,
         dominated_count,
     )
-    referrer_start = np.empty(count + 1, np.int64)
-    referrer = np.empty(len(search.pred_source), np.int32)
-    _list_referrers(
+    pred_start, pred_source = search.take_predecessors()
+    referrer_start = np.empty(count + 1, pred_start.dtype)
+    referrer = np.empty(len(pred_source), np.int32)
+    used = _list_referrers(
         vertex_at,
         position,
         end,
         tree.idom,
-        search.pred_start,
-        search.pred_source,
+        pred_start,
+        pred_source,
         referrer_start,
         referrer,
     )
+    del pred_start, pred_source, position
+    referrer.resize(used, refcheck=False)  # in place
+    object_index, type_index = np.empty((2, count), np.int32)
+    object_index[0], type_index[0] = tree.object_index[0], NO_TYPE
     by_object = np.zeros(len(graph.object_id), np.int32)
-    by_object[tree.object_index[1:]] = position[1:]
+    _by_position(
+        vertex_at,
+        tree.object_index,
+        graph.type_index,
+        instance_count,
+        object_index,
+        by_object,
+        type_index,
+    )
     return Preorder(
-        tree.object_index[vertex_at],
+        object_index,
         by_object,
         end,
         dominator,

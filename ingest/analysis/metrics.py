@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ReferenceColumns, holding_references, search_roots
+from ingest.analysis.distances import (
+    ReferenceColumns,
+    holding_references,
+    search_roots,
+    strengths,
+)
 from ingest.analysis.dominators import dominator_tree, preorder_of, retained_sizes
 from ingest.analysis.tracking import allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
 
-BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 98, 7
+BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 68, 5
 """Memory of the analysis at its peak, besides the graph."""
 
 
@@ -136,19 +141,24 @@ def analyse(
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
+    # The sets of types take most memory: what objects retain and their distances come
+    # after them. Where some references are weak, strengths are found twice.
     with beside(lambda: type_references(graph)) as pairs:
-        distance, path_parent, strength = search_roots(graph, policy)
+        strength = strengths(graph, policy)
         tree, search = dominator_tree(holding_references(graph, strength))
         progress(stage, 1, steps)
-        retained_bytes, retained_count, largest_child = retained_sizes(graph, tree)
-        progress(stage, 2, steps)
         preorder = preorder_of(graph, tree, search)
-        dominator = tree.by_object()
-        del tree, search
-        type_bytes, exact = type_retained_bytes(graph, preorder, retained_bytes)
+        del search
+        progress(stage, 2, steps)
+        type_bytes, exact = type_retained_bytes(graph, preorder)
         del preorder
         progress(stage, 3, steps)
         pair_source, pair_target, pair_count = pairs()
+    with beside(lambda: search_roots(graph, policy)) as reach:
+        retained_bytes, retained_count, largest_child = retained_sizes(graph, tree)
+        dominator = tree.by_object()
+        del tree
+        distance, path_parent, strength = reach()
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
     sums = np.zeros((6, types), np.int64)
     sum_by_type(

@@ -515,6 +515,7 @@ def _sum_retained(
     tree: Preorder,
     state: SolverState,
     object_types: Ints,
+    shallow_bytes: Longs,
     retained_bytes: Longs,
     sums: Longs,
     exact: bool,
@@ -522,28 +523,30 @@ def _sum_retained(
     """Sum the retained bytes of each type; fills ``sums``, initially 0.
 
     If not ``exact``, only of instances that no other instance of the type dominates.
+    ``retained_bytes`` is a buffer for those of each position.
     """
     cover = state.cover
+    retained_bytes[0] = 0
     for position in range(1, len(tree.end)):
-        index = tree.object_index[position]
-        kind = object_types[index]
+        retained_bytes[position] = shallow_bytes[tree.object_index[position]]
+    # A position is higher than that of its dominator: one pass, children first.
+    for position in range(len(tree.end) - 1, 0, -1):
+        retained_bytes[tree.dominator[position]] += retained_bytes[position]
+    for position in range(1, len(tree.end)):
+        kind = object_types[tree.object_index[position]]
         if kind >= 0 and (
             tree.type_index[position] < 0 or (not exact and cover[kind] <= position)
         ):
             cover[kind] = tree.end[position]
-            sums[kind] += retained_bytes[index]
+            sums[kind] += retained_bytes[position]
         if exact:
             begin, end = _bounds(state.pool, len(cover), state.added[position])
             for i in range(begin, end):
-                sums[state.pool[i]] += retained_bytes[index]
+                sums[state.pool[i]] += retained_bytes[position]
 
 
 def type_retained_bytes(
-    graph: HeapGraph,
-    tree: Preorder,
-    retained_bytes: NDArray[np.int64],
-    *,
-    capacity: int | None = None,
+    graph: HeapGraph, tree: Preorder, *, capacity: int | None = None
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that are freed if all instances of a type are freed.
 
@@ -552,7 +555,6 @@ def type_retained_bytes(
     Args:
         graph: The heap.
         tree: Its dominator tree.
-        retained_bytes: int64 (N + M,). Retained bytes of each object.
         capacity: Limit for the int32 in lists of types; for tests.
 
     Returns:
@@ -569,5 +571,8 @@ def type_retained_bytes(
     exact = _solve(tree, state, max_work)
     if not exact:
         state.cover[:] = 0
-    _sum_retained(tree, state, graph.type_index, retained_bytes, sums, exact)
+    # Masks are not needed any longer, and have 8 bytes a position.
+    buffer = state.mask.view(np.int64)
+    sizes = graph.shallow_bytes
+    _sum_retained(tree, state, graph.type_index, sizes, buffer, sums, exact)
     return sums, bool(exact)

@@ -195,15 +195,15 @@ def peaks(objects: int, references: int) -> dict[str, int]:
         with _peak(found, "dominators"):
             tree, search = dominator_tree(holding_references(graph, strength))
         with _peak(found, "retained"):
-            held, _, _ = retained_sizes(graph, tree)
+            retained_sizes(graph, tree)
         with _peak(found, "preorder"):
             preorder = preorder_of(graph, tree, search)
         with _peak(found, "type dominators"):
-            type_retained_bytes(graph, preorder, held)
+            type_retained_bytes(graph, preorder)
         dominator = tree.by_object()
         with _peak(found, "merged trees"):
             merged_tree(graph, dominator)
-        del tree, search, held, preorder, dominator
+        del tree, search, preorder, dominator
         with _peak(found, "analysis"):
             analyse(graph)
     finally:
