@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from ingest.fleet.datasets import NO_PROGRAM
 from ingest.queries.answer import Answer
 from ingest.reports.render import (
     cell,
@@ -17,7 +18,7 @@ from ingest.reports.render import (
 from ingest.text import human_bytes, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ingest.fleet.questions import FleetQuestion
 
@@ -68,7 +69,7 @@ class FleetReport:
         found = []
         for row in answers["leaks"][:_MOST_EXAMPLES]:
             told = row["example"] or f"{row['leak']}."
-            text = printable(f"{row['program']}: {told}")
+            text = printable(_with_program(row, told))
             text += f" The leak is in {cast('float', row['share']):.0%} of its dumps"
             text += f" ({row['dumps']:,})."
             if rate := rates.get(row["fingerprint"]):
@@ -142,10 +143,16 @@ def shown(answer: Answer) -> Answer:
     return Answer(columns, rows).without_empty_columns()
 
 
+def _with_program(row: Mapping[str, object], text: object) -> str:
+    """Text about a program, after its name if it has a label that tells it."""
+    program = row["program"]
+    return str(text) if program == NO_PROGRAM else f"{program}: {text}"
+
+
 def _value(column: str, row: dict[str, object]) -> object:
     value = row[column]
     if column == "leak":
-        return f"{row['program']}: {value}"
+        return _with_program(row, value)
     if isinstance(value, int) and "bytes" in column:
         sign, size = "-" * (value < 0), abs(value)
         return sign + human_bytes(size)
