@@ -7,6 +7,10 @@ does a strong reference of a softly reachable object. References that hold make 
 graph in which distances, dominators and retained sizes are computed. So what is weakly
 reachable never changes what a strongly reachable object retains.
 
+A program that writes its own heap, as Node.js can, has on the stack whatever it did
+last, beside the variables of the module that runs. The stack of V8 is searched last, as
+by Chrome DevTools, and of it the modules first.
+
 Source: `java.lang.ref` of the Java API for the order of strengths; M. Pollack, The
 maximum capacity through a network (1960), for paths as strong as possible.
 """
@@ -18,10 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.compiled import kernel
-from ingest.heap.graph import RefKind, RootFlag
+from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
+from ingest.runtimes import named
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ingest.compiled import Bools, Bytes, Ints, Longs
@@ -57,7 +64,8 @@ class Reach(NamedTuple):
 
     Attributes:
         distance: int32 (N + M,). Length of a shortest path of references that hold,
-            1 for an object that a root refers to; -1 if unreachable.
+            1 for an object that a root refers to; -1 if unreachable. In heaps of V8 a
+            path from the stack only where there is no other.
         parent: int32 (N + M,). The previous object on that path, `ROOT`, or
             `UNREACHABLE`.
         strength: uint8 (N + M,). `RefKind` of the weakest reference on the strongest
@@ -186,7 +194,8 @@ def search_roots(
         ones = np.ones(len(objects), np.int32)
         return objects, ones, np.full(len(objects), ROOT, np.int32)
 
-    follow(RefKind.STRONG, *at_roots(graph.root_object[~is_weak]))
+    for some in _in_turn(graph, ~is_weak):
+        follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
     if all_strong:
         return Reach(distance, parent, None)
     weaker = np.flatnonzero(kinds)
@@ -202,6 +211,22 @@ def search_roots(
         order = np.argsort(far, kind="stable")
         follow(level, seeds[order], far[order], parents[order])
     return Reach(distance, parent, strength)
+
+
+def _in_turn(
+    graph: HeapGraph, strong: NDArray[np.bool_]
+) -> Iterator[NDArray[np.bool_]]:
+    """Bool (R,): the strong roots that are searched from at once, group by group."""
+    runtime = named(graph.runtime)
+    if not runtime.stack_last:
+        yield strong
+        return
+    on_stack = strong & (graph.root_kind == RootKind.LOCAL)
+    yield strong & ~on_stack
+    modules = [name.startswith(runtime.module_prefix) for name in graph.type_names]
+    is_module = np.array([*modules, False])[graph.type_index[graph.root_object]]
+    yield on_stack & is_module
+    yield on_stack & ~is_module
 
 
 @kernel

@@ -115,6 +115,8 @@ class Runtime:
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
         ids_last: Whether an object has the same id in all dumps of one process.
+        stack_last: Whether an object that the stack refers to has its path and distance
+            from another root or a module, where one reaches it too.
         module_prefix: Begins the name of a type that stands for the variables of a
             script or module, which follows; empty if there is none.
         limited_keys: Globs of types of which a program has a limited number, whatever
@@ -154,6 +156,7 @@ class Runtime:
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     root_words: Mapping[str, str] = field(default_factory=dict)
     ids_last: bool = False
+    stack_last: bool = False
     module_prefix: str = ""
 
     @cached_property

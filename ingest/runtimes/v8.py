@@ -8,6 +8,7 @@ V8 = Runtime(
     name="v8",
     program="a program of V8",
     ids_last=True,
+    stack_last=True,
     module_prefix="module ",
     roots=("(synthetic)",),
     metadata=(

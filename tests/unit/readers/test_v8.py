@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.analysis.distances import ROOT
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, UnknownFormat
 from ingest.heap.graph import EPHEMERON, HeapGraph
@@ -113,6 +114,41 @@ def test_weak_is_what_devtools_does_not_count_as_retaining(reading: Reading) -> 
     assert number(25) in alive(graph)
     # A handle of the runtime does not count for what the program itself holds.
     assert metrics.dominator[row[number(9)]] == row[number(4)]
+
+
+def test_the_stack_comes_last(reading: Reading) -> None:
+    """What it has is gone at the next call, and often the last thing that was used."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1), ("element", 2, 2)])
+    stack = heap.node("synthetic", "(Stack roots)", 0)
+    for place, of in enumerate((4, 6, 8, 7)):
+        heap.edge(stack, "element", place, of)
+    heap.node("synthetic", "(Global handles)", 0, [("element", 1, 3)])
+    heap.node("object", "Module", 16, [("property", "bus", 4)])
+    heap.node("object", "Bus", 16, [("property", "session", 5)])
+    heap.node("object", "Session", 16)
+    heap.node("object", "Local", 16, [("property", "session", 5)])
+    heap.node("object", "system / Context", 32, [
+        ("context", "cache", 8), ("internal", "previous", 12),
+    ])  # fmt: skip
+    heap.node("object", "Cache", 16)
+    heap.node("closure", "open", 64, [
+        ("internal", "context", 7), ("internal", "shared", 10),
+    ])  # fmt: skip
+    heap.node("code", "open", 56, [("internal", "script_or_debug_info", 11)])
+    heap.node("code", "/srv/app/store.js", 144)
+    heap.node("hidden", "system / NativeContext", 100)
+    heap.place(9, 7, 11, 2)
+
+    graph = reading(heap.bytes())
+    metrics = analyse(graph)
+
+    rows = {graph.type_name(row): row for row in range(graph.object_count)}
+    names = ("Module", "Bus", "Session", "Local", "module /srv/app/store.js", "Cache")
+    far = [int(metrics.root_distance[rows[name]]) for name in names]
+    assert far == [1, 2, 3, 1, 1, 2]
+    assert metrics.path_parent[rows["Session"]] == rows["Bus"]
+    assert metrics.dominator[rows["Bus"]] == ROOT, "both roots still hold it"
 
 
 def test_an_entry_of_a_weakmap_is_held_by_its_key(reading: Reading) -> None:
