@@ -110,21 +110,28 @@ class Pile(NamedTuple):
 
 
 def _owned(
-    level: Ownership, owners: list[int]
+    level: Ownership, owners: list[int], container: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """What some objects own.
 
     Memory: 9 bytes an object, and 13 while they are sought.
 
+    Args:
+        level: Owners of objects.
+        owners: The objects.
+        container: The only entry whose objects are wanted; ``None`` for all.
+
     Returns:
         The objects; the entry of each; whether one of its type is above it.
     """
     if len(owners) == 1:  # faster than `np.isin`
-        found = np.flatnonzero(level.owner == owners[0])
+        is_owned = level.owner == owners[0]
     else:
-        found = np.flatnonzero(np.isin(level.owner, owners))
-    rows = found.astype(np.int32)
-    del found
+        is_owned = np.isin(level.owner, owners)
+    if container is not None:
+        is_owned &= (level.entry == container) | (level.entry == ~container)
+    rows = np.flatnonzero(is_owned).astype(np.int32)
+    del is_owned
     entry = level.entry[rows]
     is_inner = entry < 0
     np.invert(entry, out=entry, where=is_inner)  # ~entry is -1 - entry
@@ -279,6 +286,7 @@ class PileSearch:
         ):
             found[pile.entry] += pile.retained_bytes
             yield from self._followed(level, owning, pile)
+        del is_inner, slots
         if owning is TypeClass.PROGRAM:
             for container in entries:
                 within = rows[entry == container]
@@ -411,10 +419,7 @@ class PileSearch:
             return
         level = self._libraries
         owner = owners[0]
-        rows, entry, is_inner = _owned(level, owners)
-        chosen = entry == container
-        rows, is_inner = rows[chosen], is_inner[chosen]
-        del entry, chosen
+        rows, _, is_inner = _owned(level, owners, container)
         slot = np.ones(len(rows), np.uint8)
         found = [
             inner._replace(counted_bytes=size)
