@@ -257,9 +257,10 @@ def _contents_of(
     mark = marked(metrics, piles)
     types, listed = len(graph.type_names), []
     for number in range(1, len(piles) + 1):
-        rows = np.flatnonzero(mark == number)
+        rows = np.flatnonzero(mark == number).astype(np.int32)
         kinds = graph.type_index[rows]
         size = sum_by(kinds, graph.shallow_bytes[rows], types)
+        del rows
         count = count_by(kinds, types)
         order = np.argsort(-size, kind="stable")[:_MAX_CONTENTS]
         listed.append(
