@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StageTime:
     """How long a stage takes.
 
     Attributes:
@@ -43,17 +43,17 @@ class Step:
 
 STEPS = {
     Via.BOLT: (
-        Step("store", 0.1, 0.3),
-        Step("write", 3.0, 13.0),
-        Step("index", 0.2, 0.3),
+        StageTime("store", 0.1, 0.3),
+        StageTime("write", 3.0, 13.0),
+        StageTime("index", 0.2, 0.3),
     ),
     Via.BULK: (
-        Step("store", 0.1, 0.3),
-        Step("write import files", 0.2, 0.4),
-        Step("import", 5.0, 1.5),
-        Step("stop Neo4j", 2.0),
-        Step("start Neo4j", 4.0),
-        Step("index", 1.0, 0.4),
+        StageTime("store", 0.1, 0.3),
+        StageTime("write import files", 0.2, 0.4),
+        StageTime("import", 5.0, 1.5),
+        StageTime("stop Neo4j", 2.0),
+        StageTime("start Neo4j", 4.0),
+        StageTime("index", 1.0, 0.4),
     ),
 }
 """Stages of writing, in their order, on two cores with one million objects."""
@@ -98,7 +98,7 @@ class TimeOfLoad:
         self._share = 0.0
         self._left = math.inf
         self._raw_left = math.inf
-        self._steps: Sequence[Step] = ()
+        self._steps: Sequence[StageTime] = ()
         self._at = -1
         self._entities = 0
         self._writing_began = 0.0
