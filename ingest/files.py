@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import sys
 from contextlib import contextmanager
@@ -242,7 +241,7 @@ class _Part:
         self.is_device = self._target.exists() and not self._target.is_file()
         self.path = self._target
         if not self.is_device:
-            name = f".{self._target.name}.{secrets.token_hex(4)}.part"
+            name = f".{self._target.name}.{os.urandom(4).hex()}.part"
             self.path = self._target.with_name(name)
         self._file: BinaryIO | None = None
 

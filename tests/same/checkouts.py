@@ -204,6 +204,9 @@ def _content(path: Path) -> Any:
     header = path.with_name(path.name.rsplit("-", 1)[0] + "-header.csv")
     if path.suffix == ".parquet":
         table = pl.read_parquet(path)
+    elif path.suffix == ".json":  # the manifest, with an id that is new each time
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return {key: found[key] for key in found if key != "export"}
     elif path.suffix != ".csv":
         return path.read_text("utf-8").splitlines()
     elif header.exists():  # of neo4j-admin, where it is a file of its own
