@@ -98,13 +98,44 @@ LIMIT $limit
 CALL (d, fork, h) {
   MATCH p = allShortestPaths((d)-[:HAS_ROOT|REFERENCES*..10000]->(h))
   WHERE none(n IN nodes(p) WHERE n = fork)
-  WITH tail(nodes(p)) AS above
-  LIMIT 1000
-  RETURN above
-  ORDER BY [n IN above | n.key]
-  LIMIT 1
+  WITH p
+  LIMIT 1001
+  RETURN count(p) AS paths, min([n IN tail(nodes(p)) | n.key]) AS some
 }
-WITH o, above + below AS way
+// The first one by its keys; where there are more than a thousand, step by step.
+CALL (fork, h, paths, some) {
+  WITH some
+  WHERE 1 <= paths <= 1000
+  RETURN some AS keys
+  UNION
+  WITH fork, h, paths, some
+  WHERE paths > 1000
+  CALL (fork, h, some) {
+    MATCH p = (h)<-[:REFERENCES*0..10000]-(z:Object)
+    WHERE none(n IN nodes(p) WHERE n = fork)
+    WITH z, min(length(p)) AS left
+    WHERE left < size(some) - 1
+    MATCH (z)<-[:REFERENCES]-(y)
+    WHERE y <> h
+    WITH y:Root AS is_root, y.key AS one, min([left, z.key]) AS next
+    ORDER BY next[0] DESC
+    RETURN min(CASE WHEN is_root THEN [one, next[1]] END) AS first,
+      collect(CASE WHEN NOT is_root THEN [one, next[1]] END) AS nexts
+  }
+  // In stretches of a hundred: a list of n keys takes n x n bytes to make.
+  RETURN reduce(way = first, begin IN range(0, size(nexts), 100) |
+    way + tail(reduce(part = [way[-1]], next IN nexts[begin..begin + 100] |
+      CASE WHEN next[0] = part[-1] THEN part + next[1] ELSE part END))) AS keys
+}
+CALL (keys) {
+  UNWIND range(1, size(keys) - 1) AS i
+  MATCH (n:Object {key: keys[i]})
+  WITH i, n
+  ORDER BY i
+  RETURN collect(n) AS objects
+}
+MATCH (root:Root {key: keys[0]})
+WITH o, [root] + objects + below AS way
 CALL (way) {
   UNWIND range(1, size(way) - 1) AS i
   WITH i, way[i - 1] AS x, way[i] AS y

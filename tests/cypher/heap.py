@@ -194,12 +194,12 @@ def reasons() -> HeapGraph:
 
 
 def lattice() -> HeapGraph:
-    """Pairs in a row, of which each object refers to both of the next: 2,048 paths.
+    """Pairs in a row, of which each object refers to both of the next: 16,384 paths.
 
     The order of the references is not the one of the dump.
     """
     log, chance = Gclog().domain("App.exe").type(NODE, "App.Node"), Random(3)
-    pairs = [(0x100 + 16 * i, 0x108 + 16 * i) for i in range(11)]
+    pairs = [(0x100 + 16 * i, 0x108 + 16 * i) for i in range(14)]
     log.object(0x90, NODE, 8, pairs[0]).root(pairs[0][1], LOCAL).root(0x90, LOCAL)
     for here, there in pairwise([*pairs, (0x80,)]):
         for one in chance.sample(here, 2):
