@@ -49,6 +49,8 @@ _ROWS = {
     "content_end": CONTENTS,
     "content": BYTES,
 }
+_SMALL_PIECE, _MOST_SMALL_PIECES = 256, 1024
+"""Rows of a piece that is joined with others, and how many of them at a time."""
 
 
 class RecordedHeap:
@@ -71,21 +73,24 @@ class RecordedHeap:
         self._content_bytes = 0
         self._deferred = bytearray()
         self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ROWS}
+        self._small_count = dict.fromkeys(_ROWS, 0)
 
     def take(
         self, data: bytes | bytearray, buffers: HeapBuffers, counts: Longs
     ) -> None:
         """Copy what a scan of ``data`` has written into ``buffers``."""
+        added = {
+            "special_row": np.int32(self.object_count),
+            "content_row": np.int32(self.object_count),
+            "content_end": self._content_bytes,
+        }
         for name, kind in _ROWS.items():
             if (count := counts[kind]) and self._stores:
                 rows = getattr(buffers, name)[:count]
                 copied = narrowed(rows) if name == "null_count" else rows.copy()
-                self._pieces[name].append(copied)
-        for name in ("special_row", "content_row"):
-            if counts[_ROWS[name]] and self._stores:
-                self._pieces[name][-1] += np.int32(self.object_count)
-        if counts[CONTENTS] and self._stores:
-            self._pieces["content_end"][-1] += self._content_bytes
+                if name in added:
+                    copied += added[name]
+                self.append(name, copied)
         for begin, end, space in buffers.deferred[: counts[DEFERRED]].tolist():
             if space != self._deferred_space:
                 info = bytes([HEAP_INFO]) + space.to_bytes(4, "big")
@@ -98,7 +103,14 @@ class RecordedHeap:
 
     def append(self, name: str, rows: NDArray[Any]) -> None:
         """Add rows to a column; the counts stay those of the scan."""
-        self._pieces[name].append(rows)
+        # A scan that stops at every class would leave a piece for each.
+        pieces = self._pieces[name]
+        pieces.append(rows)
+        is_small = len(rows) < _SMALL_PIECE
+        self._small_count[name] = self._small_count[name] + 1 if is_small else 0
+        if (count := self._small_count[name]) == _MOST_SMALL_PIECES:
+            pieces[-count:] = [np.concatenate(pieces[-count:])]
+            self._small_count[name] = 0
 
     def ids_of(self, class_row: int) -> Ids:
         """uint64: the ids of all objects of a class."""
@@ -114,7 +126,7 @@ class RecordedHeap:
     def pieces(self, name: str) -> list[NDArray[Any]]:
         """The pieces of a column, which are freed here."""
         found = self._pieces[name]
-        self._pieces[name] = []
+        self._pieces[name], self._small_count[name] = [], 0
         return found
 
     def column(self, name: str, dtype: str) -> NDArray[Any]:

@@ -30,7 +30,7 @@ from ingest.readers.hprof.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -81,7 +81,7 @@ class Specials:
         self.content_row = rows.astype(np.int32)
 
 
-_LONGEST_NAME = 1024
+_LONGEST_NAME = 256
 """Letters of the name of an object that are stored; a type has the whole name."""
 
 
@@ -183,23 +183,22 @@ class ValueBuilder:
             rows: int32 (K,). The objects.
             names: K names.
         """
-        data = bytearray()
-
-        def sizes() -> Iterator[int]:
-            for name in names:
+        place: dict[str, tuple[int, int]] = {}
+        parts: list[bytes] = []
+        found = np.empty((len(rows), 2), np.int64)
+        for i, name in enumerate(names):
+            if name not in place:  # thousands of classes may have one name
                 shown = name
                 if len(name) > _LONGEST_NAME:
                     shown = name[: _LONGEST_NAME - 1] + "…"
                 text = shown.encode("utf-8", "replace")
-                data.extend(text)
-                yield len(text)
-
-        size = np.fromiter(sizes(), np.int64, len(rows))
-        begin = self._size + np.cumsum(size) - size
+                place[name] = self._size, len(text)
+                parts.append(text)
+                self._size += len(text)
+            found[i] = place[name]
         kind = np.full(len(rows), ValueKind.NAME, np.uint8)
-        self._parts.append((rows, kind, begin, size))
-        self._content.append(np.frombuffer(data, np.uint8))
-        self._size += len(data)
+        self._parts.append((rows, kind, found[:, 0], found[:, 1]))
+        self._content.append(np.frombuffer(b"".join(parts), np.uint8))
 
     def thread_names(self) -> dict[int, str]:
         """The name of each thread object that has one, by row."""
