@@ -49,7 +49,7 @@ _ROWS = {
     "content_end": CONTENTS,
     "content": BYTES,
 }
-_SMALL_PIECE, _MOST_SMALL_PIECES = 256, 1024
+_SMALL_PIECE, _MOST_SMALL_PIECES = 256, 128
 """Rows of a piece that is joined with others, and how many of them at a time."""
 
 

@@ -83,6 +83,8 @@ class Specials:
 
 _LONGEST_NAME = 256
 """Letters of the name of an object that are stored; a type has the whole name."""
+_LONG_NAME = 128
+"""Letters from which on a name that many objects have is encoded once."""
 
 
 @kernel
@@ -183,22 +185,24 @@ class ValueBuilder:
             rows: int32 (K,). The objects.
             names: K names.
         """
-        place: dict[str, tuple[int, int]] = {}
-        parts: list[bytes] = []
-        found = np.empty((len(rows), 2), np.int64)
+        data = bytearray()
+        shared: dict[str, tuple[int, int]] = {}
+        begin, size = np.empty((2, len(rows)), np.int64)
         for i, name in enumerate(names):
-            if name not in place:  # thousands of classes may have one name
+            if (place := shared.get(name)) is None:
                 shown = name
                 if len(name) > _LONGEST_NAME:
                     shown = name[: _LONGEST_NAME - 1] + "…"
                 text = shown.encode("utf-8", "replace")
-                place[name] = self._size, len(text)
-                parts.append(text)
-                self._size += len(text)
-            found[i] = place[name]
+                place = len(data), len(text)
+                data.extend(text)
+                if len(name) >= _LONG_NAME:
+                    shared[name] = place
+            begin[i], size[i] = place
         kind = np.full(len(rows), ValueKind.NAME, np.uint8)
-        self._parts.append((rows, kind, found[:, 0], found[:, 1]))
-        self._content.append(np.frombuffer(b"".join(parts), np.uint8))
+        self._parts.append((rows, kind, self._size + begin, size))
+        self._content.append(np.frombuffer(data, np.uint8))
+        self._size += len(data)
 
     def thread_names(self) -> dict[int, str]:
         """The name of each thread object that has one, by row."""
