@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
 from ingest.capture import TIMEOUT_S
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
-from ingest.cli.options import AsJson
+from ingest.cli.options import AsJson, usage_errors
 from ingest.command_line import command
 from ingest.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.capture.cpython import PythonCapture
+    from ingest.capture.dart import DartCapture
     from ingest.capture.dotnet import DotnetCapture
+    from ingest.capture.javascript import JavaScriptCapture
+    from ingest.capture.jvm import JvmCapture
+
+_Capture = TypeVar(
+    "_Capture",
+    "DartCapture",
+    "DotnetCapture",
+    "JavaScriptCapture",
+    "JvmCapture",
+    "PythonCapture",
+)
 
 app = typer.Typer(
     name="capture",
@@ -28,6 +43,10 @@ Timeout = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a response.")
 ]
 Overwrite = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
+
+
+def _output(default: str) -> Any:  # noqa: ANN401  # as typer declares it
+    return typer.Option("--output", "-o", help=f"Output file; default: {default}.")
 
 
 @app.command(epilog=examples("capture dart"))
@@ -42,11 +61,7 @@ def dart(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file; default: the isolate's name with .dartheap.",
-        ),
+        _output("the isolate's name with .dartheap"),
     ] = None,
     isolate: Annotated[
         str | None,
@@ -66,41 +81,29 @@ def dart(
     heap. The program stops while the VM writes it, and then continues. Exit 11: no
     snapshot was captured.
     """
-    from ingest.api.calls import capture
     from ingest.capture.dart import DartCapture
 
-    with Bars() as progress:
-        taken = capture(
-            address,
-            output,
-            runtime="dart",
-            isolate=isolate,
-            force=force,
-            timeout_s=timeout_s,
-            progress=progress,
-        )
-    assert isinstance(taken, DartCapture)
-    if as_json:
-        facts = {
-            "file": str(taken.path),
-            "bytes": taken.byte_count,
-            "sha256": taken.sha256,
-            "isolates": [
-                {"id": entry.id, "name": entry.name, "number": entry.number}
-                for entry in taken.isolates
-            ],
-            "vm_version": taken.vm_version,
-            "protocol": taken.protocol,
-        }
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    names = ", ".join(f"{entry.name} ({entry.id})" for entry in taken.isolates)
-    typer.echo(
-        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    taken = _captured(
+        DartCapture,
+        address,
+        output,
+        runtime="dart",
+        isolate=isolate,
+        force=force,
+        timeout_s=timeout_s,
     )
-    typer.echo(f"isolates  {printable(names)}")
-    typer.echo(f"VM        {printable(taken.vm_version)}")
-    typer.echo(f"sha256    {taken.sha256}")
+    facts = {
+        "isolates": [
+            {"id": entry.id, "name": entry.name, "number": entry.number}
+            for entry in taken.isolates
+        ],
+        "vm_version": taken.vm_version,
+        "protocol": taken.protocol,
+    }
+    names = ", ".join(f"{entry.name} ({entry.id})" for entry in taken.isolates)
+    _show(
+        taken, facts, [("isolates", names), ("VM", taken.vm_version)], as_json=as_json
+    )
 
 
 Target = Annotated[
@@ -113,11 +116,7 @@ Target = Annotated[
 ]
 SnapshotFile = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Output file; default: the target's title with .heapsnapshot.",
-    ),
+    _output("the target's title with .heapsnapshot"),
 ]
 
 
@@ -205,45 +204,31 @@ def _snapshot(
     as_json: bool,
 ) -> None:
     """Capture a snapshot of V8, and print what it is."""
-    from ingest.api.calls import capture
     from ingest.capture.javascript import JavaScriptCapture
 
-    with Bars() as progress:
-        taken = capture(
-            address,
-            output,
-            runtime=runtime,
-            target=target,
-            start_inspector=start_inspector,
-            force=force,
-            timeout_s=timeout_s,
-            progress=progress,
-        )
-    assert isinstance(taken, JavaScriptCapture)
-    if as_json:
-        facts = {
-            "file": str(taken.path),
-            "bytes": taken.byte_count,
-            "sha256": taken.sha256,
-            "inspector": str(taken.place),
-            "target": {
-                "id": taken.target.id,
-                "type": taken.target.kind,
-                "title": taken.target.title,
-                "url": taken.target.url,
-            },
-            "seconds": round(taken.duration_s, 3),
-        }
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    title = f"{taken.target.title} ({taken.target.kind}, {taken.place})"
-    typer.echo(
-        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    taken = _captured(
+        JavaScriptCapture,
+        address,
+        output,
+        runtime=runtime,
+        target=target,
+        start_inspector=start_inspector,
+        force=force,
+        timeout_s=timeout_s,
     )
-    typer.echo(f"target  {printable(title)}")
-    typer.echo(f"took    {taken.duration_s:.1f} s")
-    typer.echo(f"sha256  {taken.sha256}")
-    typer.echo(f"next    {command('load', str(taken.path))}")
+    facts = {
+        "inspector": str(taken.place),
+        "target": {
+            "id": taken.target.id,
+            "type": taken.target.kind,
+            "title": taken.target.title,
+            "url": taken.target.url,
+        },
+        "seconds": round(taken.duration_s, 3),
+    }
+    title = f"{taken.target.title} ({taken.target.kind}, {taken.place})"
+    rows = [("target", title), ("took", f"{taken.duration_s:.1f} s")]
+    _show(taken, facts, rows, as_json=as_json)
 
 
 @app.command("list", epilog=examples("capture list"))
@@ -299,11 +284,7 @@ def jvm(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file; default: the program's name with .hprof or .hprof.gz.",
-        ),
+        _output("the program's name with .hprof or .hprof.gz"),
     ] = None,
     all_objects: Annotated[
         bool,
@@ -330,42 +311,29 @@ def jvm(
     as the same user; it stops while it writes its heap, and then continues. Exit 11:
     no dump was captured.
     """
-    from ingest.api.calls import capture
     from ingest.capture.jvm import JvmCapture
 
-    with Bars() as progress:
-        taken = capture(
-            program,
-            output,
-            runtime="jvm",
-            all_objects=all_objects,
-            gzip=gzip,
-            force=force,
-            timeout_s=timeout_s,
-            progress=progress,
-        )
-    assert isinstance(taken, JvmCapture)
-    if as_json:
-        facts = {
-            "file": str(taken.path),
-            "bytes": taken.byte_count,
-            "sha256": taken.sha256,
-            "pid": taken.pid,
-            "name": taken.name,
-            "vm_version": taken.vm_version,
-            "seconds": round(taken.duration_s, 3),
-        }
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    typer.echo(
-        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    taken = _captured(
+        JvmCapture,
+        program,
+        output,
+        runtime="jvm",
+        all_objects=all_objects,
+        gzip=gzip,
+        force=force,
+        timeout_s=timeout_s,
     )
-    typer.echo(f"program  {printable(taken.name)} ({taken.pid})")
+    facts = {
+        "pid": taken.pid,
+        "name": taken.name,
+        "vm_version": taken.vm_version,
+        "seconds": round(taken.duration_s, 3),
+    }
+    rows = [("program", f"{taken.name} ({taken.pid})")]
     if taken.vm_version:
-        typer.echo(f"VM       {printable(taken.vm_version)}")
-    typer.echo(f"took     {taken.duration_s:.1f} s")
-    typer.echo(f"sha256   {taken.sha256}")
-    typer.echo(f"next     {command('load', str(taken.path))}")
+        rows.append(("VM", taken.vm_version))
+    rows.append(("took", f"{taken.duration_s:.1f} s"))
+    _show(taken, facts, rows, as_json=as_json)
 
 
 @app.command(epilog=examples("capture python"))
@@ -379,12 +347,7 @@ def python(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file; default: the script's name with .hrpy. With .gz at its "
-            "end it is compressed.",
-        ),
+        _output("the script's name with .hrpy; one that ends in .gz is compressed"),
     ] = None,
     mode: Annotated[
         Literal["auto", "fork", "stop"],
@@ -411,44 +374,33 @@ def python(
     container, as the same user; it stands still only while it copies itself. Exit 11:
     no dump was captured.
     """
-    from ingest.api.calls import capture
     from ingest.capture.cpython import PythonCapture
 
-    with Bars() as progress:
-        taken = capture(
-            program,
-            output,
-            runtime="python",
-            mode=mode,
-            values=not no_values,
-            force=force,
-            timeout_s=timeout_s,
-            progress=progress,
-        )
-    assert isinstance(taken, PythonCapture)
-    if as_json:
-        facts = {
-            "file": str(taken.path),
-            "bytes": taken.byte_count,
-            "sha256": taken.sha256,
-            "pid": taken.pid,
-            "name": taken.name,
-            "mode": taken.mode,
-            "pause_seconds": round(taken.pause_s, 4),
-            "copied_bytes": taken.copied_bytes,
-            "seconds": round(taken.duration_s, 3),
-        }
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    typer.echo(
-        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
+    taken = _captured(
+        PythonCapture,
+        program,
+        output,
+        runtime="python",
+        mode=mode,
+        values=not no_values,
+        force=force,
+        timeout_s=timeout_s,
     )
-    typer.echo(f"program  {printable(taken.name)} ({taken.pid})")
+    facts = {
+        "pid": taken.pid,
+        "name": taken.name,
+        "mode": taken.mode,
+        "pause_seconds": round(taken.pause_s, 4),
+        "copied_bytes": taken.copied_bytes,
+        "seconds": round(taken.duration_s, 3),
+    }
     copied = f", copied {human_bytes(taken.copied_bytes)}" if taken.copied_bytes else ""
-    typer.echo(f"mode     {taken.mode}{copied}")
-    typer.echo(f"paused   {taken.pause_s:.3f} s, took {taken.duration_s:.1f} s")
-    typer.echo(f"sha256   {taken.sha256}")
-    typer.echo(f"next     {command('load', str(taken.path))}")
+    rows = [
+        ("program", f"{taken.name} ({taken.pid})"),
+        ("mode", f"{taken.mode}{copied}"),
+        ("paused", f"{taken.pause_s:.3f} s, took {taken.duration_s:.1f} s"),
+    ]
+    _show(taken, facts, rows, as_json=as_json)
 
 
 @app.command(epilog=examples("capture dotnet"))
@@ -462,11 +414,7 @@ def dotnet(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file; default: the program's name with .nettrace.",
-        ),
+        _output("the program's name with .nettrace"),
     ] = None,
     heap: Annotated[
         bool, typer.Option("--heap", help="Capture one heap dump (default).")
@@ -501,64 +449,91 @@ def dotnet(
     machine, as the same user; it stops while it writes its heap, and then continues.
     Exit 11: no dump was captured.
     """
-    from ingest.api.calls import capture
     from ingest.capture.dotnet import DotnetCapture
 
     if heap and track_s is not None:
         raise typer.BadParameter(
             "--heap captures one dump and --track two; use one of them"
         )
-    with Bars() as progress:
-        taken = capture(
-            program,
-            output,
-            runtime="dotnet",
-            track_s=track_s,
-            force=force,
-            timeout_s=timeout_s,
-            buffer_mib=buffer_mib,
-            progress=progress,
-        )
-    assert isinstance(taken, DotnetCapture)
-    _show(taken, as_json=as_json)
+    taken = _captured(
+        DotnetCapture,
+        program,
+        output,
+        runtime="dotnet",
+        track_s=track_s,
+        force=force,
+        timeout_s=timeout_s,
+        buffer_mib=buffer_mib,
+    )
+    facts = {
+        "pid": taken.pid,
+        "name": taken.name,
+        "dumps": [
+            {"objects": objects, "references": references}
+            for objects, references in zip(
+                taken.object_counts, taken.edge_counts, strict=True
+            )
+        ],
+        "collections": taken.gc_count,
+        "events_with_moves": taken.moved_count,
+        "types": taken.type_count,
+        "types_without_name": taken.nameless_count,
+    }
+    heaps = zip(taken.object_counts, taken.edge_counts, strict=True)
+    rows = [
+        ("program", f"{taken.name} ({taken.pid})"),
+        *(
+            (
+                "heap dump",
+                f"{counted(objects, 'objects')}, {counted(more, 'references')}",
+            )
+            for objects, more in heaps
+        ),
+        ("types", f"{taken.type_count:,}, {taken.nameless_count:,} without name"),
+        ("collections", f"{taken.gc_count:,}, including those of heap dumps"),
+    ]
+    options = ["--all-dumps"] if len(taken.object_counts) > 1 else []
+    _show(taken, facts, rows, *options, as_json=as_json)
 
 
-def _show(taken: DotnetCapture, *, as_json: bool) -> None:
-    """Print what a capture of a .NET program contains."""
+def _captured(
+    of: type[_Capture],
+    program: str,
+    output: Path | None,
+    **options: Any,  # noqa: ANN401  # those of `ingest.capture`
+) -> _Capture:
+    """What `ingest.capture` captured, which is of the kind ``of``."""
+    from ingest.api.calls import capture
+
+    with Bars() as progress, usage_errors():
+        taken = capture(program, output, progress=progress, **options)
+    assert isinstance(taken, of)
+    return taken
+
+
+def _show(
+    taken: _Capture,
+    facts: Mapping[str, object],
+    rows: list[tuple[str, str]],
+    *options: str,
+    as_json: bool,
+) -> None:
+    """Print a capture: as JSON with ``facts``, or as text with a line for each row.
+
+    ``options`` are those of the command that loads it.
+    """
     if as_json:
-        facts = {
+        written = {
             "file": str(taken.path),
             "bytes": taken.byte_count,
             "sha256": taken.sha256,
-            "pid": taken.pid,
-            "name": taken.name,
-            "dumps": [
-                {"objects": objects, "references": references}
-                for objects, references in zip(
-                    taken.object_counts, taken.edge_counts, strict=True
-                )
-            ],
-            "collections": taken.gc_count,
-            "events_with_moves": taken.moved_count,
-            "types": taken.type_count,
-            "types_without_name": taken.nameless_count,
         }
-        typer.echo(json.dumps(facts, indent=2))
+        typer.echo(json.dumps(written | dict(facts), indent=2))
         return
-    typer.echo(
-        f"wrote {printable(str(taken.path))}, {counted(taken.byte_count, 'bytes')}"
-    )
-    typer.echo(f"program      {printable(taken.name)} ({taken.pid})")
-    for objects, references in zip(taken.object_counts, taken.edge_counts, strict=True):
-        typer.echo(
-            f"heap dump    {counted(objects, 'objects')}, "
-            f"{counted(references, 'references')}"
-        )
-    typer.echo(
-        f"types        {taken.type_count:,}, {taken.nameless_count:,} without name"
-    )
-    typer.echo(f"collections  {taken.gc_count:,}, including those of heap dumps")
-    typer.echo(f"sha256       {taken.sha256}")
-    if len(taken.object_counts) > 1:
-        following = command("load", str(taken.path), "--all-dumps")
-        typer.echo(f"next         {following}")
+    following = command("load", str(taken.path), *options)
+    rows = [*rows, ("sha256", taken.sha256), ("next", following)]
+    size = counted(taken.byte_count, "bytes")
+    typer.echo(f"wrote {printable(str(taken.path))}, {size}")
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        typer.echo(f"{label:<{width}}  {printable(text)}")

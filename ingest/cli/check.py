@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of
-from ingest.errors import FINDINGS, INCOMPLETE, BadParameter
+from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of, usage_errors
+from ingest.errors import FINDINGS, INCOMPLETE
 from ingest.files import check_writable, output_file
 
 
@@ -121,24 +121,25 @@ def check(
     for path in save or ():
         check_writable(path, force=True)
     options = reading.given()
-    with Bars() as progress, keepers_of(connection, progress) as keepers:
-        try:
-            found = judged(
-                dumps,
-                options,
-                progress,
-                keepers,
-                against=against or (),
-                baseline=baseline,
-                update_baseline=update_baseline,
-                prune=prune,
-                strict_baseline=strict_baseline,
-                config=config,
-                min_dumps=min_dumps,
-                allow_incomplete=allow_incomplete,
-            )
-        except BadParameter as error:
-            raise typer.BadParameter(str(error)) from None
+    with (
+        Bars() as progress,
+        keepers_of(connection, progress) as keepers,
+        usage_errors(),
+    ):
+        found = judged(
+            dumps,
+            options,
+            progress,
+            keepers,
+            against=against or (),
+            baseline=baseline,
+            update_baseline=update_baseline,
+            prune=prune,
+            strict_baseline=strict_baseline,
+            config=config,
+            min_dumps=min_dumps,
+            allow_incomplete=allow_incomplete,
+        )
     for path, of_file in zip(save or (), forms, strict=True):
         with output_file(path, force=True, private=False) as out:
             out.write(found.written(of_file.value).encode("utf-8", "replace"))

@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Have what the interface calls a wrong parameter printed as wrong usage."""
+    from ingest.errors import BadParameter
+
+    try:
+        yield
+    except BadParameter as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def complete_query(incomplete: str) -> list[tuple[str, str]]:
     """Names of queries, with their titles."""
     from ingest.queries.library import library
@@ -288,7 +299,6 @@ class Reading:
             BadParameter: one is mistyped, or two contradict each other.
         """
         from ingest.api.reading import ReadingOptions, read_options
-        from ingest.errors import BadParameter
 
         found = ReadingOptions(
             strict=self.strict,
@@ -303,10 +313,8 @@ class Reading:
             max_memory=self.max_memory,
             any_expansion=self.any_expansion,
         )
-        try:
+        with usage_errors():
             read_options(found)
-        except BadParameter as error:
-            raise typer.BadParameter(str(error)) from None
         return found
 
     def options(self) -> ReadOptions:

@@ -128,7 +128,9 @@ def test_in_pieces_of_one_byte_and_with_text(
 
     assert (code, (tmp_path / "x").read_bytes()) == (0, WHOLE)
     assert "heap dump    2 objects, 1 reference" in out
-    assert max(map(len, out.splitlines()[1:])) <= 80
+    *lines, following = out.splitlines()[1:]
+    assert max(map(len, lines)) <= 80
+    assert following == f"next         ingest load {tmp_path / 'x'}"
 
 
 def test_tracking_stops_the_written_session_before_the_other(

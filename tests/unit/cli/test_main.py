@@ -53,6 +53,15 @@ def test_every_command_has_help(ingest: Callable[..., Ran], command: str) -> Non
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_an_inspector_without_its_host_is_wrong_usage(
+    ingest: Callable[..., Ran],
+) -> None:
+    code, _, err = ingest("capture", "chrome", "9222")
+
+    assert code == 2
+    assert "name the host too: 127.0.0.1:9222" in err
+
+
 def test_version(ingest: Callable[..., Ran]) -> None:
     code, out, _ = ingest("--version")
 
