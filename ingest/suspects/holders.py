@@ -168,7 +168,7 @@ class Paths:
             root_name=self._root_name(root),
             root_field=self._static_field(root),
             root_owner=self._owner(root),
-            is_thread_static=kind == RootKind.LOCAL and declaring >= 0,
+            is_thread_static=self._is_thread_static(root),
             is_statics_table=bool(self._tables[root]),
         )
 
@@ -213,14 +213,19 @@ class Paths:
     def _root_name(self, root: int) -> str | None:
         graph = self._graph
         field, declaring = self._static_field(root), int(graph.root_type[root])
-        is_local = graph.root_kind[root] == RootKind.LOCAL and declaring < 0
-        if field is not None and is_local:
+        is_local = graph.root_kind[root] == RootKind.LOCAL
+        if field is not None and is_local and not self._is_thread_static(root):
             return f"{field} of {self._frame(root)}"
         names = (
             [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
         )
         names += [] if field is None else [field]
         return ".".join(names) or self._owner(root)
+
+    def _is_thread_static(self, root: int) -> bool:
+        graph = self._graph
+        is_local = graph.root_kind[root] == RootKind.LOCAL
+        return bool(is_local and graph.root_type[root] >= 0)
 
     def _frame(self, root: int) -> str:
         graph = self._graph
