@@ -25,8 +25,9 @@ from ingest.compare.dimensions import PATHS, Change, Dimension
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
 from ingest.compare.lives import Lives, lives
-from ingest.compare.paths import PathTree, moved, path_tree
+from ingest.compare.paths import PathTree, is_unsure, moved, path_tree
 from ingest.errors import IngestError
+from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.text import namespace_of
 
 if TYPE_CHECKING:
@@ -198,14 +199,16 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
     types, namespaces = _types(dumps, totals)
     differences = {
         Dimension.SUSPECT: _suspects(dumps, totals),
-        **{by: _paths(by, tree, totals) for by, tree in trees.items()},
+        **{by: _paths(by, tree, dumps, totals) for by, tree in trees.items()},
         Dimension.TYPE: types,
         Dimension.NAMESPACE: namespaces,
     }
     incomplete = [bool(dump.incomplete) for dump in dumps]
     if any(incomplete):
+        had, has = dumps[0].instance_counts, dumps[-1].instance_counts
+        more = {name: count - had.get(name, 0) for name, count in has.items()}
         differences = {
-            by: tuple(_certain(one, incomplete) for one in found)
+            by: tuple(_certain(one, incomplete, more.get(one.key, 0)) for one in found)
             for by, found in differences.items()
         }
     return Comparison(
@@ -221,16 +224,27 @@ _MORE = (Change.NEW, Change.GROWN)
 _LESS = (Change.GONE, Change.SHRUNK)
 
 
-def _certain(found: Difference, incomplete: Sequence[bool]) -> Difference:
+def _certain(
+    found: Difference, incomplete: Sequence[bool], more_instances: int
+) -> Difference:
     """What can be said where some dumps are incomplete.
 
-    What an incomplete dump lacks cannot have grown or gone because of that.
+    What an incomplete dump lacks cannot have grown or gone because of that. A type that
+    has no more instances can retain more, or have more that are reachable, because
+    the references of others are missing.
+
+    Args:
+        found: As it would be if the dumps were whole.
+        incomplete: Which are not.
+        more_instances: How many more there are of a type, reachable or not.
     """
     change = found.change
+    is_gap = more_instances <= 0 or found.name == MISSING_TYPE_NAME
     uncertain = {
         *(_MORE if incomplete[0] else ()),
         *(_LESS if incomplete[-1] else ()),
         *((Change.MOVED,) if incomplete[0] or incomplete[-1] else ()),
+        *(_MORE if is_gap and found.by is Dimension.TYPE else ()),
     }
     if change in uncertain:
         change = Change.UNKNOWN
@@ -239,7 +253,9 @@ def _certain(found: Difference, incomplete: Sequence[bool]) -> Difference:
         change=change,
         is_topmost=found.is_topmost and not incomplete[0],
         moved_to=() if change is Change.UNKNOWN else found.moved_to,
-        growth=None if any(incomplete[:-1]) else found.growth,
+        growth=None
+        if any(incomplete[:-1]) or change is Change.UNKNOWN
+        else found.growth,
     )
 
 
@@ -321,19 +337,24 @@ def _types(
 
 
 def _paths(
-    by: Dimension, tree: PathTree, totals: Sequence[Totals]
+    by: Dimension,
+    tree: PathTree,
+    dumps: Sequence[ComparedDump],
+    totals: Sequence[Totals],
 ) -> tuple[Difference, ...]:
     """Paths that changed."""
     count, size, total = tree.object_count, tree.shallow_bytes, tree.total_bytes
+    unsure = is_unsure(tree, dumps)
     is_compared = tree.is_compared
+    is_sure = is_compared & ~unsure
     topmost = tree.topmost(
-        is_compared & (count[:, -1] > count[:, 0]),
-        is_compared & (size[:, -1] > size[:, 0]),
+        is_sure & (count[:, -1] > count[:, 0]),
+        is_sure & (size[:, -1] > size[:, 0]),
     )
     more_objects, more_bytes = growing(count, size)
     grew = np.zeros(len(topmost), np.bool_)
     if len(totals) >= FEWEST_DUMPS:
-        grew = tree.topmost(is_compared & more_objects, is_compared & more_bytes)
+        grew = tree.topmost(is_sure & more_objects, is_sure & more_bytes)
     pairs = moved(tree, 0, -1)
     is_moved = np.zeros(len(topmost), np.bool_)
     is_moved[list(pairs)] = is_moved[list(pairs.values())] = True
@@ -353,6 +374,8 @@ def _paths(
         )
         if is_moved[row] or is_moved_below[row]:
             change = Change.MOVED
+        elif unsure[row] and change in _MORE:
+            change = Change.UNKNOWN
         differences.append(
             Difference(
                 by,

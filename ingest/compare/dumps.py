@@ -6,6 +6,7 @@ They come from the tables of a file that was just read, of a folder that
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -43,6 +44,7 @@ TYPE_COLUMNS = (
     "reachable_count",
     "reachable_bytes",
     "retained_bytes",
+    "instance_count",
 )
 PATH_COLUMNS = (
     "path",
@@ -138,7 +140,7 @@ class ComparedDump:
     def totals(self) -> Mapping[str, TypeTotals]:
         """The types that have reachable instances, by normalised name."""
         found: dict[str, TypeTotals] = {}
-        for _, name, count, size, retained in self.types.iter_rows():
+        for _, name, count, size, retained, _ in self.types.iter_rows():
             if count:
                 key = normalised_type(name)
                 before = found.get(key, TypeTotals(name, 0, 0, 0))
@@ -147,6 +149,14 @@ class ComparedDump:
                 found[key] = TypeTotals(
                     shown, before[1] + count, before[2] + size, before[3] + retained
                 )
+        return found
+
+    @cached_property
+    def instance_counts(self) -> Mapping[str, int]:
+        """Instances of each type, reachable or not, by normalised name."""
+        found: Counter[str] = Counter()
+        for name, count in self.types.select("name", "instance_count").iter_rows():
+            found[normalised_type(name)] += count
         return found
 
     @cached_property

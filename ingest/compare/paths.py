@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.fingerprints import normalised_type
+from ingest.heap.graph import MISSING_TYPE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -222,6 +223,32 @@ def _known(
         rest[rows] = np.where(absent, left_out, rest[rows])
         known[rows] |= absent & ((left_out == 0) | (left_out < most[rows, None]))
     return known
+
+
+def is_unsure(tree: PathTree, dumps: Sequence[ComparedDump]) -> Flags:
+    """Bool (G,): whether what grew on a path may be due to a gap in a dump.
+
+    What an incomplete dump lacks may be what kept an object on another path, so that
+    it seems to have come to this one, and even what made an object unreachable. All
+    that is sure is that no type has more instances because of a gap. So a path grew if
+    it has more objects, and no more of them than its type has instances. What is
+    missing grew nowhere. Of whole dumps, all is sure.
+    """
+    is_whole = np.array([not dump.incomplete for dump in dumps])
+    if is_whole.all():
+        return np.zeros(len(tree.name), np.bool_)
+    types = [normalised_type(name) for name in tree.name]
+    of_type = np.array(
+        [[dump.instance_counts.get(name, 0) for dump in dumps] for name in types]
+    )
+    count = tree.object_count
+    found = np.array([name == MISSING_TYPE_NAME for name in tree.name], np.bool_)
+    found |= count[:, -1] <= count[:, 0]
+    for first, last in {(0, len(dumps) - 1), *pairwise(range(len(dumps)))}:
+        if not is_whole[[first, last]].all():
+            more = of_type[:, last] - of_type[:, first]
+            found |= count[:, last] - count[:, first] > np.maximum(more, 0)
+    return found
 
 
 def moved(tree: PathTree, first: int, last: int) -> dict[int, int]:

@@ -25,7 +25,7 @@ import numpy as np
 from ingest.analysis.fingerprints import fingerprint, normalised_type
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS, Step, growing
-from ingest.compare.paths import path_tree
+from ingest.compare.paths import is_unsure, path_tree
 from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import RootKind
@@ -265,7 +265,7 @@ def growths(
     step = Step(max(rules.growth, 1), rules.growth_percent, _BYTES_SHARE)
     sizes = [dump.reachable_bytes for dump in dumps]
     grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
-    grows &= ~_is_root(tree)
+    grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
     has_more = np.zeros(len(grows), np.bool_)
     rows = np.flatnonzero(grows).tolist()
     has_more[[row for row in rows if _has_more(dumps, tree, row)]] = True

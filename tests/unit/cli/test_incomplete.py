@@ -127,3 +127,27 @@ def test_a_fleet_leaves_it_out(ingest: Callable[..., Ran]) -> None:
     again = ingest("fleet", "add", *names, "--to", "fleet")[1]
     assert "0 dumps added" in again, "it is known"
     assert SAID in flat(ingest("compare", "good0.gclog", "fleet::half")[1])
+
+
+def test_what_only_lost_its_other_holder_did_not_grow(
+    ingest: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    items = [f"o {at:x} 3 1000" for at in range(0x20, 0x24)]
+    other = ["o 11 2 40 20 21 22 23", "r 11 4 0 2", "r 10 4 0 1"]
+    head = "a 1 p g.exe 0|t 1 App.Holder|t 2 App.Other|t 3 App.Item".split("|")
+    whole = [*head, *items, *other, "o 10 1 40 20 21 22 23", "c g.exe"]
+    more = [*head, "o 24 3 1000", *items, f"{other[0]} 24", *other[1:]]
+    for name, lines in ("whole", whole), ("cut", [*head, *items, *other]), ("m", more):
+        (tmp_path / f"{name}.gclog").write_text("\n".join([*lines, ""]), "utf-8")
+
+    out = ingest("compare", "whole.gclog", "cut.gclog", "--json")[1]
+    found = json.loads(out)["differences"]
+    assert not [one for one in found if one["change"] in ("new", "grown")]
+    for command in (["info"], ["check", "--allow-incomplete"]):
+        told = ingest(*command, "whole.gclog", "cut.gclog")[1]
+        assert "grew" not in told, command
+    # What has more instances grew, whatever is missing.
+    out = ingest("compare", "whole.gclog", "m.gclog", "--json")[1]
+    found = json.loads(out)["differences"]
+    assert {"new", "grown"} & {one["change"] for one in found if one["by"] == "type"}
