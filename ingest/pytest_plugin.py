@@ -8,12 +8,20 @@ It is active where heaproots is installed, and costs nothing until it is used::
         after = heaproots.capture("shop.Main", "after")
         assert not heaproots.check([before, after]).findings
 
+A test of Python code needs no other program: the block is run again and again, in this
+process, and its heap is dumped after each time::
+
+    def test_orders_are_freed(heaproots):
+        assert not heaproots.repeat(lambda: play(1)).findings
+
 If the test fails, its report says what grew and where, and names the folder of the
 dumps. If it passes, the dumps are removed.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib.util
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -21,8 +29,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
+    from types import ModuleType
 
     from ingest.api.calls import Check
 
@@ -70,6 +79,60 @@ class HeapDumps:
         import ingest
 
         return ingest.check([str(dump) for dump in dumps], **options)
+
+    def repeat(
+        self,
+        block: Callable[[], object],
+        *,
+        dumps: int = 4,
+        times: int = 10,
+        **options: Any,  # noqa: ANN401
+    ) -> Check:
+        """Run a block again and again, dump the heap of this process, and judge that.
+
+        The block runs once before all else, since caches fill then. What it leaks each
+        time grows from dump to dump by as much, and is a finding. Before each dump
+        garbage is collected; the heap is dumped from a copy of the process where
+        there is memory enough.
+
+        Args:
+            block: Called without arguments; what it returns is dropped.
+            dumps: How many, two or more; with few of them growth is less sure.
+            times: How often the block runs before each. Fewer than five objects more in
+                a dump are no finding: of a block that leaks one, five runs are needed.
+            options: Those of `ingest.check`, such as ``own``.
+
+        Raises:
+            CaptureError: the heap of this Python cannot be dumped.
+        """
+        from ingest.errors import CaptureError
+
+        # All that is needed is there before the first dump, so that none of it grows.
+        writer = _writer()
+        number = sum(1 for _ in self.folder.iterdir())
+        paths = [self.path(f"{number + at}.hrpy") for at in range(dumps)]
+        block()
+        for path in paths:
+            for _ in range(times):
+                block()
+            gc.collect()
+            try:
+                writer.dump(path)
+            except writer.DumpRefused as error:
+                raise CaptureError(str(error)) from None
+        return self.check(paths, **options)
+
+
+def _writer() -> ModuleType:
+    """``heaproots_dump``, which is one file and belongs to no package."""
+    from ingest.capture.cpython import SCRIPT
+
+    spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ _TYPES = f"""
 MATCH (n:Type) WHERE n.dump = $dump
 RETURN n.key % {1 << KEY_BITS} AS type, n.name AS name,
   n.reachable_count AS reachable_count, n.reachable_bytes AS reachable_bytes,
-  n.retained_bytes AS retained_bytes
+  n.retained_bytes AS retained_bytes, n.instance_count AS instance_count
 ORDER BY n.key
 """
 _PATHS = f"""

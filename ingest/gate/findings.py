@@ -279,14 +279,14 @@ def growths(
     others = has_more & ~leaks & ~tree.is_above(has_more) & ~tree.is_below(leaks)
     others &= ~busy
     # If what holds them only moved, more of a common type mean nothing.
-    below_others = tree.is_above(grows)
+    below_moved = tree.is_above(grows & ~has_more)
     captions = dumps[-1].captions
     below = _below(tree, rows)
     found = []
     for row in np.flatnonzero(chosen).tolist():
         counts = tuple(tree.object_count[row].tolist())
         total = dumps[-1].count_of(normalised_type(tree.name[row]))
-        if below_others[row] and 2 * counts[-1] < total:
+        if below_moved[row] and 2 * counts[-1] < total:
             continue
         more = int(tree.total_bytes[row, -1] - tree.total_bytes[row, 0])
         text = ", ".join(f"{count:,}" for count in counts)

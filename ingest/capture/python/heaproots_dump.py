@@ -1283,6 +1283,7 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
     began = time.perf_counter()
     was_enabled = gc.isenabled()
     gc.disable()  # a collection would run the program's finalizers
+    moment = None
     try:
         moment = _Moment(mode == "fork")
         moment.pid = os.getpid()
@@ -1303,7 +1304,11 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
         finally:
             os.close(fd)
     finally:
+        # It is among its own objects: garbage that would hold all of them until the
+        # next collection, and be in the next dump.
         del _BEFORE[:]
+        if moment is not None:
+            del moment.objects[:], moment.kept[:]
         if was_enabled:
             gc.enable()
     return dict(found, mode=mode, pause_seconds=pause)

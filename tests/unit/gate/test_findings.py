@@ -111,11 +111,16 @@ def test_a_cache_that_fills_up_is_a_note() -> None:
     assert "1,409, 1,868, 1,942 objects" in note
 
 
-def lambdas(step: int) -> ComparedDump:
-    """A Java program whose callbacks hold what leaks, beside a lambda without state."""
+def lambdas(step: int, elsewhere: int = 0) -> ComparedDump:
+    """A Java program whose callbacks hold what leaks, beside a lambda without state.
+
+    There are more of what leaks ``elsewhere``, which is no leak.
+    """
     program = Program(step, random.Random(1), random.Random(step))
     background(program, OBJECTS)
     program.root(program.obj("shop.Main$$Lambda$1/0x0d1", 16), HANDLE)
+    others = program.things("shop.Context", elsewhere)
+    program.root(program.array("java.lang.Object", others), STATIC, "shop.Pool")
     held = program.things("shop.Context", 100 + 30 * step)
     name = "shop.Main$$Lambda$2/0x0d2"
     callbacks = [program.obj(name, 16, one) for one in held]
@@ -134,6 +139,15 @@ def test_the_type_of_the_program_is_blamed_and_lambdas_share_a_name() -> None:
     by_type = {one.name: one for one in compare(dumps).of(Dimension.TYPE)}
     assert by_type["shop.Main$$Lambda"].object_count == (101, 131, 161)
     assert "shop.Main$$Lambda$1/0x0d1" not in by_type
+
+
+def test_what_leaks_may_be_common() -> None:
+    dumps = [lambdas(step, elsewhere=2000) for step in range(3)]
+
+    (found,) = judge(dumps, Rules(suspects=False)).findings
+
+    assert found.path[-1] == "Context"
+    assert found.counts == (100, 130, 160)
 
 
 def test_two_dumps_are_enough_for_what_was_there_before() -> None:
