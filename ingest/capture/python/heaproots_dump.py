@@ -1170,21 +1170,23 @@ def _write(moment, fd, *, values, compress, mode):
     roots = {"threads": moment.threads, "modules": moment.modules}
     out.record(b"ROOT", [_json(roots).encode("ascii")])
     writer = _Writer(out, values=values, is_copy=moment.is_copy, listed=listed)
-    kept = moment.kept
-    writer.found(kept)
-    del kept[:]
-    if listed is not None:
-        writer.found([sys.modules])
-    order = list(buckets)
-    for k in order:
-        writer.write_bucket(buckets[k])
-        if not moment.is_copy:
-            del buckets[k]
-    writer.finish()
-    footer = {
-        "objects": writer.objects, "references": writer.references,
-        "types": len(writer.kinds), "cpu_seconds": time.process_time() - began,
-    }  # fmt: skip
+    try:
+        writer.found(moment.kept)
+        del moment.kept[:]
+        if listed is not None:
+            writer.found([sys.modules])
+        for k in list(buckets):
+            writer.write_bucket(buckets[k])
+            if not moment.is_copy:
+                del buckets[k]
+        writer.finish()
+        footer = {
+            "objects": writer.objects, "references": writer.references,
+            "types": len(writer.kinds), "cpu_seconds": time.process_time() - began,
+        }  # fmt: skip
+    finally:
+        if not moment.is_copy:  # a circle that would wait for the collector
+            vars(writer).clear()
     out.record(b"DONE", [_json(footer).encode("ascii")])
     out.flush(last=True)
     footer["bytes"] = out.written

@@ -32,6 +32,17 @@ def test_is_clean(heaproots):
 
 def test_leaks_without_the_fixture():
     assert not ingest.check(["earlier.gclog", "example.gclog"]).findings
+
+
+class Order:
+    pass
+
+
+ORDERS = []
+
+
+def test_a_block_leaks(heaproots):
+    assert not heaproots.repeat(lambda: ORDERS.append(Order()), dumps=2).findings
 """
 
 
@@ -46,10 +57,13 @@ def test_a_leak_fails_with_its_place_and_its_dumps(example: Path) -> None:
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )  # fmt: skip
 
-    assert "2 failed, 1 passed" in ran.stdout, ran.stdout
+    assert "3 failed, 1 passed" in ran.stdout, ran.stdout
     assert "assert not <" in ran.stdout
     assert ran.stdout.count("ScoreChangedEventHandler") >= 2
     assert "13, 25 objects" in ran.stdout
+    assert "21 Order are held in list test_levels.ORDERS" in " ".join(
+        ran.stdout.split()
+    )
     assert "the dumps are kept in" in ran.stdout
-    kept = sorted(path.name for path in (example / "kept").rglob("*.gclog"))
-    assert kept == ["earlier.gclog", "example.gclog"]
+    kept = sorted(path.name for path in (example / "kept").rglob("*.*"))
+    assert kept == ["0.hrpy", "1.hrpy", "earlier.gclog", "example.gclog"]

@@ -182,6 +182,8 @@ before = gc.get_freeze_count(), gc.isenabled(), gc.get_threshold()
 modules = set(sys.modules)
 heaproots_dump.dump({path!r}, {mode!r})
 assert before == (gc.get_freeze_count(), gc.isenabled(), gc.get_threshold())
+left = [o for o in gc.get_objects() if type(o).__module__ == "heaproots_dump"]
+assert not left, "garbage that would be in the next dump"
 print(sorted(set(sys.modules) - modules))
 """
 

@@ -135,7 +135,7 @@ def test_what_only_lost_its_other_holder_did_not_grow(
     monkeypatch.chdir(tmp_path)
     items = [f"o {at:x} 3 1000" for at in range(0x20, 0x24)]
     other = ["o 11 2 40 20 21 22 23", "r 11 4 0 2", "r 10 4 0 1"]
-    head = "a 1 p g.exe 0|t 1 App.Holder|t 2 App.Other|t 3 App.Item".split("|")
+    head = ["a 1 p g.exe 0", "t 1 App.Holder", "t 2 App.Other", "t 3 App.Item"]
     whole = [*head, *items, *other, "o 10 1 40 20 21 22 23", "c g.exe"]
     more = [*head, "o 24 3 1000", *items, f"{other[0]} 24", *other[1:]]
     for name, lines in ("whole", whole), ("cut", [*head, *items, *other]), ("m", more):
