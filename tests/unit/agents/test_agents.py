@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from ingest.agents.answer import MAX_TOKENS, Page, clean, quoted, tokens
 from ingest.agents.instructions import TEXT
@@ -354,14 +360,10 @@ def test_the_process_answers_at_once_and_reports_progress(
 
 
 def _kernels() -> str:
-    import os
-
     return os.environ["NUMBA_CACHE_DIR"]
 
 
 def test_the_server_imports_nothing_heavy() -> None:
-    import subprocess
-
     code = (
         "import sys; from ingest.agents.server import server_of; "
         "from ingest.agents.tools import Tools; server_of(Tools([])); "
@@ -398,3 +400,58 @@ def test_http_needs_the_token(header: bytes, status: int) -> None:
     scope = {"type": "http", "headers": [(b"authorization", header)]}
     anyio.run(guarded(app, "secret"), scope, receive, send)
     assert sent[0]["status"] == status
+
+
+@pytest.fixture
+def address(tools: Tools, example: str) -> Iterator[str]:
+    """Of a server process over HTTP, whose token is ``secret``."""
+    del example
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = str(tools.allowed[0])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ingest", "mcp", "--no-start", "--allow", folder,
+         "--http", str(port)],
+        env={**os.environ, "INGEST_MCP_TOKEN": "secret", "INGEST_HOME": folder},
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == (
+            f"listening on http://127.0.0.1:{port}/mcp\n"
+        )
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def test_a_client_investigates_over_http(address: str, example: str) -> None:
+    head = {"Authorization": "Bearer secret"}
+
+    async def run() -> tuple[int, str]:
+        async with httpx2.AsyncClient(headers=head, timeout=60) as http:
+            transport = streamable_http_client(address, http_client=http)
+            async with Client(transport) as client:
+                count = len((await client.list_tools()).tools)
+                result = await client.call_tool("suspects", {"dump": example})
+                return count, str(getattr(result.content[0], "text", ""))
+
+    count, said = anyio.run(run)
+    assert count == 9
+    assert "LevelScreen" in said
+    for wrong, status in (
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({**head, "Origin": "http://evil.example"}, 403),
+        ({**head, "Host": "evil.example"}, 421),
+    ):
+        request = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        form = {"Accept": "application/json, text/event-stream"}
+        answer = httpx2.post(address, json=request, headers={**form, **wrong})
+        assert answer.status_code == status, wrong
