@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.types import count_by, sum_by
 from ingest.answers.view import limit_of
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
 
 
 _MOST_SKIPPED = 10
-_ROOTS, _FURTHER_UP = "(roots)", "(further up)"
+_LOST = -3
+_ABOVE = {ROOT: "(roots)", _LOST: "(further up)"}
+"""What to say instead of an owner's type."""
 
 
 def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -146,41 +149,41 @@ def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         return np.asarray((of >= 0) & skipped[kinds[np.maximum(of, 0)]])
 
     owner = above.copy()
+    left = np.flatnonzero(to_skip(owner))
     for _ in range(_MOST_SKIPPED):
-        go_on = to_skip(owner)
-        if not go_on.any():
-            break
-        owner[go_on] = dominator[owner[go_on]]
-    lost = to_skip(owner)
-    frame = (
-        pl.DataFrame(
+        owner[left] = dominator[owner[left]]
+        left = left[to_skip(owner[left])]
+    owner[left] = _LOST
+    slot = owner - _LOST
+    slots = len(dominator) - _LOST
+    instances = count_by(slot, slots)
+    size = sum_by(slot, heap.graph.shallow_bytes[rows], slots)
+    owners = np.flatnonzero(instances)
+    owners = owners[np.lexsort((owners, -size[owners]))]
+    instances, size, owners = instances[owners], size[owners], owners + _LOST
+    # Types whose short names are alike are one row, with the largest owner of all.
+    names, code = np.unique(captions, return_inverse=True)
+    code = np.where(owners < 0, len(names) - 1 - owners, code[kinds[owners]])
+    codes, first, group = np.unique(code, return_index=True, return_inverse=True)
+    owner_count = count_by(group[owners >= 0].astype(np.int32), len(codes))
+    instance_count, bytes_of = (
+        sum_by(group.astype(np.int32), column, len(codes))
+        for column in (instances, size)
+    )
+    groups: list[Row] = []
+    for i, at in enumerate(owners[first].tolist()):
+        full = _full(heap, at)
+        groups.append(
             {
-                "owner": np.where(lost, _LOST, owner),
-                "bytes": heap.graph.shallow_bytes[rows],
+                "owner_type": full if at >= 0 else _ABOVE[at],
+                "owner_count": int(owner_count[i]),
+                "instance_count": int(instance_count[i]),
+                "shallow_bytes": int(bytes_of[i]),
+                "largest_owner": heap.address(at) if full else None,
             }
         )
-        .group_by("owner")
-        .agg(pl.len().alias("instances"), pl.col("bytes").sum())
-        .sort("bytes", "owner", descending=[True, False])
-    )
-    groups: dict[str, Row] = {}
-    for at, instances, size in frame.iter_rows():
-        name = captions[kinds[at]] if at >= 0 else _ROOTS if at == ROOT else _FURTHER_UP
-        group = groups.setdefault(
-            f"{at < 0}{name}",
-            {
-                "owner_type": name if at < 0 else _full(heap, at),
-                "owner_count": 0,
-                "instance_count": 0,
-                "shallow_bytes": 0,
-                "largest_owner": heap.address(at) if _full(heap, at) else None,
-            },
-        )
-        group["owner_count"] += at >= 0
-        group["instance_count"] += instances
-        group["shallow_bytes"] += size
     found = sorted(
-        groups.values(),
+        groups,
         key=lambda row: (
             -row["shallow_bytes"],
             row["owner_type"] is None,
@@ -188,9 +191,6 @@ def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         ),
     )
     return found[: limit_of(values)]
-
-
-_LOST = -3
 
 
 def _full(heap: HeapView, row: int) -> str | None:
