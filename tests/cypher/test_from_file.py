@@ -13,12 +13,14 @@ from ingest.answers.view import HeapView
 from ingest.database.questions import ask
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
+from tests.deep import PROFILE
 
 if TYPE_CHECKING:
     from tests.cypher.conftest import Loaded
 
 pytestmark = pytest.mark.server
 
+MOST_OBJECTS = 40 if PROFILE == "deep" else 12
 HEAPS = ("main", "domains", "dart", "dotnet", "jvm", "reasons", "lattice")
 
 
@@ -54,7 +56,7 @@ def _all_values(view: HeapView, taken: set[str]) -> list[dict[str, str]]:
     graph = view.graph
     if "address" in taken:
         rows = range(len(graph.object_id))
-        step = max(1, len(rows) // 40)
+        step = max(1, len(rows) // MOST_OBJECTS)
         return [{"address": graph.address(row)} for row in rows[::step]]
     if "type" in taken:
         return [{"type": name} for name in sorted(set(graph.type_names))]

@@ -97,6 +97,7 @@ def test_the_dominator_tree_sums_up_to_retained_sizes(
         assert summed == [(retained_bytes, retained_count)]
 
 
+@pytest.mark.deep  # bulk loads import the same files in the quick suite
 @embedded_only("imports into a store of its own")
 def test_neo4j_admin_imports_what_bolt_writes(
     example: Path, home: Path, monkeypatch: pytest.MonkeyPatch

@@ -104,6 +104,7 @@ def all_hits(database: Database, number: int) -> dict[str, int]:
     }
 
 
+@pytest.mark.deep
 def test_no_query_pays_for_other_dumps_and_none_changes_with_them(
     empty_database: Database, heaps: list[Path], tmp_path: Path
 ) -> None:
