@@ -5,7 +5,7 @@
 // mode: read
 // param: dump   INTEGER       number of the dump
 // param: type   STRING        full type name, as the runtime spells it
-// param: skip STRING = "(?i).*(\[]|list|dictionary|hash|queue|stack|collection).*" collections
+// param: skip STRING = "(?i).*(\[]|list|dictionary|hash|queue|stack|collection).*|dict|tuple|set|map|array" collections
 // param: limit  INTEGER = 20  maximum number of rows
 // column: owner_type      STRING   full type name, `(roots)`, or `(further up)`
 // column: owner_count     INTEGER  number of owners of that type

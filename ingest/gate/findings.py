@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -197,6 +197,7 @@ def judge(
             Finding(rule, row["fingerprint"], _places(last, row), row["sentence"])
             for row in last.suspects.iter_rows(named=True)
             if row["fingerprint"] not in known
+            and not _is_told(row, found.findings)
             and _kept_growing(dumps, normalised_type(row["type_name"]), rules)
         ]
     for budget in rules.budgets:
@@ -214,6 +215,15 @@ def _places(dump: ComparedDump, suspect: Mapping[str, str]) -> tuple[str, ...]:
     holder, _, target = suspect["cut"].rpartition(ARROW)
     name = dump.captions.of(suspect["type_name"])
     return tuple(dict.fromkeys((holder, target, name)))
+
+
+def _is_told(suspect: Mapping[str, Any], findings: Sequence[Finding]) -> bool:
+    """Whether a finding says of the same objects that they grew."""
+    name = normalised_type(suspect["type_name"])
+    return any(
+        one.steps[-1:] == (name,) and one.counts[-1:] == (suspect["object_count"],)
+        for one in findings
+    )
 
 
 def _kept_growing(dumps: Sequence[ComparedDump], type_name: str, rules: Rules) -> bool:
@@ -276,12 +286,16 @@ def growths(
     leaks &= has_more
     busy = in_progress | tree.is_above(in_progress)
     chosen = _blamed(dumps[-1], rules, tree, leaks & ~busy)
+    keys = _keys(dumps[-1], rules, tree, chosen)
+    chosen[list(keys)] = False
     others = has_more & ~leaks & ~tree.is_above(has_more) & ~tree.is_below(leaks)
     others &= ~busy
     # If what holds them only moved, more of a common type mean nothing.
     below_moved = tree.is_above(grows & ~has_more)
     captions = dumps[-1].captions
     below = _below(tree, rows)
+    for value, held in keys.items():
+        below.setdefault(held, []).append(tree.name[value])
     found = []
     for row in np.flatnonzero(chosen).tolist():
         counts = tuple(tree.object_count[row].tolist())
@@ -383,6 +397,30 @@ def _first_of_program(
         if own := [child for child in level if not leads[child]]:
             return max(own, key=lambda child: (more[child], -child))
     return row
+
+
+def _keys(
+    dump: ComparedDump, rules: Rules, tree: PathTree, chosen: Flags
+) -> dict[int, int]:
+    """Values of the runtime, such as keys, that grew beside objects of the program.
+
+    Returns:
+        Rows of chosen paths, to that of the program's objects in the same container,
+        where at least as many came.
+    """
+    types = named(dump.runtime).type_classes(tree.name, rules.own)
+    more = tree.object_count[:, -1] - tree.object_count[:, 0]
+    beside: dict[int, list[int]] = {}
+    for row in np.flatnonzero(chosen).tolist():
+        beside.setdefault(int(tree.parent[row]), []).append(row)
+    found: dict[int, int] = {}
+    for parent, rows in beside.items():
+        own = [row for row in rows if types[row] == TypeClass.PROGRAM]
+        if own and tree.has_objects[parent]:
+            most = max(own, key=lambda row: (more[row], -row))
+            values = [row for row in rows if types[row] == TypeClass.LIBRARY]
+            found |= {row: most for row in values if more[row] <= more[most]}
+    return found
 
 
 def _is_root(tree: PathTree) -> Flags:
