@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,43 @@ class _Ended(Exception):
         self.is_known = is_known
 
 
+class _Process(SpawnProcess):
+    """A process that is remembered once it has started."""
+
+    def __init__(self, *args: Any, context: _Context, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self._started = context.started
+
+    def start(self) -> None:
+        started = self._started
+        del self._started  # it is sent to the process with all else
+        super().start()
+        started.append(self)
+
+
+class _Context(SpawnContext):
+    """Starts processes, and ends them whatever has become of their pool.
+
+    Attributes:
+        started: Those that have started, some of which may have ended.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_Process] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> _Process:  # type: ignore[override]  # noqa: ANN401, N802
+        """A new process, as `multiprocessing.Process` has it."""
+        return _Process(*args, context=self, **kwargs)
+
+    def end(self) -> None:
+        """End all that still run."""
+        while self.started:
+            process = self.started.pop()
+            process.kill()
+            process.join()
+
+
 class LocalWorkers:
     """Processes of this machine.
 
@@ -62,6 +99,7 @@ class LocalWorkers:
     def __init__(
         self,
         new_pool: Callable[[], ProcessPool],
+        context: _Context,
         processes: int,
         memory_bytes: int,
         timeout_s: float | None,
@@ -69,7 +107,7 @@ class LocalWorkers:
         self.processors = processes
         self._new_pool = new_pool
         self._pool = new_pool()
-        self._broken: list[ProcessPool] = []
+        self._context = context
         self._memory_bytes = memory_bytes
         self._timeout_s = timeout_s
 
@@ -185,8 +223,6 @@ class LocalWorkers:
         """Have processes again, if the pool of processes is broken; nothing may run."""
         if not self._pool.active:
             self.end()
-            # A process that is still starting needs what belongs to its pool.
-            self._broken.append(self._pool)
             self._pool = self._new_pool()
 
     def end(self, *, after_work: bool = False) -> None:
@@ -196,6 +232,9 @@ class LocalWorkers:
         else:
             self._pool.stop()
         self._pool.join()
+        # One that was just starting is not known to its pool, and would end with a
+        # traceback when it looks for the pool's locks.
+        self._context.end()
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
@@ -248,13 +287,13 @@ def local_workers(
         raise IngestError(
             f"a fleet needs more packages; {install_command('fleet')}"
         ) from error
-    context = multiprocessing.get_context("spawn")
+    context = _Context()
 
     def new_pool() -> ProcessPool:
         return ProcessPool(processes, context=context, initializer=_start_worker)
 
     with _one_thread_each():
-        workers = LocalWorkers(new_pool, processes, memory_bytes, timeout_s)
+        workers = LocalWorkers(new_pool, context, processes, memory_bytes, timeout_s)
         try:
             yield workers
         except BaseException:
