@@ -105,6 +105,15 @@ def folder(
         yield place
 
 
+@pytest.fixture(autouse=True)
+def no_server_is_left(home: Path) -> Iterator[None]:
+    """One of the printed commands starts a server in the test's own home."""
+    yield
+    if home.exists():
+        code, said = ran(["server", "stop"])
+        assert code == 0, said
+
+
 def test_the_readme_can_be_pasted(folder: Path, database: Database) -> None:
     """In its order, in an empty folder, and with nothing loaded."""
     place = folder / "pasted"
