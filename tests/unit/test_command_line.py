@@ -41,8 +41,9 @@ def test_a_shell_reads_the_words_that_were_meant(word: str) -> None:
     line = command("why", word, dump=word)
 
     assert line.isprintable()
+    script = f"ingest() {{ printf '%s\\0' \"$@\"; }}; {line}"
     printed = subprocess.run(
-        ["bash", "-c", f"ingest() {{ printf '%s\\0' \"$@\"; }}; {line}"],
+        ["bash", "-c", script.encode(errors="surrogateescape")],  # in any locale
         capture_output=True,
         check=True,
     ).stdout
