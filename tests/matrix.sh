@@ -6,8 +6,9 @@
 set -u
 cd "$(dirname "$0")/.." || exit
 checkout=$PWD
-export ARGS=${ARGS:-tests/unit tests/integration/test_interrupts.py
-  tests/integration/test_commands.py tests/integration/test_embedded_server.py}
+default="tests/unit tests/integration/test_interrupts.py"
+default+=" tests/integration/test_commands.py tests/integration/test_embedded_server.py"
+export ARGS="${ARGS:-$default}"  # in one line: make would run the next as a command
 scratch=$(mktemp -d)
 chmod 755 "$scratch"
 trap 'rm -rf "$scratch"' EXIT
