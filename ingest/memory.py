@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
@@ -127,4 +128,5 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:
-        yield thread.submit(work).result
+        # In our context, which says how arrays are allocated.
+        yield thread.submit(copy_context().run, work).result

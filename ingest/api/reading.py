@@ -9,6 +9,7 @@ from ingest.dumps import Opener, is_file
 from ingest.errors import BadParameter
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.progress import silent
+from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,10 @@ class ReadingOptions(TypedDict, total=False):
         hash_types: With ``redact``: patterns of types whose names are hashed.
         max_memory: Bytes that the process may occupy, or a size such as ``12GiB``;
             0 for no limit. Default: what is free.
+        spill: Folder for the columns of a dump that needs more, or ``auto`` for that
+            of temporary files, if its disk has room. From then on all large arrays of
+            NumPy that this thread makes are in files there, which have no names.
+            Default: such a dump is refused.
         any_expansion: Read compressed files however large their content is.
     """
 
@@ -48,6 +53,7 @@ class ReadingOptions(TypedDict, total=False):
     redact: bool
     hash_types: Sequence[str]
     max_memory: int | str | None
+    spill: str
     any_expansion: bool
 
 
@@ -101,6 +107,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
         runtime=runtime,
         redaction=redaction,
         max_memory_bytes=memory_limit(given.get("max_memory")),
+        spill=given.get("spill", NEVER),
         any_expansion=given.get("any_expansion", False),
     )
 

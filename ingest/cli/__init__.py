@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest import __version__
+from ingest import __version__, spill
 from ingest.cli import (
     ask,
     browse,
@@ -33,7 +33,7 @@ from ingest.cli import (
     what_if,
     why,
 )
-from ingest.cli.bars import CompilationNotice
+from ingest.cli.bars import CompilationNotice, notice
 from ingest.cli.examples import examples
 from ingest.cli.options import expanded
 from ingest.compiled import compilations_reported
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             setattr(sys, name, io.StringIO())
     try:
         try:
-            with compilations_reported(CompilationNotice()):
+            with compilations_reported(CompilationNotice()), spill.reported(notice):
                 app(arguments)
         finally:
             sys.stdout.flush()
@@ -125,7 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say(str(error))
         raise SystemExit(error.exit_code) from None
     except MemoryError:
-        _say("not enough memory for this dump on this machine")
+        why = spill.why_no_file() or "not enough memory for this dump on this machine"
+        _say(why)
         raise SystemExit(NotEnoughMemory.exit_code) from None
     finally:
         sys.stderr.flush()

@@ -272,6 +272,13 @@ class CompilationNotice:
         _write(f"{line}\n")
 
 
+def notice(text: str) -> None:
+    """Write a line to stderr that is neither progress nor an error."""
+    with SCREEN.lock:
+        SCREEN.erase()
+        _write(f"{printable(text)}\n")
+
+
 def _write(text: str) -> None:
     with suppress(OSError):
         sys.stderr.write(text)

@@ -14,6 +14,7 @@ import typer
 from ingest.files import check_writable, output_file
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.render import OutputFormat
+from ingest.spill import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -235,6 +236,15 @@ MaxMemory = Annotated[
         "limit. Default: the free memory of the machine or container.",
     ),
 ]
+Spill = Annotated[
+    str,
+    typer.Option(
+        metavar="DIR",
+        help="Folder for the columns of a dump that needs more memory, which takes "
+        "longer; nothing is left there. auto: that of temporary files, if its disk has "
+        "room. none: refuse such a dump.",
+    ),
+]
 AllDumps = Annotated[
     bool,
     typer.Option(
@@ -290,6 +300,7 @@ class Reading:
     redact: Redact = False
     hash_types: HashTypes = None
     max_memory: MaxMemory = None
+    spill: Spill = AUTO
     any_expansion: AnyExpansion = False
 
     def given(self) -> ReadingOptions:
@@ -311,6 +322,7 @@ class Reading:
             redact=self.redact,
             hash_types=self.hash_types or (),
             max_memory=self.max_memory,
+            spill=self.spill,
             any_expansion=self.any_expansion,
         )
         with usage_errors():

@@ -200,7 +200,8 @@ def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Pl
     free, needed = shutil.disk_usage(server.home).free, carried * _DISK_BYTES
     if free < needed:
         return Plan(
-            f"{needed >> 20:,} MiB are needed on the disk, {free >> 20:,} MiB are free"
+            f"it needs {human_bytes(needed)} on the disk, and {human_bytes(free)} are "
+            "free"
         )
     is_faster = _START_US + carried * _BULK_US < entities * _BOLT_US
     return Plan(None, is_faster, carried)

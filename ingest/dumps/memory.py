@@ -9,6 +9,7 @@ from ingest.errors import NotEnoughMemory
 from ingest.heap.read_options import Fold
 from ingest.memory import used_bytes
 from ingest.readers import format_of
+from ingest.spill import can_start
 from ingest.text import counted, human_bytes
 
 if TYPE_CHECKING:
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 _BASE_BYTES = 150 << 20
 """What Python, numpy, numba and polars take."""
 
+_HELPS = "free some, name a folder with room with --spill"
+
 
 def check_file(source: Source, options: ReadOptions) -> None:
-    """Refuse a file that is too large, before it is read.
+    """Before a file is read: keep columns in files, or refuse what is too large.
 
     Raises:
-        NotEnoughMemory: reading and analysing it needs more than may be used.
+        NotEnoughMemory: reading and analysing it needs more than may be used, and
+            no folder for its columns has room.
         UnknownFormat: it is of no format that we read.
     """
     most, content = options.max_memory_bytes, source.content_bytes
@@ -32,33 +36,39 @@ def check_file(source: Source, options: ReadOptions) -> None:
     if most is None or content is None:
         return
     needed = int(_BASE_BYTES + of_file.memory_per_byte * content)
-    if needed > most:
-        helps = "free some, read it on a larger machine, or try with --max-memory "
+    if needed <= most:
+        return
+    why = (
+        f"{source.name}: {human_bytes(content)} of {of_file.name} need about "
+        f"{human_bytes(needed)} of memory, more than the {human_bytes(most)} that "
+        "may be used"
+    )
+    if not can_start(options.spill, needed, why):
+        helps = f"{_HELPS}, or try with --max-memory "
         helps += human_bytes(needed).replace(" ", "")
         if options.fold is Fold.NONE:
             helps = f"leave out --fold none, {helps}"
-        raise NotEnoughMemory(
-            f"{source.name}: {human_bytes(content)} of {of_file.name} need about "
-            f"{human_bytes(needed)} of memory, more than the {human_bytes(most)} that "
-            f"may be used: {helps}"
-        )
+        raise NotEnoughMemory(f"{why}: {helps}")
 
 
 def check_heap(graph: HeapGraph, what: str, options: ReadOptions) -> None:
-    """Refuse a heap that is too large, before it is analysed.
+    """Before a heap is analysed: keep columns in files, or refuse what is too large.
 
     Raises:
-        NotEnoughMemory: the analysis needs more than may be used.
+        NotEnoughMemory: the analysis needs more than may be used, and no folder for
+            its columns has room.
     """
     if options.max_memory_bytes is None:
         return
     needed = used_bytes() + BYTES_PER_OBJECT * len(graph.object_id)
     needed += BYTES_PER_REFERENCE * len(graph.ref_target)
-    if needed > options.max_memory_bytes:
-        raise NotEnoughMemory(
-            f"{what}: its {counted(graph.object_count, 'objects')} "
-            f"and {len(graph.ref_target):,} "
-            f"references need {human_bytes(needed)} of memory, more than the "
-            f"{human_bytes(options.max_memory_bytes)} that may be used: free some, or "
-            "allow more with --max-memory"
-        )
+    if needed <= options.max_memory_bytes:
+        return
+    why = (
+        f"{what}: its {counted(graph.object_count, 'objects')} "
+        f"and {len(graph.ref_target):,} "
+        f"references need {human_bytes(needed)} of memory, more than the "
+        f"{human_bytes(options.max_memory_bytes)} that may be used"
+    )
+    if not can_start(options.spill, needed, why):
+        raise NotEnoughMemory(f"{why}: {_HELPS}, or allow more with --max-memory")

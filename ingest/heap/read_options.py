@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.spill import NEVER
+
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph, Part
     from ingest.heap.redaction import Redaction
@@ -91,6 +93,8 @@ class ReadOptions:
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: What the process may occupy; ``None`` for no limit.
+        spill: The folder of columns that are more; ``auto`` for that of temporary
+            files, if its disk has room, and ``none`` to refuse such a dump.
         any_expansion: Read compressed files however much their content expands.
         runtime: Name of the runtime whose heap it is, one of `ingest.runtimes.NAMES`;
             ``None`` for what the reader finds.
@@ -104,6 +108,7 @@ class ReadOptions:
     layout: LayoutOption | None = None
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
+    spill: str = NEVER
     any_expansion: bool = False
     runtime: str | None = None
 

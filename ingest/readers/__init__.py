@@ -158,7 +158,7 @@ def _prepared(source: Source, options: ReadOptions) -> Reader:
         source.allow_any_expansion()
     if of_file.has_large_values:
         source.expect_values()
-    source.max_memory_bytes = options.max_memory_bytes
+    source.max_memory_bytes, source.spill = options.max_memory_bytes, options.spill
     return reader
 
 

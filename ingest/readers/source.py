@@ -24,6 +24,7 @@ import zstandard
 from ingest.errors import DumpError, MalformedDump, NotEnoughMemory
 from ingest.memory import thread_count, used_bytes
 from ingest.progress import silent
+from ingest.spill import NEVER, can_start
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
@@ -308,6 +309,7 @@ class Source:
             once all chunks are read.
         content_bytes: How long the content is, or at least is; ``None`` if unknown.
         max_memory_bytes: What this process may occupy; ``None`` for no limit.
+        spill: Where columns are kept that are more; see `ingest.spill.can_start`.
     """
 
     def __init__(
@@ -331,6 +333,7 @@ class Source:
         self._expansion = MOST_EXPANSION, EXPANSION_FREE_BYTES
         self._unfinished_bytes = 0
         self.max_memory_bytes: int | None = None
+        self.spill = NEVER
         magic = raw.read(8)
         self._raw = _Rest(magic, raw)
         stream = cast("BinaryIO", io.BufferedReader(self._raw, 1 << 20))
@@ -398,13 +401,18 @@ class Source:
         if self.max_memory_bytes is None or self._unfinished_bytes < CHUNK_BYTES:
             return
         self._unfinished_bytes = 0
-        if used_bytes() * _MEMORY_TO_JOIN > self.max_memory_bytes:
+        needed = int(used_bytes() * _MEMORY_TO_JOIN)
+        if needed > self.max_memory_bytes:
             limit = human_bytes(self.max_memory_bytes)
-            raise NotEnoughMemory(
+            why = (
                 f"{self.name}: it needs more memory than {limit}, found after "
-                f"{human_bytes(self._offset)} of it: free some, or allow more with "
-                "--max-memory"
+                f"{human_bytes(self._offset)} of it"
             )
+            if not can_start(self.spill, 2 * needed, why):
+                raise NotEnoughMemory(
+                    f"{why}: free some, name a folder with room with --spill, or "
+                    "allow more with --max-memory"
+                )
 
     def expect_values(self) -> None:
         """Allow more expansion: values of arrays, which compress well, are skipped."""

@@ -102,7 +102,9 @@ def test_max_memory(
     dump = tmp_path / "dump.gclog"
     dump.write_text(EXCERPT, encoding="utf-8")
 
-    found, out, err = ingest("info", str(dump), "--max-memory", given)
+    found, out, err = ingest(
+        "info", str(dump), "--max-memory", given, "--spill", "none"
+    )
 
     assert found == code
     assert bool(out) == (code == 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain, islice
 from threading import local
@@ -155,7 +156,8 @@ class GclogScanner:
         offset = self.offset
         with ThreadPoolExecutor(workers) as pool:
             for text in texts:
-                work = pool.submit(self._scan, text, offset, self._before())
+                scan = copy_context().run  # it says how arrays are allocated
+                work = pool.submit(scan, self._scan, text, offset, self._before())
                 running.append((text, work))
                 offset += len(text)
                 while len(running) > workers:

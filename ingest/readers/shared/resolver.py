@@ -26,6 +26,7 @@ holds 36 and 8.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -530,4 +531,6 @@ def in_threads(
         yield from map(work, items)
         return
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, items)
+        # In our context, which says how arrays are allocated.
+        running = [pool.submit(copy_context().run, work, item) for item in items]
+        yield from (one.result() for one in running)

@@ -163,7 +163,9 @@ def test_tables_are_judged_like_the_files(
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("command", ["check", "compare"])
 def test_memory_is_limited(ingest: Callable[..., Ran], command: str) -> None:
-    code, out, err = ingest(command, *dumps("a"), "--max-memory", "1MiB")
+    code, out, err = ingest(
+        command, *dumps("a"), "--max-memory", "1MiB", "--spill", "none"
+    )
 
     assert (code, out) == (12, "")
     assert "--max-memory" in err
