@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind, ThreadStacks
+from ingest.memory import trim
 from ingest.readers.hprof import NAME
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.layout import ShallowSizes
@@ -126,6 +127,9 @@ def assemble(
     types = np.flatnonzero(described >= 0)
     values.add_names(described[types], (names[kind] for kind in types.tolist()))
     values.add_states(table.end_words)
+    external, known = values.external(), values.build()
+    del values
+    trim()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
     vm = "Android Runtime" if is_android else "JVM"
     return resolver.graph(
@@ -141,8 +145,8 @@ def assemble(
         stacks=stacks,
         **class_rows,
         spaces=_named_spaces(objects, found.spaces),
-        external=values.external(),
-        values=values.build(),
+        external=external,
+        values=known,
     )
 
 

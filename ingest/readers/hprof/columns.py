@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.memory import trim
 from ingest.readers.hprof.records import (
     BYTES,
     CONTENTS,
@@ -132,7 +133,13 @@ class RecordedHeap:
     def column(self, name: str, dtype: str) -> NDArray[Any]:
         """A column, which is freed here."""
         pieces = self.pieces(name)
-        return np.concatenate(pieces) if pieces else np.empty(0, dtype)
+        if not pieces:
+            return np.empty(0, dtype)
+        joined = np.concatenate(pieces)
+        if len(pieces) > 1:
+            del pieces
+            trim()
+        return joined
 
     def specials(self) -> Specials:
         """What is recorded of objects with values."""
