@@ -38,6 +38,22 @@ def available_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
     return free + used_bytes()
 
 
+_MMAP_THRESHOLD = -3  # ``M_MMAP_THRESHOLD`` of mallopt(3)
+_OWN_MAPPING_BYTES = 1 << 20
+
+
+def return_large_arrays() -> None:
+    """Have arrays of more than a megabyte given back to the system once they are freed.
+
+    The C library learns from each large array that is freed to retain arrays of its
+    size, up to 32 MiB: a seventh of all memory at the peak.
+    """
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        if hasattr(library, "mallopt"):  # not in musl
+            library.mallopt(_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)
+
+
 def trim() -> None:
     """Give freed memory back to the system.
 

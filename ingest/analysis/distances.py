@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Bytes, Ints, Longs
+    from ingest.compiled import Bools, Bytes, Ints, Starts
     from ingest.heap.graph import HeapGraph
 
 ROOT = -1
@@ -53,7 +53,7 @@ class ReferenceColumns(NamedTuple):
         roots: int32. Objects that roots refer to, in the order of the dump.
     """
 
-    start: Longs
+    start: Starts
     target: Ints
     skipped: Bools
     roots: Ints
@@ -80,7 +80,7 @@ class Reach(NamedTuple):
 
 @kernel
 def _search(
-    start: Longs,
+    start: Starts,
     targets: Ints,
     kinds: Bytes,
     level: int,
@@ -199,7 +199,7 @@ def search_roots(
     if all_strong:
         return Reach(distance, parent, None)
     weaker = np.flatnonzero(kinds)
-    source = np.searchsorted(graph.ref_start, weaker, "right").astype(np.int32) - 1
+    source = graph.sources(weaker).astype(np.int32)
     for level in list(RefKind)[1:]:
         chosen = (kinds[weaker] == level) & (strength[source] < level)
         seeds, parents = graph.ref_target[weaker[chosen]], source[chosen]
@@ -231,7 +231,7 @@ def _in_turn(
 
 @kernel
 def _skip(
-    start: Longs, targets: Ints, kinds: Bytes, strength: Bytes, skipped: Bools
+    start: Starts, targets: Ints, kinds: Bytes, strength: Bytes, skipped: Bools
 ) -> None:
     for source in range(len(strength)):
         own = strength[source]

@@ -23,7 +23,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import NO_TYPE
+from ingest.heap.graph import NO_TYPE, starts_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -236,15 +236,6 @@ class DepthFirstSearch:
         return start, source
 
 
-_MAX_SHORT = 2**31 - 1
-"""The highest position that 32 bits hold."""
-
-
-def starts_type(last: int) -> type[np.int32 | np.int64]:
-    """The dtype for positions from 0 to ``last``: half the memory where they fit."""
-    return np.int32 if last <= _MAX_SHORT else np.int64
-
-
 def dominator_tree(
     references: ReferenceColumns,
 ) -> tuple[DominatorTree, DepthFirstSearch]:
@@ -282,47 +273,57 @@ def _sum_subtrees(
     idom: Ints,
     shallow_bytes: Longs,
     retained_bytes: Longs,
-    retained_count: Longs,
-    largest_child: Ints,
 ) -> None:
     for vertex in range(1, len(object_index)):
         retained_bytes[object_index[vertex]] = shallow_bytes[object_index[vertex]]
-        retained_count[object_index[vertex]] = 1
     # A vertex has a higher number than its dominator: one pass, children first.
     for vertex in range(len(object_index) - 1, 0, -1):
         if idom[vertex]:
             child, parent = object_index[vertex], object_index[idom[vertex]]
             retained_bytes[parent] += retained_bytes[child]
-            retained_count[parent] += retained_count[child]
-            largest = largest_child[parent]
-            if largest < 0 or retained_bytes[child] >= retained_bytes[largest]:
-                largest_child[parent] = child
 
 
-def retained_sizes(
-    graph: HeapGraph, tree: DominatorTree
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """The retained size of each object.
+def retained_sizes(graph: HeapGraph, tree: DominatorTree) -> NDArray[np.int64]:
+    """int64 (N + M,), bytes: the retained size of each object, 0 where unreachable."""
+    retained_bytes = np.zeros(len(graph.object_id), np.int64)
+    _sum_subtrees(tree.object_index, tree.idom, graph.shallow_bytes, retained_bytes)
+    return retained_bytes
 
-    Returns:
-        int64 (N + M,) retained bytes and int64 (N + M,) retained objects, including
-        the object itself, 0 where it is unreachable; and int32 (N + M,) the
-        immediately dominated object that retains most (of equals the first found), -1
-        where there is none.
+
+@kernel
+def _count_subtrees(dominator: Ints, pending: Ints, counts: Longs) -> None:
+    """Add the count of each object to that of its dominator, once it is complete.
+
+    ``pending`` is 0 at first, and gets the objects below each one whose own counts
+    have not been added yet.
     """
-    n = len(graph.object_id)
-    retained_bytes = np.zeros(n, np.int64)
-    retained_count = np.zeros(n, np.int64)
-    largest_child = np.full(n, -1, np.int32)
-    _sum_subtrees(
-        tree.object_index,
-        tree.idom,
-        graph.shallow_bytes,
-        retained_bytes,
-        retained_count,
-        largest_child,
-    )
-    return retained_bytes, retained_count, largest_child
+    for row in range(len(dominator)):
+        if dominator[row] != UNREACHABLE:
+            counts[row] = 1
+            if dominator[row] >= 0:
+                pending[dominator[row]] += 1
+    done = -1
+    for first in range(len(dominator)):
+        row = first
+        while pending[row] == 0 and dominator[row] >= 0:
+            above = dominator[row]
+            counts[above] += counts[row]
+            pending[row] = done
+            pending[above] -= 1
+            row = above
+
+
+def retained_counts(dominator: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64 (N + M,): objects that each one retains, with itself; 0 where unreachable.
+
+    Memory: 12 bytes an object.
+
+    Args:
+        dominator: int32 (N + M,). The immediate dominators; see `by_object`.
+    """
+    counts = np.zeros(len(dominator), np.int64)
+    _count_subtrees(dominator, np.zeros(len(dominator), np.int32), counts)
+    return counts
 
 
 class Preorder(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +14,13 @@ from ingest.analysis.distances import (
     search_roots,
     strengths,
 )
-from ingest.analysis.dominators import dominator_tree, preorder_of, retained_sizes
+from ingest.analysis.dominators import (
+    DominatorTree,
+    dominator_tree,
+    preorder_of,
+    retained_counts,
+    retained_sizes,
+)
 from ingest.analysis.tracking import allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
@@ -35,7 +42,7 @@ BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 68, 5
 """Memory of the analysis at its peak, besides the graph."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HeapMetrics:
     """Measures of a `HeapGraph` of N objects, M placeholders and T types.
 
@@ -50,9 +57,6 @@ class HeapMetrics:
         dominator: int32 (N + M,). Immediate dominator, `ROOT` or `UNREACHABLE`.
         retained_bytes: int64 (N + M,), bytes that are freed with the object,
             including its own; 0 if it is unreachable.
-        retained_count: int64 (N + M,). Objects freed with it, including itself.
-        largest_child: int32 (N + M,). Of the objects that it immediately
-            dominates, the one that retains most; -1 where there is none.
         reachable_count: Reachable objects, without placeholders.
         reachable_bytes: Their shallow size, bytes.
         count_by_strength: Of those, how many are reachable by each `RefKind` at best.
@@ -80,8 +84,6 @@ class HeapMetrics:
     path_parent: NDArray[np.int32]
     dominator: NDArray[np.int32]
     retained_bytes: NDArray[np.int64]
-    retained_count: NDArray[np.int64]
-    largest_child: NDArray[np.int32]
     reachable_count: int
     reachable_bytes: int
     count_by_strength: tuple[int, ...]
@@ -107,7 +109,14 @@ class HeapMetrics:
         """
         if self.strength is None:
             return np.zeros(len(self.dominator), np.bool_)
-        return np.isin(self.strength, (RefKind.WEAK, RefKind.PHANTOM))
+        freed = self.strength == RefKind.WEAK
+        freed |= self.strength == RefKind.PHANTOM
+        return np.asarray(freed)
+
+    @cached_property
+    def retained_count(self) -> NDArray[np.int64]:
+        """int64 (N + M,). Objects freed with each one, including itself."""
+        return retained_counts(self.dominator)
 
     @property
     def weak_only_count(self) -> int:
@@ -149,13 +158,15 @@ def analyse(
         progress(stage, 1, steps)
         preorder = preorder_of(graph, tree, search)
         del search
+        # The same tree, numbered as the preorder is, which is used anyway.
+        tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
         progress(stage, 2, steps)
         type_bytes, exact = type_retained_bytes(graph, preorder)
         del preorder
         progress(stage, 3, steps)
         pair_source, pair_target, pair_count = pairs()
     with beside(lambda: search_roots(graph, policy)) as reach:
-        retained_bytes, retained_count, largest_child = retained_sizes(graph, tree)
+        retained_bytes = retained_sizes(graph, tree)
         dominator = tree.by_object()
         del tree
         distance, path_parent, strength = reach()
@@ -180,8 +191,6 @@ def analyse(
         path_parent=path_parent,
         dominator=dominator,
         retained_bytes=retained_bytes,
-        retained_count=retained_count,
-        largest_child=largest_child,
         reachable_count=reachable[0],
         reachable_bytes=reachable[1],
         count_by_strength=counts,

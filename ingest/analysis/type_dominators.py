@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.dominators import Preorder
-    from ingest.compiled import Bools, Ids, Ints, Longs, Number
+    from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
 NONE = -1
@@ -75,7 +75,7 @@ class SolverState(NamedTuple):
         current, removed, found: int32 (T,). Buffers for sets of types.
     """
 
-    ref_start: Longs
+    ref_start: Starts
     ref_target: Ints
     mask: Ids
     top: Ints

@@ -12,7 +12,7 @@ from ingest.compiled import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Longs, Number
+    from ingest.compiled import Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
 
@@ -80,7 +80,7 @@ def _slot(table: Longs, key: Number) -> Number:
 
 @kernel
 def _count_pairs(
-    ref_start: Longs,
+    ref_start: Starts,
     ref_target: Ints,
     type_index: Ints,
     first_object: int,

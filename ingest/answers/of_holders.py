@@ -167,7 +167,7 @@ def _edges(
         references = references[~heap.holding.skipped[references]]
     return pl.DataFrame(
         {
-            "source": heap.sources(references),
+            "source": heap.graph.sources(references),
             "target": graph.ref_target[references].astype(np.int64),
         }
     )
@@ -444,7 +444,7 @@ def strings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     found = []
     for row in groups.to_dicts():
         references = heap.holding_rows(heap.references_to([row["row"]]))
-        holders = np.unique(heap.sources(references)).tolist()
+        holders = np.unique(heap.graph.sources(references)).tolist()
         holder = min(holders, key=lambda one: (heap.distance(one), one), default=None)
         found.append(
             row

@@ -192,7 +192,7 @@ def _fork(heap: HeapView, row: int) -> tuple[list[int], list[int]]:
     chain = heap.dominators(row)[:1001]
     for step, fork in enumerate(chain):
         references = heap.holding_rows(heap.references_to([fork]))
-        sources = np.unique(heap.sources(references)).tolist()
+        sources = np.unique(heap.graph.sources(references)).tolist()
         holders = [one for one in sources if not heap.is_below(one, fork)]
         is_last = step == len(chain) - 1
         if is_last or heap.roots_of(fork) or holders != [chain[step + 1]]:
@@ -223,7 +223,7 @@ class _PathsAround:
         levels = [np.array([holder], np.int64)]
         for level in range(length - 1, 0, -1):
             above = heap.holding_rows(heap.references_to(levels[-1].tolist()))
-            sources = np.unique(heap.sources(above))
+            sources = np.unique(heap.graph.sources(above))
             sources = sources[distance[sources] == level]
             levels.append(sources[sources != self._fork])
         root = min(at for one in levels[-1].tolist() for at in heap.roots_of(one))

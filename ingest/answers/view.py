@@ -178,15 +178,11 @@ class HeapView:
         wanted[list(rows)] = True
         return np.flatnonzero(wanted[self.graph.ref_target])
 
-    def sources(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which objects have these references."""
-        return np.searchsorted(self.graph.ref_start, references, "right") - 1
-
     def holding_rows(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
         """Of these references, those that hold their target, of reachable objects."""
         if len(self.holding.skipped):
             references = references[~self.holding.skipped[references]]
-        reachable = self.metrics.root_distance[self.sources(references)] >= 0
+        reachable = self.metrics.root_distance[self.graph.sources(references)] >= 0
         return references[reachable]
 
     def roots_of(self, row: int) -> list[int]:

@@ -38,6 +38,7 @@ from ingest.cli.examples import examples
 from ingest.cli.options import expanded
 from ingest.compiled import compilations_reported
 from ingest.errors import IngestError, NotEnoughMemory
+from ingest.memory import return_large_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; the only place where errors are printed."""
     # Nothing here multiplies matrices; numpy's threads for that cost 0.1 s to start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    return_large_arrays()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, io.StringIO())

@@ -242,7 +242,7 @@ class HeapGraph:
             placeholders and only there.
         shallow_bytes: int64 (N + M,), bytes, >= 0; 0 on placeholders. Their sum
             fits int64, so that no sum over objects overflows.
-        ref_start: int64 (N + M + 1,). Object i refers to
+        ref_start: int32 or int64 (N + M + 1,); see `starts_type`. Object i refers to
             ``ref_target[ref_start[i]:ref_start[i + 1]]``; ascending from 0 to E.
             Placeholders have no references.
         ref_target: int32 (E,). Object indexes in the order of the dump, which is
@@ -309,7 +309,7 @@ class HeapGraph:
     object_id: NDArray[np.uint64]
     type_index: NDArray[np.int32]
     shallow_bytes: NDArray[np.int64]
-    ref_start: NDArray[np.int64]
+    ref_start: NDArray[np.int32 | np.int64]
     ref_target: NDArray[np.int32]
     root_object: NDArray[np.int32]
     root_kind: NDArray[np.uint8]
@@ -360,7 +360,9 @@ class HeapGraph:
         self._require("object_id", np.uint64, n)
         self._require("type_index", np.int32, n, above=NO_TYPE, below=t)
         self._require("shallow_bytes", np.int64, n, above=0)
-        self._require("ref_start", np.int64, n + 1, above=0, below=e + 1)
+        starts = self.ref_start.astype(starts_type(e), copy=False)
+        object.__setattr__(self, "ref_start", starts)
+        self._require("ref_start", starts_type(e), n + 1, above=0, below=e + 1)
         self._require("ref_target", np.int32, e, above=0, below=n)
         self._require("root_object", np.int32, r, above=0, below=n)
         self._require("root_kind", np.uint8, r, below=len(RootKind))
@@ -467,6 +469,14 @@ class HeapGraph:
         """Memory outside the heap owned by its objects, bytes."""
         return 0 if self.external is None else int(self.external.size_bytes.sum())
 
+    def sources(
+        self, references: int | Sequence[int] | NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """int64: the objects that have these references."""
+        # A key of another type would cost a copy of the column.
+        wanted = np.asarray(references, self.ref_start.dtype)
+        return np.searchsorted(self.ref_start, wanted, "right") - 1
+
     def address(self, index: int) -> str:
         """Return the id of an object as a debugger prints it, such as ``0x1c15d2``."""
         return hex(int(self.object_id[index]))
@@ -503,6 +513,14 @@ class HeapGraph:
 
 
 MISSING_TYPE_NAME = "<missing>"
+
+_MAX_SHORT = 2**31 - 1
+"""The highest position that 32 bits hold."""
+
+
+def starts_type(last: int) -> type[np.int32 | np.int64]:
+    """The dtype for positions from 0 to ``last``: half the memory where they fit."""
+    return np.int32 if last <= _MAX_SHORT else np.int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

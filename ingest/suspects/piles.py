@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.analysis.dominators import starts_type
 from ingest.analysis.types import sum_by
 from ingest.compiled import kernel
-from ingest.heap.graph import RootFlag, RootKind
+from ingest.heap.graph import RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.ownership import Ownership, ownership
@@ -281,15 +280,15 @@ class PileSearch:
             return
         slots, entries = self._large_entries(rows, entry, owning)
         found: dict[int, int] = defaultdict(int)
-        for pile in self._groups(
-            rows, is_inner, slots[entry], entries, owning, owners[0]
-        ):
+        piles = self._groups(rows, is_inner, slots[entry], entries, owning, owners[0])
+        # What follows may search below a pile: only what is used again stays.
+        del rows, entry, is_inner, slots
+        for pile in piles:
             found[pile.entry] += pile.retained_bytes
             yield from self._followed(level, owning, pile)
-        del is_inner, slots
         if owning is TypeClass.PROGRAM:
             for container in entries:
-                within = rows[entry == container]
+                within, _, _ = _owned(level, owners, container)
                 for pile in self._values(container, within, owners):
                     # Values beside objects of the program only lead to these.
                     if pile.compared_bytes > _MUCH_MORE * found[container]:
@@ -332,7 +331,6 @@ class PileSearch:
         key *= types
         key += kinds[owns]
         rows, is_inner = rows[owns], is_inner[owns]
-        # What follows may search below a pile: only what is used again stays.
         del owns, kinds, slot
         numbers = np.arange(groups) if groups <= len(rows) else np.unique(key)
         place = key if groups <= len(rows) else np.searchsorted(numbers, key)

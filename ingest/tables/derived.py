@@ -291,8 +291,8 @@ class HeapColumns:
     def reference_source(self, rows: slice) -> NDArray[np.int32]:
         """int32: objects that have the references."""
         start, begin, end = self.graph.ref_start, rows.start, rows.stop
-        first = int(np.searchsorted(start, begin, "right")) - 1
-        last = int(np.searchsorted(start, end, "left"))
+        first, last = self.graph.sources([begin, end - 1]).tolist()
+        last += 1
         bounds = np.clip(start[first : last + 1], begin, end)
         return np.repeat(np.arange(first, last, dtype=np.int32), np.diff(bounds))
 

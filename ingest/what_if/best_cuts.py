@@ -160,7 +160,7 @@ class _ReferenceGroups:
         """Whether the owner is of the program's types, and not of the target's type."""
         graph = self._graph
         classes = named(graph.runtime).type_classes(graph.type_names, own)
-        sources = np.searchsorted(graph.ref_start, self.first, "right") - 1
+        sources = graph.sources(self.first)
         kinds = graph.type_index[sources]
         targets = graph.type_index[graph.ref_target[self.first]]
         found = (kinds >= 0) & (kinds != targets)
@@ -195,7 +195,7 @@ class _ReferenceGroups:
             target = graph.type_name(int(graph.root_object[root]))
             return f"{graph.root_name(root)} -> {caption(target)}"
         row = int(self.first[group])
-        source = int(np.searchsorted(graph.ref_start, row, "right")) - 1
+        source = int(graph.sources(row))
         field = graph.field_name(row)
         if field is not None and field.startswith("["):
             field = None
@@ -276,7 +276,7 @@ def _candidates(
     graph = what_if.graph
     references = what_if.left_by(done)
     tree, search = dominator_tree(references)
-    size, _, _ = retained_sizes(graph, tree)
+    size = retained_sizes(graph, tree)
     order = preorder_of(graph, tree, search)
     del tree, search
     count = len(order.object_index)

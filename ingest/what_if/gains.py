@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.distances import ReferenceColumns
     from ingest.analysis.dominators import Preorder
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.compiled import Bools, Ids, Ints, Longs, Starts
 
 AT_ONCE = 64
 """Groups whose gains are computed together."""
@@ -119,7 +119,7 @@ class GroupGains:
 
 @kernel
 def _flow(
-    start: Longs,
+    start: Starts,
     targets: Ints,
     skipped: Bools,
     roots: Ints,
@@ -153,7 +153,7 @@ def _flow(
 
 @kernel
 def _narrow(
-    start: Longs,
+    start: Starts,
     targets: Ints,
     skipped: Bools,
     roots: Ints,

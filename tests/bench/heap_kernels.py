@@ -13,7 +13,7 @@ import numpy as np
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ints, Longs, Numbers
+    from ingest.compiled import Bytes, Ints, Longs, Numbers, Starts
 
 STRING, OBJECT_ARRAY, NODE, BYTES = range(4)
 """Types with a part of their own; all others are drawn."""
@@ -354,7 +354,7 @@ def write_objects(
     shift: int,
     types: Numbers,
     sizes: Numbers,
-    starts: Longs,
+    starts: Starts,
     targets: Ints,
 ) -> int:
     """Write rows ``begin`` to ``end`` as ``o`` records; returns the bytes used."""

@@ -54,7 +54,7 @@ from tests.bench.heap_kernels import ANY, ARRAY, BYTES, LEAF, NODE, OBJECT_ARRAY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints, Longs, Numbers
+    from ingest.compiled import Ints, Longs, Numbers, Starts
 
 GARBAGE = 0.1
 HUB_SHARE = 0.3
@@ -317,7 +317,7 @@ def _write_objects(
     shift: int,
     types: Numbers,
     sizes: Numbers,
-    starts: Longs,
+    starts: Starts,
     targets: Ints,
 ) -> None:
     """Write all objects, in pieces of text that have room for their longest lines."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from itertools import pairwise
 from unittest import mock
 
@@ -22,12 +23,11 @@ from ingest.analysis.dominators import (
     DominatorTree,
     dominator_tree,
     preorder_of,
-    starts_type,
 )
 from ingest.analysis.metrics import analyse
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
-from ingest.heap.graph import HeapGraph, RefKind
+from ingest.heap.graph import HeapGraph, RefKind, starts_type
 from ingest.heap.read_options import StrengthPolicy
 from ingest.suspects.holders import shortest_path
 from tests.deep import THOROUGH
@@ -197,10 +197,28 @@ def test_more_references_than_32_bits_count_give_the_same(graph: HeapGraph) -> N
         return [column.tolist() for column in columns]
 
     short = found()
-    with mock.patch("ingest.analysis.dominators._MAX_SHORT", 0):
+    with mock.patch("ingest.heap.graph._MAX_SHORT", 0):
         assert found() == short
     assert starts_type(2**31 - 1) is np.int32
     assert starts_type(2**31) is np.int64
+
+
+@pytest.mark.deep
+@settings(max_examples=30)
+@given(small_graphs())
+def test_a_graph_of_more_references_than_32_bits_count(graph: HeapGraph) -> None:
+    def columns(known: HeapGraph) -> list[object]:
+        metrics = analyse(known)
+        found = [getattr(metrics, field.name) for field in fields(metrics)]
+        found.append(metrics.retained_count)
+        return [one.tolist() if isinstance(one, np.ndarray) else one for one in found]
+
+    with mock.patch("ingest.heap.graph._MAX_SHORT", -1):
+        long = replace(graph)
+        assert long.ref_start.dtype == np.int64
+        found = columns(long)
+    assert graph.ref_start.dtype == np.int32
+    assert found == columns(graph)
 
 
 @pytest.mark.parametrize("types", [1, 2, 5, 30])
