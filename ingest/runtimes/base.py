@@ -121,6 +121,10 @@ class Runtime:
             script or module, which follows; empty if there is none.
         limited_keys: Globs of types of which a program has a limited number, whatever
             its input is.
+        ended: What is said of objects whose type tells that they are no longer used,
+            by a prefix of its full name: ``detached from all documents``.
+        function_type: Full name of the type of functions whose value is their name and
+            place; empty if there is none.
         collections: What to call the runtime's own collections, by their full names,
             where a variable of the program refers to one; empty where the pattern
             says it.
@@ -152,6 +156,8 @@ class Runtime:
     bounded: tuple[str, ...] = ()
     extended_map: str = ""
     limited_keys: tuple[str, ...] = ()
+    ended: Mapping[str, str] = field(default_factory=dict)
+    function_type: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     root_words: Mapping[str, str] = field(default_factory=dict)

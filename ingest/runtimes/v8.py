@@ -23,7 +23,10 @@ V8 = Runtime(
         "PriorityQueue", "ImmediateList", "EventEmitter", "EventTarget",
         "NodeEventTarget",
         "AsyncResource", "AsyncLocalStorage", "Module", "ModuleMap", "ModuleWrap",
-        "V8EventListener", "EventListener", "ScheduledAction", "DOMTimer",
+        "V8EventListener", "EventListener", "JSEventHandler*", "EventTargetData",
+        "RegisteredEventListener", "ScheduledAction", "DOMTimer",
+        "*DOMTimerCoordinator", "V8Function", "V8VoidFunction", "V8*Callback",
+        "V8EventHandlerNonNull",
         "InternalNode", "HeapHashMap*", "HeapVector*", "HeapHashTableBacking*",
         "HeapVectorBacking*", "blink::*", "cppgc::*",
     ),
@@ -38,6 +41,8 @@ V8 = Runtime(
         "*Wrap", "ReadableState", "WritableState", "Readable", "Writable", "Duplex",
         "Transform", "PassThrough", "ReadStream", "WriteStream",
     ),
+    ended={"Detached ": "detached from all documents"},
+    function_type="Function",
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",
         "event handlers": r"^(?:EventEmitter|(?:Node)?EventTarget|V8EventListener"

@@ -78,6 +78,8 @@ def evidence(
     word, ended = _ended(graph, members)
     if ended:
         signs.append(ended)
+    if unused := _unused(graph, members):
+        signs.append(unused)
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
@@ -113,6 +115,16 @@ def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> tuple[str, str]:
         return word, f"It is {word}, as its own field says, and still held."
     which = "All" if count == len(sample) else f"{count / len(sample):.0%}"
     return word, f"{which} of them are {word}, as their own field says, and still held."
+
+
+def _unused(graph: HeapGraph, members: NDArray[np.int64]) -> str:
+    """That the type of the objects tells that they are no longer used."""
+    name = graph.type_name(int(members[0]))
+    for prefix, what in named(graph.runtime).ended.items():
+        if name.startswith(prefix):
+            they_are = "It is" if len(members) == 1 else "They are"
+            return f"{they_are} {what}, and still held."
+    return ""
 
 
 def _bounded(graph: HeapGraph, holder: Holder) -> str:

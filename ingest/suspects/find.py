@@ -173,6 +173,7 @@ def _told(search: PileSearch, pile: Pile, holder: Holder) -> _Held:
         is_run=pile.is_run,
         captions=graph.captions,
         runtime=graph.runtime,
+        function=search.paths.function(holder),
     )
     found = evidence(graph, metrics, holder, pile.members, words.pattern)
     return _Held(pile, holder, words, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
@@ -34,6 +35,11 @@ _RUN = 3
 
 _MAX_VALUE = 40
 """Characters of a value that are shown in a path."""
+
+_MAX_FUNCTION = 80
+
+_PLACED = re.compile(r".*?:\d+:\d+(?= \()")
+"""The name and place of a function, without the folder of its script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +200,18 @@ class Paths:
         if graph.values is None or not self._stands[graph.type_index[index]]:
             return None
         return graph.values.pick(np.array([index], np.int32))[0]
+
+    def function(self, holder: Holder) -> str | None:
+        """The last function between a holder and what it holds, with its place."""
+        graph, kind = self._graph, named(self._graph.runtime).function_type
+        found = [at for at in holder.between if kind and graph.type_name(at) == kind]
+        if not found or graph.values is None:
+            return None
+        (value,) = graph.values.pick(np.array(found[-1:], np.int32))
+        if value is None:
+            return None
+        placed = _PLACED.match(value)
+        return printable(placed[0] if placed else value)[:_MAX_FUNCTION]
 
     def _root(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""

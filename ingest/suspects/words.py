@@ -103,6 +103,8 @@ class Words:
         is_run: Whether objects of the type retain one another.
         captions: Short names of the types.
         runtime: Name of the runtime.
+        function: Name and place of a function that holds one of them; ``None`` if there
+            is none.
     """
 
     type_name: str
@@ -114,6 +116,7 @@ class Words:
     is_run: bool
     captions: Captions
     runtime: str = ""
+    function: str | None = None
 
     @cached_property
     def pattern(self) -> str:
@@ -171,7 +174,9 @@ class Words:
         prefix = named(self.runtime).module_prefix
         if prefix and name.startswith(prefix) and holder.reference is not None:
             return f"module-level {holder.reference} of {name.removeprefix(prefix)}"
-        return name if holder.reference is None else f"{name}.{holder.reference}"
+        if holder.reference is None or holder.reference.startswith("["):
+            return name  # the place of one of them says nothing of the others
+        return f"{name}.{holder.reference}"
 
     @property
     def _part(self) -> str | None:
@@ -231,10 +236,15 @@ class Words:
         """
         what = "it" if self.object_count == 1 else "them"
         if self.pattern in _COLLECTIONS:
-            return f"To free {what}, {_COLLECTIONS[self.pattern]} at {self.cut}."
-        if self.holder.index < 0 and self.holder.reference is None:
-            return f"To free {what}, remove the reference {self.cut}."
-        return f"To free {what}, clear the reference {self.cut}."
+            how = f"{_COLLECTIONS[self.pattern]} at {self.cut}"
+        elif self.holder.index < 0 and self.holder.reference is None:
+            how = f"remove the reference {self.cut}"
+        else:
+            how = f"clear the reference {self.cut}"
+        if self.function is not None:
+            of_them = "" if self.object_count == 1 else "one of "
+            how += f"; the function that holds {of_them}{what} is {self.function}"
+        return f"To free {what}, {how}."
 
     def _short(self, type_name: str) -> str:
         name = self.captions.of(type_name)

@@ -19,7 +19,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*options: str) -> Iterator[Browser]:
     """A headless Chromium, or a skipped test that says what is missing."""
     path = next((found for name in NAMES if (found := shutil.which(name))), None)
     if path is None:
@@ -28,7 +28,7 @@ def chromium() -> Iterator[Browser]:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"]
+            executable_path=path, args=["--no-sandbox", *options]
         )
         try:
             yield browser

@@ -35,5 +35,6 @@ FORMAT = Format(
     memory_per_byte=2.5,
     sniff=sniff,
     package=__name__,
-    capture=command("capture", "node", "PID"),
+    capture=f"{command('capture', 'node', 'PID')}, or of a page "
+    f"{command('capture', 'chrome', 'HOST:PORT')}",
 )

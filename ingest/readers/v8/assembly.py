@@ -83,6 +83,9 @@ _ROOTS = {
 }
 """Kinds of roots by the pseudo node that they are in; others are of another kind."""
 
+_NUMBERED = re.compile(r"\d+ / (.+)", re.DOTALL)
+"""The name of a reference from a list of roots: its place, and what it is for."""
+
 _FEW_TIMES = 8
 
 _NODE_WORDS = {"concatenated": "concatenated string", "sliced": "sliced string",
@@ -376,6 +379,7 @@ class _PseudoNodes:
             elif name and (field < 0).any():
                 # Numbers in a list of roots say nothing; its name does.
                 field[field < 0] = self._field(name)
+            self._drop_places(field)
             flags = np.where(self._kind[at] == RefKind.WEAK, RootFlag.WEAK, 0)
             found.append(
                 (
@@ -396,6 +400,17 @@ class _PseudoNodes:
         return RootColumns(
             id=columns[0], kind=columns[1], flags=columns[2], field=field
         )
+
+    def _drop_places(self, field: Ints) -> None:
+        """Name roots by what they are for: their places differ from dump to dump."""
+        rows, at = np.unique(field, return_inverse=True)
+        known: dict[str, int] = {}
+        for place, row in enumerate(rows.tolist()):
+            if row >= 0 and (found := _NUMBERED.fullmatch(self._field_names[row])):
+                if found[1] not in known:
+                    known[found[1]] = self._field(found[1])
+                rows[place] = known[found[1]]
+        field[:] = rows[at]
 
     def _field(self, name: str) -> int:
         names = self._field_names

@@ -30,6 +30,8 @@ MODULE, SCOPE = "module ", "scope in "
 """How types begin that stand for the variables of a script, and of its functions."""
 
 _CONTEXT = "system / Context"
+_SCRIPT = "system / Script"
+"""What V8 calls a script since 2025, with `` / `` and its name if it has one."""
 
 
 @kernel
@@ -298,7 +300,7 @@ class NodeNames:
         ):
             names = script[chosen]
             for name in np.unique(names[names >= 0]).tolist():
-                path = self.text(name)
+                path = script_name(self.text(name))
                 if path:
                     self.type_row[chosen[names == name]] = self._row(prefix + path)
 
@@ -390,7 +392,12 @@ class NodeNames:
             )
         ]
         labels = [
-            label(self.text(name), self.text(script) if script >= 0 else "", line, at)
+            label(
+                self.text(name),
+                script_name(self.text(script)) if script >= 0 else "",
+                line,
+                at,
+            )
             for name, script, line, at in found
         ]
         return labels, np.array(of_each, np.int32)
@@ -431,6 +438,13 @@ class ScriptPath(NamedTuple):
 
     file: str
     folder: str
+
+
+def script_name(node_name: str) -> str:
+    """The name of a script by that of its node; empty for one without a name."""
+    if node_name == _SCRIPT:
+        return ""
+    return node_name.removeprefix(_SCRIPT + " / ")
 
 
 def path_of(script: str) -> ScriptPath:

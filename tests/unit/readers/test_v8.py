@@ -85,7 +85,7 @@ def test_everything_that_a_snapshot_tells(reading: Reading) -> None:
         (number(4), "other", ""),
         (number(24), "other weak", ""),
         (number(9), "handle weak", ".(Global handles)"),
-        (number(19), "handle", ".2 / DevTools console"),
+        (number(19), "handle", ".DevTools console"),
         (number(25), "local", ".(Stack roots)"),
     ]
     assert value(graph, 11) == "Ärger \U0001f600"
@@ -197,6 +197,44 @@ def test_detached_nodes_pass_it_on_to_native_nodes_only(reading: Reading) -> Non
     assert [graph.type_name(row) for row in range(graph.object_count)] == [
         "Window", "Detached <p>", "Detached <b>", "Thing", "<i>", "Document",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node_name", "kind", "function"),
+    [
+        ("system / Script / file:///srv/a.html", "module file:///srv/a.html",
+            "open a.html:12:3 (file:///srv)"),
+        ("system / Script", "system / Context", "open"),
+    ],
+)  # fmt: skip
+def test_newer_versions_say_that_a_script_is_one(
+    reading: Reading, node_name: str, kind: str, function: str
+) -> None:
+    heap = program()
+    heap.nodes[15]["name"] = heap.string(node_name)
+    graph = reading(heap.bytes())
+
+    assert graph.type_name(by_id(graph)[number(6)]) == kind
+    assert value(graph, 13) == function
+
+
+def test_roots_are_named_without_their_places(reading: Reading) -> None:
+    """The same handle has another place in the next snapshot."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("synthetic", "(Global handles)", 0, [
+        ("internal", "1 / a / b", 2), ("internal", "2 / c", 2), ("internal", "3", 2),
+        ("internal", "10 / c", 3),
+    ])  # fmt: skip
+    heap.node("object", "A", 12, [("internal", "2 / c", 3)])
+    heap.node("object", "B", 12)
+    graph = reading(heap.bytes())
+
+    assert roots(graph) == [
+        (number(2), "handle", ".a / b"), (number(2), "handle", ".c"),
+        (number(2), "handle", ".(Global handles)"), (number(3), "handle", ".c"),
+    ]  # fmt: skip
+    assert references(graph, by_id(graph)[number(2)]) == [("2 / c", 3, False)]
 
 
 def test_only_interfaces_of_several_objects_count(reading: Reading) -> None:

@@ -12,6 +12,7 @@ from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.suspects.find import find_suspects
 from tests.dumps.hprof import BOOLEAN, OBJECT, SYSTEM_CLASS, Hprof, jdk
+from tests.dumps.v8 import V8Heap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,8 @@ _OBJECT = "java/lang/Object"
 _SESSIONS = 400
 
 
-def suspect_of(dump: Hprof, folder: Path) -> Suspect:
-    path = folder / "x.hprof"
+def suspect_of(dump: Hprof | V8Heap, folder: Path) -> Suspect:
+    path = folder / "x.dump"
     path.write_bytes(dump.bytes())
     with open_source(str(path)) as source:
         graph = read(source, ReadOptions(), silent)
@@ -105,3 +106,52 @@ def test_caches_with_a_bound_and_keys_of_which_there_are_few(
     assert len(found.doubts) == bool(doubt)
     assert doubt in "".join(found.doubts)
     assert found.signs == ()
+
+
+def page(nodes: int, *, detached: bool) -> V8Heap:
+    """A window whose listeners each hold a node of the page, through a closure."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("synthetic", "(Global handles)", 0, [("internal", "1 / context", 2)])
+    window = heap.node("native", "Window / file://", 40)
+    listeners = heap.node("native", "EventTargetData", 40)
+    heap.edge(window, "element", 24, listeners)
+    script = heap.node("code", "system / Script / file:///srv/a.html", 100)
+    code = heap.node("code", "onResize", 56, [
+        ("internal", "script_or_debug_info", script),
+    ])  # fmt: skip
+    for number in range(nodes):
+        node = heap.node("native", "<div>", 200, detachedness=2 if detached else 1)
+        scope = heap.node("object", "system / Context", 24, [("context", "row", node)])
+        closure = heap.node("closure", "onResize", 64, [
+            ("internal", "context", scope), ("internal", "shared", code),
+        ])  # fmt: skip
+        heap.place(closure, 1, 22, 55)
+        listener = heap.node("native", "V8EventListener", 40, [
+            ("element", 1, closure),
+        ])  # fmt: skip
+        heap.edge(listeners, "element", number + 1, listener)
+    return heap
+
+
+def test_nodes_of_a_page_that_are_in_no_document(tmp_path: Path) -> None:
+    found = suspect_of(page(_SESSIONS, detached=True), tmp_path)
+
+    assert found.sentence.endswith(
+        " are held as event handlers by Window / file://, from a GC handle of context."
+    )
+    assert found.sentence.startswith("400 Detached <div> (")
+    assert found.signs == (
+        "They are detached from all documents, and still held.",
+        "Event handlers are held until they are removed.",
+    )
+    assert found.advice == (
+        "To free them, remove the handlers at Window / file:// -> EventTargetData; the "
+        "function that holds one of them is onResize a.html:23:56."
+    )
+
+
+def test_nodes_that_are_in_a_document_are_in_use(tmp_path: Path) -> None:
+    found = suspect_of(page(_SESSIONS, detached=False), tmp_path)
+
+    assert found.signs == ("Event handlers are held until they are removed.",)
