@@ -21,7 +21,7 @@ from ingest.places import places
 from ingest.progress import silent
 from ingest.server.launch import archive_flags
 from tests.deep import PROFILE
-from tests.quick import QUICK, quick_flags
+from tests.quick import QUICK, quick_configuration, quick_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,6 +86,7 @@ def take_any_ports(patch: pytest.MonkeyPatch) -> None:
 def start_quickly(patch: pytest.MonkeyPatch) -> None:
     """A compiler that optimises does not pay for itself in one short run."""
     patch.setattr("ingest.server.embedded.jvm_flags", quick_flags)
+    patch.setattr("ingest.server.embedded.configuration", quick_configuration)
     patch.setattr("ingest.database.importer.archive_flags", _read_archives)
 
 
