@@ -57,7 +57,7 @@ FORMAT = Format(
     NAME,
     ".NET Compact Framework / XNA heap dump",
     suffixes=(".gclog", ".txt"),
-    memory_per_byte=4.0,
+    memory_per_byte=3.0,
     sniff=sniff,
     package=__name__,
 )
