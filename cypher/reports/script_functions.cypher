@@ -13,11 +13,13 @@
 //
 // A closure keeps its context alive, and with it every variable that any closure of the same
 // scope uses. Many closures from one line, each with a context of its own, are often
-// listeners or timers that were never removed. Continue with why for the address.
+// listeners or timers that were never removed. The native context, which all functions of
+// the language itself have, does not count. Continue with why for the address.
 MATCH (t:Type)<-[:INSTANCE_OF]-(c:Object)
 WHERE t.dump = $dump AND t.name = 'Function' AND c.root_distance IS NOT NULL
 OPTIONAL MATCH (c)-[r:REFERENCES]->(x:Object)
 WHERE r.field = 'context'
+  AND NOT coalesce(x.value, x.type_name, '') STARTS WITH 'system / NativeContext'
 WITH c, x
 ORDER BY coalesce(x.retained_bytes, 0) DESC, c.key
 WITH c.value AS function, collect(DISTINCT c) AS closures, collect(DISTINCT x) AS contexts

@@ -41,7 +41,7 @@ V8 = Runtime(
         "*Wrap", "ReadableState", "WritableState", "Readable", "Writable", "Duplex",
         "Transform", "PassThrough", "ReadStream", "WriteStream",
     ),
-    ended={"Detached ": "detached from all documents"},
+    ended={"Detached <": "detached from all documents"},
     function_type="Function",
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",

@@ -88,6 +88,7 @@ CASES: dict[str, Asked] = {
     + nothing("main", {}, {"holders": "2", "held": "0"})
     + nothing("dart", {}),
     "allocation-sites": rows("trace", {}, FIRST) + nothing("main", {}),
+    "array-buffers": rows("v8", {}, FIRST) + nothing("main", {}),
     "async-state-machines": rows("dotnet", {}, FIRST) + nothing("main", {}),
     "big-drops": rows("main dotnet", {})
     + rows(ALL, {"min_drop_bytes": "0", "limit": "1000"})
@@ -106,6 +107,7 @@ CASES: dict[str, Asked] = {
     + rows("main trace", {"prefix": "App"})
     + nothing("main", {"prefix": "dart:"}),
     "closures": rows("dart", {}, FIRST) + nothing("main", {}),
+    "concatenated-strings": rows("v8", {}, FIRST) + nothing("main", {}),
     "containers": rows(ALL, {}) + rows("main dotnet", NO_LIMIT),
     "cycles": rows("main dart dotnet", {})
     + rows("main", {"candidates": "1000"}, {"type": "App.Pair"})
@@ -177,11 +179,14 @@ CASES: dict[str, Asked] = {
     + rows("main", FIRST)
     + nothing("dart", {}),
     "leak-suspects": rows(ALL, {}) + rows("main", FIRST),
+    "listeners": rows("v8", {}, FIRST) + nothing("main", {}),
+    "maps-and-sets": rows("v8", {}, FIRST) + nothing("main", {}),
     "missing-references": rows("main domains dotnet", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
     "module-state": rows("v8", {}, FIRST) + nothing("main", {}),
     "namespace-histogram": rows(ALL, {}) + rows("main", TWO),
+    "native-memory": rows("v8", {}, FIRST) + nothing("main", {}),
     "object": rows("dart", *at(*DART))
     + rows("main", *at("0x100", "0x110", "0x140", "0x702", "0x800", "0x113", "0xa00"))
     + rows("domains", *at("0x113"))
@@ -216,6 +221,8 @@ CASES: dict[str, Asked] = {
     + rows("lattice", between("0x90", "0x80"))
     + nothing("main", between("0x140", "0x100"), between("0x100", "0x100"))
     + nothing("dart", between(CACHE, NODES[2])),
+    "pending-promises": rows("v8", {}, FIRST) + nothing("main", {}),
+    "pending-timers": rows("v8", {}, FIRST) + nothing("main", {}),
     "pinned-fragmentation": rows("main dotnet", {})
     + rows("dotnet", FIRST)
     + nothing("dart", {}),
@@ -223,6 +230,7 @@ CASES: dict[str, Asked] = {
     + rows("main", FIRST)
     + nothing("dart", {}),
     "promoted-to-gen2": rows("trace", {}, TWO) + nothing("main", {}),
+    "react-fibers": rows("v8", {}, FIRST) + nothing("main", {}),
     "references-of": rows("dart", *at(*DART[:4], DART[5]))
     + rows("main", *at("0x100", "0x110", "0x200", "0x212", "0x702", "0x703"))
     + rows("domains", *at("0x100"))
@@ -247,6 +255,7 @@ CASES: dict[str, Asked] = {
     + rows("dotnet", {"type": WINDOW, "limit": "1"})
     + nothing("dart", OF_SESSION),
     "script-functions": rows("v8", {}, FIRST) + nothing("main", {}),
+    "sliced-strings": rows("v8", {}, FIRST) + nothing("main", {}),
     "type-totals": rows("main", {"type": ITEM}, {"type": "App.Tree"})
     + rows("domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW})

@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 
     Reference = tuple[int, int, str]
 
+JAVASCRIPT = (
+    "Function",
+    "Array",
+    "Map",
+    "ArrayBuffer",
+    "Timeout",
+    "FiberNode",
+    "V8EventListener",
+    "Detached <div>",
+    "(sliced string)",
+    "(concatenated string)",
+    "system / PromiseReaction",
+)
+"""Types that queries about JavaScript look for."""
+
 TYPES = (
     "App.Node",
     "java.util.HashMap$Node",
@@ -33,6 +48,22 @@ TYPES = (
     "System.Threading.TimerQueueTimer",
     "System.String",
     "dart:core::_Closure",
+    *JAVASCRIPT,
+)
+VIA_JAVASCRIPT = (
+    "[0]",
+    "_events",
+    "_onTimeout",
+    "listener",
+    "context",
+    "extension",
+    "function",
+    "table",
+    "parent",
+    "buffer",
+    "backing_store",
+    "return",
+    "type",
 )
 FIELDS = (
     "next",
@@ -45,6 +76,7 @@ FIELDS = (
     "threadLocals",
     "(ephemeron)",
     "context_",
+    *(field for field in VIA_JAVASCRIPT if field != "table"),
 )
 NODE, HASH_NODE, WEAK_ENTRY, HASH_TABLE, WEAK_TABLE, HASH_MAP, WEAK_MAP = range(7)
 STATIC, QUEUE, THREAD = RootKind.STATIC, RootKind.FINALIZER_QUEUE, RootKind.THREAD
@@ -91,11 +123,11 @@ def hard_heap(
 
 
 def _in_turn(n: int) -> list[int]:
-    return [i % len(TYPES) for i in range(n)]
+    return [i % (len(TYPES) - len(JAVASCRIPT)) for i in range(n)]
 
 
 def _via(i: int) -> str:
-    return FIELDS[i % len(FIELDS)]
+    return FIELDS[i % (len(FIELDS) - len(VIA_JAVASCRIPT) + 1)]
 
 
 def _some_roots(n: int) -> list[tuple[int, int]]:
@@ -155,6 +187,18 @@ def clique_of_classes(n: int) -> HeapGraph:
     return hard_heap([TYPES.index("android.app.Activity")] * n, references)
 
 
+def clique_of_javascript(n: int) -> HeapGraph:
+    """The same of the types and fields of JavaScript, of each type several objects."""
+    begin, fields = TYPES.index(JAVASCRIPT[0]), len(VIA_JAVASCRIPT)
+    references = [
+        (i, j, VIA_JAVASCRIPT[(i + j * 3 + i // len(JAVASCRIPT)) % fields])
+        for i in range(n)
+        for j in range(n)
+    ]
+    kinds = [begin + i % len(JAVASCRIPT) for i in range(n)]
+    return hard_heap(kinds, references, runtime="v8")
+
+
 def twin_chain(n: int) -> HeapGraph:
     """Pairs in a row, each object referring to both of the next pair, twice."""
     references = [
@@ -206,6 +250,7 @@ SHAPES: dict[str, tuple[Callable[[int], HeapGraph], int, int]] = {
     "clique": (clique, 40, 100),
     "clique of next": (clique_of_next, 40, 300),
     "clique of classes": (clique_of_classes, 40, 300),
+    "clique of JavaScript": (clique_of_javascript, 66, 330),
     "star": (star, 300, 5_000),
     "hash map": (hash_map, 300, 100_000),
     "weak map": (weak_map, 60, 100_000),
