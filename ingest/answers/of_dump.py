@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from ingest.answers.view import VALUE_LENGTH, limit_of
+from ingest.answers.view import VALUE_LENGTH, limit_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
     from ingest.answers.view import HeapView, Row
     from ingest.queries.library import Value
-
-
-def whole(heap: HeapView, name: str, columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a whole table, with the number of each row as ``row``."""
-    frame = heap.tables.part(name, 0, heap.tables.rows(name), columns)
-    return frame.with_row_index("row")
 
 
 def _sorted(
@@ -35,37 +29,32 @@ def _sorted(
 def dump(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """The row of ``dump``."""
     del values
-    return [heap.tables.dump() | dict(heap.about)]
+    return [heap.properties()]
 
 
 def leak_suspects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``leak-suspects``."""
-    found = []
-    for one in heap.tables.suspects[: limit_of(values)]:
-        names = (
-            "object_count", "retained_bytes", "share", "pattern", "holder",
-            "reference", "root_kind", "root_name", "cut", "cut_step", "sentence",
-            "advice", "fingerprint",
-        )  # fmt: skip
-        found.append(
-            {name: getattr(one, name) for name in names}
-            | {
-                "type": heap.graph.type_names[one.type_index],
-                "path": list(one.path),
-                "contents": list(one.contents),
-                "address": heap.address(one.object_index),
-                "container_type": heap.full_type(one.container_index),
-                "container_address": heap.address(one.container_index),
-                "signs": list(one.signs) or None,
-                "doubts": list(one.doubts) or None,
-            }
-        )
-    return found
+    names = (
+        "object", "type", "container", "object_count", "retained_bytes", "share",
+        "pattern", "holder", "reference", "root_kind", "root_name", "path", "cut",
+        "cut_step", "contents", "sentence", "advice", "fingerprint", "signs", "doubts",
+    )  # fmt: skip
+    found = whole(heap, "suspects", names).head(limit_of(values)).to_dicts()
+    return [
+        one
+        | {
+            "type": heap.type_names[one["type"]],
+            "address": heap.address(one["object"]),
+            "container_type": heap.full_type(one["container"]),
+            "container_address": heap.address(one["container"]),
+        }
+        for one in found
+    ]
 
 
 def warnings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``warnings``."""
-    texts = cast("list[str] | None", heap.tables.dump()["warnings"]) or []
+    texts = cast("list[str] | None", heap.properties()["warnings"]) or []
     return [
         {"position": position, "warning": text}
         for position, text in enumerate(texts[: limit_of(values)], start=1)
@@ -95,12 +84,9 @@ def largest(
 
 def retained_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``retained-objects``."""
-    metrics = heap.metrics
     least = cast("int", values["min_bytes"])
-    is_chosen = (metrics.root_distance >= 0) & (metrics.retained_bytes >= least)
-    rows = largest(
-        np.flatnonzero(is_chosen), [metrics.retained_bytes], limit_of(values)
-    )
+    is_chosen = (heap.root_distance >= 0) & (heap.retained_bytes >= least)
+    rows = largest(np.flatnonzero(is_chosen), [heap.retained_bytes], limit_of(values))
     columns = (
         "address", "shallow_bytes", "retained_bytes", "retained_count",
         "root_distance", "value",
@@ -115,10 +101,9 @@ def retained_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 def dominator_treemap(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``dominator-treemap``."""
-    metrics = heap.metrics
     rows = largest(
-        np.flatnonzero(metrics.retained_bytes > 0),
-        [metrics.retained_bytes, metrics.retained_count],
+        np.flatnonzero(heap.retained_bytes > 0),
+        [heap.retained_bytes, heap.retained_count],
         limit_of(values),
     )
     columns = (
@@ -126,8 +111,8 @@ def dominator_treemap(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         "root_distance", "generation",
     )  # fmt: skip
     found = heap.frame("objects", rows, columns).to_dicts()
-    dominators = metrics.dominator[rows].tolist()
-    namespaces, kinds = heap.tables.namespaces, heap.graph.type_index[rows].tolist()
+    dominators = heap.dominator[rows].tolist()
+    namespaces, kinds = heap.of_types("namespace"), heap.type_index[rows].tolist()
     return [
         own
         | {
@@ -145,7 +130,7 @@ def dominator_treemap(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 def external_bytes(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``external-bytes``."""
-    if heap.graph.external is None:
+    if not heap.has("objects", "external_bytes"):
         return []
     outside = whole(heap, "objects", ["external_bytes"])
     chosen = _sorted(
@@ -158,7 +143,7 @@ def external_bytes(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     for row, own in zip(
         chosen, heap.frame("objects", chosen, columns).to_dicts(), strict=True
     ):
-        owner = int(heap.metrics.dominator[row])
+        owner = int(heap.dominator[row])
         found.append(
             own
             | {
@@ -258,13 +243,19 @@ def async_state_machines(heap: HeapView, values: Mapping[str, Value]) -> list[Ro
 # ---------------------------------------------------------------- merged trees
 
 
+_PATHS = (
+    "parent", "type", "tree", "name", "fingerprint", "depth", "object_count",
+    "shallow_bytes", "total_count", "total_bytes", "rest_count", "rest_bytes",
+)  # fmt: skip
+
+
 def _tree(heap: HeapView, values: Mapping[str, Value], name: str) -> list[Row]:
-    namespaces = [*heap.tables.namespaces.to_list(), ""]
-    frame = heap.tables.type_paths.with_row_index("path").filter(pl.col("tree") == name)
-    rows = _sorted(frame, ["total_bytes"], limit_of(values), last="path").to_dicts()
+    namespaces = [*heap.of_types("namespace").to_list(), ""]
+    frame = whole(heap, "type_paths", _PATHS).filter(pl.col("tree") == name)
+    rows = _sorted(frame, ["total_bytes"], limit_of(values)).to_dicts()
     for row in rows:
-        kind = row["type"]
-        row["type"] = row["name"] if kind is None else heap.graph.type_names[kind]
+        row["path"], kind = row["row"], row["type"]
+        row["type"] = row["name"] if kind is None else heap.type_names[kind]
         row["namespace"] = "" if kind is None else namespaces[kind]
     return rows
 
@@ -324,17 +315,17 @@ _FREE = ("Free", "System.Free", "Free Space", "Free Object")
 
 def free_space(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``free-space``."""
-    graph, counts = heap.graph, heap.metrics.instance_count
+    counts = heap.of_types("instance_count")
     free = [
         kind for name in _FREE for kind in heap.types_named(name) if counts[kind] > 0
     ]
-    is_hole = np.isin(graph.type_index, free) & (heap.metrics.root_distance < 0)
+    is_hole = np.isin(heap.type_index, free) & (heap.root_distance < 0)
     holes = np.flatnonzero(is_hole)
+    in_segment = whole(heap, "objects", ["segment"])["segment"].fill_null(-1).to_numpy()
     found = []
     for row in _table(heap, values, "segments"):
-        assert graph.segment_index is not None
-        mine = holes[graph.segment_index[holes] == row["ordinal"]]
-        hole_bytes = int(graph.shallow_bytes[mine].sum())
+        mine = holes[in_segment[holes] == row["ordinal"]]
+        hole_bytes = int(heap.shallow_bytes[mine].sum())
         other, used = row["used_bytes"] - row["shallow_bytes"], row["used_bytes"]
         found.append(
             row
@@ -377,7 +368,7 @@ def allocation_sites(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         whole(heap, "allocation_sites", columns), by, limit_of(values)
     ).to_dicts()
     objects = whole(heap, "objects", ["site", "type"]).drop_nulls(["site", "type"])
-    names = heap.tables.type_names
+    names = pl.Series(heap.type_names, dtype=pl.String)
     most = (
         objects.filter(pl.col("site").is_in([row["row"] for row in chosen]))
         .with_columns(name=names.gather(objects.filter(

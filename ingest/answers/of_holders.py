@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT
-from ingest.answers.of_dump import whole
-from ingest.answers.view import limit_of
+from ingest.answers.view import limit_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ _STATIC, _UNKNOWN = "static", "(unknown)"
 def _holding_roots(heap: HeapView, columns: Sequence[str]) -> pl.DataFrame:
     """Roots with the retained size of what they hold; null where they do not."""
     roots = whole(heap, "roots", ["object", "holds", *columns])
-    retained = pl.Series(heap.metrics.retained_bytes)
+    retained = pl.Series(heap.retained_bytes)
     return roots.with_columns(
         object=pl.when("holds").then("object"),
         retained=pl.when("holds").then(retained.gather(roots["object"])),
@@ -92,7 +91,7 @@ def static_roots(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         | {
             "type": row["field"]
             if row["type"] is None
-            else heap.graph.type_names[row["type"]],
+            else heap.type_names[row["type"]],
             "largest_type": heap.full_type(row["largest"]),
             "largest_address": heap.address(row["largest"]),
             "largest_bytes": heap.retained(row["largest"]),
@@ -106,7 +105,7 @@ def isolates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     roots = _holding_roots(heap, ["kind", "owner"]).filter(
         pl.col("owner").is_not_null() & pl.col("object").is_not_null()
     )
-    is_top = pl.Series(heap.metrics.dominator == ROOT)
+    is_top = pl.Series(heap.dominator == ROOT)
     roots = roots.with_columns(
         held=pl.when(is_top.gather(roots["object"])).then("retained").otherwise(0)
     )
@@ -145,36 +144,41 @@ def isolates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 def _fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
     """Bool (T + 1,): which types have a name like that; no placeholder has."""
     fits = re.compile(pattern, re.ASCII).fullmatch
-    return np.array([*(bool(fits(name)) for name in heap.graph.type_names), False])
+    return np.array([*(bool(fits(name)) for name in heap.type_names), False])
+
+
+def _references(
+    heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
+) -> NDArray[np.int64]:
+    """Rows of `references` that hold, from or to some objects."""
+    if into:
+        chosen = np.zeros(heap.row_count, np.bool_)
+        chosen[rows] = True
+        references = np.flatnonzero(chosen[heap.ref_target])
+    else:
+        begin, end = (heap.ref_start[at].astype(np.int64) for at in (rows, rows + 1))
+        counts = end - begin
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        references = np.arange(total) + np.repeat(begin - (ends - counts), counts)
+    return references[~heap.skipped[references]] if len(heap.skipped) else references
 
 
 def _edges(
     heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
 ) -> pl.DataFrame:
     """References that hold, from or to some objects: ``source`` and ``target``."""
-    graph = heap.graph
-    chosen = np.zeros(len(graph.object_id), np.bool_)
-    chosen[rows] = True
-    if into:
-        references = np.flatnonzero(chosen[graph.ref_target])
-    else:
-        spans = [
-            np.arange(graph.ref_start[row], graph.ref_start[row + 1])
-            for row in rows.tolist()
-        ]
-        references = np.concatenate([np.empty(0, np.int64), *spans])
-    if len(heap.holding.skipped):
-        references = references[~heap.holding.skipped[references]]
+    references = _references(heap, rows, into=into)
     return pl.DataFrame(
         {
-            "source": heap.graph.sources(references),
-            "target": graph.ref_target[references].astype(np.int64),
+            "source": heap.sources(references),
+            "target": heap.ref_target[references].astype(np.int64),
         }
     )
 
 
 def _live(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    return rows[heap.metrics.root_distance[rows] >= 0]
+    return rows[heap.root_distance[rows] >= 0]
 
 
 _LIST = r"System[.](Object|Delegate)\[].*"
@@ -183,7 +187,7 @@ _METHOD = r"System\.Reflection\..*"
 
 def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``event-handlers``."""
-    kinds, graph = heap.graph.type_index, heap.graph
+    kinds = heap.type_index
     is_delegate = _fitting(heap, str(values["pattern"]))
     is_list = _fitting(heap, _LIST)
     is_other = is_delegate | is_list | _fitting(heap, _METHOD)
@@ -193,29 +197,29 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         return []
     entries = _edges(heap, live)["target"].unique().to_numpy()
     lists = entries[is_list[kinds[entries]]]
-    is_a_list = np.zeros(len(graph.object_id), np.bool_)
+    is_a_list = np.zeros(heap.row_count, np.bool_)
     is_a_list[lists] = True
 
     held = _edges(heap, live, into=True)
     sources = held["source"].to_numpy()
     keep = (
-        (heap.metrics.root_distance[sources] >= 0)
+        (heap.root_distance[sources] >= 0)
         & ~is_a_list[sources]
         & (sources != held["target"].to_numpy())
     )
     held = held.filter(pl.Series(keep))
-    captions = heap.tables.captions
+    captions = heap.captions
     of_object = held.select(
         pl.col("target").alias("handler"),
         captions.gather(_types_of(heap, held["source"])).alias("held_by"),
         pl.col("source").alias("one"),
     )
-    is_live = np.zeros(len(graph.object_id), np.bool_)
+    is_live = np.zeros(heap.row_count, np.bool_)
     is_live[live] = True
-    roots = np.flatnonzero(heap.tables.roots.holding & is_live[graph.root_object])
+    roots = np.flatnonzero(heap.root_holds & is_live[heap.root_object])
     of_root = pl.DataFrame(
         {
-            "handler": graph.root_object[roots].astype(np.int64),
+            "handler": heap.root_object[roots].astype(np.int64),
             "held_by": heap.root_names.gather(roots),
             "one": pl.Series([None] * len(roots), dtype=pl.Int64),
         }
@@ -252,7 +256,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         .group_by("source")
         .agg(pl.col("target").min())
     )
-    retained = pl.Series(heap.metrics.retained_bytes)
+    retained = pl.Series(heap.retained_bytes)
     found = holders.join(calls, left_on="delegate", right_on="source", how="inner")
     found = found.with_columns(
         kept=retained.gather(found["delegate"]),
@@ -260,7 +264,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         called=captions.gather(_types_of(heap, found["target"])),
     )
     # By type, as the names of types and not their numbers are told.
-    names = heap.tables.type_names
+    names = pl.Series(heap.type_names, dtype=pl.String)
     groups = (
         found.with_columns(kind=names.gather(found["kind"]))
         .group_by("kind", "held_by", "target")
@@ -302,14 +306,14 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 def _types_of(heap: HeapView, objects: pl.Series) -> pl.Series:
     """Rows of `captions` of the types of some objects; the last one of placeholders."""
-    kinds = heap.graph.type_index[objects.to_numpy()].astype(np.int64)
-    kinds[kinds < 0] = len(heap.graph.type_names)
+    kinds = heap.type_index[objects.to_numpy()].astype(np.int64)
+    kinds[kinds < 0] = len(heap.type_names)
     return pl.Series(kinds)
 
 
 def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``timers``."""
-    kinds, metrics = heap.graph.type_index, heap.metrics
+    kinds = heap.type_index
     is_timer = _fitting(heap, str(values["pattern"]))
     is_callback = _fitting(heap, str(values["callback"]))
     skips = re.compile(str(values["skip"]), re.ASCII).fullmatch
@@ -334,7 +338,7 @@ def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
                 group.setdefault(one, set()).add(timer)
     rows: list[Row] = []
     for (timer_type, held_type, by_callback), group in groups.items():
-        top = min(group, key=lambda one: (-metrics.retained_bytes[one], one))
+        top = min(group, key=lambda one: (-heap.retained_bytes[one], one))
         rows.append(
             {
                 "timer_type": timer_type,
@@ -358,26 +362,34 @@ def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 # ---------------------------------------------------------------- closures, texts
 
 
-def _through(heap: HeapView, row: int | None, field: str) -> list[int | None]:
-    """What an object refers to through a field that holds; ``None`` if nothing."""
-    graph = heap.graph
-    if row is None or graph.ref_field is None or field not in graph.field_names:
-        return [None]
-    references = np.arange(graph.ref_start[row], graph.ref_start[row + 1])
-    if len(heap.holding.skipped):
-        references = references[~heap.holding.skipped[references]]
-    number = graph.field_names.index(field)
-    through = references[graph.ref_field[references] == number]
-    return graph.ref_target[through].tolist() or [None]
+def _through(
+    heap: HeapView, rows: NDArray[np.int64], field: str
+) -> dict[int, list[int | None]]:
+    """What objects refer to through a field that holds, by their rows."""
+    references = _references(heap, rows)
+    fields = heap.frame("references", references.tolist(), ["field"])["field"]
+    chosen = references[(fields == field).fill_null(value=False).to_numpy()]
+    found: dict[int, list[int | None]] = {}
+    sources, targets = heap.sources(chosen), heap.ref_target[chosen]
+    for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
+        found.setdefault(source, []).append(target)
+    return found
 
 
 def closures(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``closures``."""
     groups: dict[tuple[int | None, int | None], list[tuple[int, int | None]]] = {}
-    for closure in _live(heap, heap.instances(str(values["type"]))).tolist():
-        for function in _through(heap, closure, "function_"):
-            for owner in _through(heap, function, "owner_"):
-                for context in _through(heap, closure, "context_"):
+    found = _live(heap, heap.instances(str(values["type"])))
+    functions = _through(heap, found, "function_")
+    contexts_of = _through(heap, found, "context_")
+    with_owner = {one for some in functions.values() for one in some if one is not None}
+    owners = _through(heap, np.array(sorted(with_owner), np.int64), "owner_")
+    nothing: list[int | None] = [None]
+    for closure in found.tolist():
+        for function in functions.get(closure, nothing):
+            above = nothing if function is None else owners.get(function, nothing)
+            for owner in above:
+                for context in contexts_of.get(closure, nothing):
                     groups.setdefault((function, owner), []).append((closure, context))
     rows: list[tuple[int, Row]] = []
     for (function, owner), pairs in groups.items():
@@ -416,7 +428,7 @@ def _text(heap: HeapView, row: int | None) -> str | None:
 
 def strings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``strings``."""
-    if heap.graph.values is None:
+    if not heap.has("objects", "value"):
         return []
     texts = whole(heap, "types", ["value_kind"]).filter(
         pl.col("value_kind") == "string"
@@ -444,7 +456,7 @@ def strings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     found = []
     for row in groups.to_dicts():
         references = heap.holding_rows(heap.references_to([row["row"]]))
-        holders = np.unique(heap.graph.sources(references)).tolist()
+        holders = np.unique(heap.sources(references)).tolist()
         holder = min(holders, key=lambda one: (heap.distance(one), one), default=None)
         found.append(
             row

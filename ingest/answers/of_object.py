@@ -28,8 +28,8 @@ def object_(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     found = []
     for row in heap.objects_at(str(values["address"]))[: limit_of(values)]:
         own = heap.object(row)
-        dominator = int(heap.metrics.dominator[row])
-        site, graph = own["site"], heap.graph
+        dominator = int(heap.dominator[row])
+        site = own["site"]
         stack = None
         if site is not None:
             (stack,) = heap.frame("allocation_sites", [site], ["stack"])["stack"]
@@ -39,7 +39,7 @@ def object_(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             "generation", "segment", "born_in_gc", "collections_survived",
             "allocated_ms",
         )  # fmt: skip
-        missing = row >= graph.object_count
+        missing = row >= heap.object_count
         found.append(
             {name: own[name] for name in names}
             | {
@@ -48,9 +48,9 @@ def object_(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
                 "missing": missing,
                 "reference_count": 0
                 if missing
-                else int(graph.ref_start[row + 1] - graph.ref_start[row]),
+                else int(heap.ref_start[row + 1] - heap.ref_start[row]),
                 "referrer_count": len(heap.references_to([row])),
-                "root_count": int(np.count_nonzero(graph.root_object == row)),
+                "root_count": int(np.count_nonzero(heap.root_object == row)),
                 "dominator_type": "(roots)"
                 if dominator == ROOT
                 else heap.full_type(dominator)
@@ -78,11 +78,9 @@ def dominator_chain(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
                 "step": step,
                 "type": heap.full_type(above),
                 "address": heap.address(above),
-                "shallow_bytes": int(heap.graph.shallow_bytes[above])
-                if above < len(heap.graph.shallow_bytes)
-                else None,
+                "shallow_bytes": int(heap.shallow_bytes[above]),
                 "retained_bytes": heap.retained(above),
-                "retained_count": int(heap.metrics.retained_count[above]),
+                "retained_count": int(heap.retained_count[above]),
             }
             for step, above in enumerate(chain)
         ]
@@ -112,12 +110,12 @@ def referrers_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 
 def _root_referrers(heap: HeapView, row: int) -> list[Row]:
-    roots = np.flatnonzero(heap.graph.root_object == row).tolist()
+    roots = np.flatnonzero(heap.root_object == row).tolist()
     return [
         {
             "row": at,
             "what": one["name"],
-            "type": None if one["type"] is None else heap.graph.type_names[one["type"]],
+            "type": None if one["type"] is None else heap.type_names[one["type"]],
             "address": None,
             "weak": not one["holds"],
             "strength": "weak" if one["weak"] else None,
@@ -142,9 +140,7 @@ def _object_referrers(heap: HeapView, row: int) -> list[Row]:
         {
             "row": source,
             "what": "object",
-            "type": None
-            if source >= heap.graph.object_count
-            else heap.full_type(source),
+            "type": None if source >= heap.object_count else heap.full_type(source),
             "address": heap.address(source),
             "weak": not holds,
             "strength": strength,
@@ -170,8 +166,7 @@ def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[R
         fork = below[0]
         roots = [(0, root, True) for root in heap.roots_of(fork)]
         objects = [
-            (int(heap.metrics.root_distance[holder]), holder, False)
-            for holder in holders
+            (int(heap.root_distance[holder]), holder, False) for holder in holders
         ]
         chosen = sorted(roots + objects)[: limit - asked]
         asked += len(chosen)
@@ -192,7 +187,7 @@ def _fork(heap: HeapView, row: int) -> tuple[list[int], list[int]]:
     chain = heap.dominators(row)[:1001]
     for step, fork in enumerate(chain):
         references = heap.holding_rows(heap.references_to([fork]))
-        sources = np.unique(heap.graph.sources(references)).tolist()
+        sources = np.unique(heap.sources(references)).tolist()
         holders = [one for one in sources if not heap.is_below(one, fork)]
         is_last = step == len(chain) - 1
         if is_last or heap.roots_of(fork) or holders != [chain[step + 1]]:
@@ -214,7 +209,7 @@ class _PathsAround:
     def to(self, holder: int) -> tuple[int, list[int]] | None:
         """The root, and the objects down to ``holder``; ``None`` if they are many."""
         heap = self._heap
-        distance = heap.metrics.root_distance
+        distance = heap.root_distance
         if distance[holder] > distance[self._fork]:
             distance = self._around()
         length = int(distance[holder])
@@ -223,38 +218,38 @@ class _PathsAround:
         levels = [np.array([holder], np.int64)]
         for level in range(length - 1, 0, -1):
             above = heap.holding_rows(heap.references_to(levels[-1].tolist()))
-            sources = np.unique(heap.graph.sources(above))
+            sources = np.unique(heap.sources(above))
             sources = sources[distance[sources] == level]
             levels.append(sources[sources != self._fork])
         root = min(at for one in levels[-1].tolist() for at in heap.roots_of(one))
-        way = [int(heap.graph.root_object[root])]
+        way = [int(heap.root_object[root])]
         for level_rows in reversed(levels[:-1]):
-            start = heap.graph.ref_start[way[-1]], heap.graph.ref_start[way[-1] + 1]
+            start = heap.ref_start[way[-1]], heap.ref_start[way[-1] + 1]
             out = heap.holding_rows(np.arange(*start))
-            targets = np.intersect1d(heap.graph.ref_target[out], level_rows)
+            targets = np.intersect1d(heap.ref_target[out], level_rows)
             way.append(int(targets[0]))
         return root, way
 
     def _around(self) -> NDArray[np.int32]:
         if self._distance is None:
-            graph, holding = self._heap.graph, self._heap.holding
-            skipped = holding.skipped.copy()
+            heap = self._heap
+            skipped = heap.skipped.copy()
             if not len(skipped):
-                skipped = np.zeros(graph.reference_count, np.bool_)
-            skipped[graph.ref_target == self._fork] = True
-            roots = holding.roots[holding.roots != self._fork]
+                skipped = np.zeros(len(heap.ref_target), np.bool_)
+            skipped[heap.ref_target == self._fork] = True
+            roots = heap.root_object[heap.root_holds]
             columns = ReferenceColumns(
-                holding.start, holding.target, skipped, roots.copy()
+                heap.ref_start, heap.ref_target, skipped, roots[roots != self._fork]
             )
-            self._distance = distances_from(columns, len(graph.object_id))
+            self._distance = distances_from(columns, heap.row_count)
         return self._distance
 
 
 def _path(heap: HeapView, root: int, steps: list[int]) -> Row:
     fields = [""]
     for source, target in pairwise(steps):
-        begin, end = heap.graph.ref_start[source], heap.graph.ref_start[source + 1]
-        rows = np.flatnonzero(heap.graph.ref_target[begin:end] == target) + begin
+        begin, end = heap.ref_start[source], heap.ref_start[source + 1]
+        rows = np.flatnonzero(heap.ref_target[begin:end] == target) + begin
         named = heap.frame("references", heap.holding_rows(rows).tolist(), ["field"])[
             "field"
         ].min()
@@ -285,7 +280,7 @@ _MOST_ALIKE = 20
 def dominated_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``dominated-types``."""
     found: list[tuple[tuple[object, ...], Row]] = []
-    kind = pl.Series(heap.graph.type_index)
+    kind = pl.Series(heap.type_index)
     for row in heap.objects_at(str(values["address"])):
         domain = heap.object(row)["domain"]
         heads = heap.dominated_by(np.array([row], np.int64))["below"]
@@ -319,7 +314,7 @@ def dominated_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 def _below(heap: HeapView, table: pl.DataFrame) -> pl.DataFrame:
     """The rows once for each object that ``at`` dominates, of another type."""
     pairs = heap.dominated_by(table["at"].to_numpy())
-    kind = pl.Series(heap.graph.type_index)
+    kind = pl.Series(heap.type_index)
     other = kind.gather(pairs["above"]) != kind.gather(pairs["below"])
     joined = table.join(pairs.filter(other), left_on="at", right_on="above")
     return joined.drop("at").rename({"below": "at"})
@@ -329,17 +324,14 @@ def _merged(
     heap: HeapView, table: pl.DataFrame, keys: list[str]
 ) -> Iterator[dict[str, Any]]:
     """Groups of equal types of ``keys``, with the first object of each."""
-    graph, metrics = heap.graph, heap.metrics
-    kind, at = pl.Series(graph.type_index), table["at"]
-    size = np.zeros(len(graph.object_id), np.int64)
-    size[: len(graph.shallow_bytes)] = graph.shallow_bytes
+    kind, at = pl.Series(heap.type_index), table["at"]
     retains = table["is_head"] if "is_head" in table.columns else pl.lit(True)
     sums = (
         table.with_columns(
             *(kind.gather(table[key]).alias(f"kind_{key}") for key in keys),
-            shallow_bytes=pl.Series(size).gather(at),
-            retained_count=pl.Series(metrics.retained_count).gather(at),
-            retained_bytes=pl.Series(metrics.retained_bytes).gather(at),
+            shallow_bytes=pl.Series(heap.shallow_bytes).gather(at),
+            retained_count=pl.Series(heap.retained_count).gather(at),
+            retained_bytes=pl.Series(heap.retained_bytes).gather(at),
         )
         .with_columns(
             pl.when(retains)

@@ -10,7 +10,7 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.types import count_by, sum_by
-from ingest.answers.view import limit_of
+from ingest.answers.view import limit_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +28,9 @@ def type_totals(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         "reachable_bytes", "retained_bytes",
     )  # fmt: skip
     rows = heap.frame("types", heap.types_named(str(values["type"])), columns)
-    whole = heap.metrics.reachable_bytes
+    total = int(heap.of_types("reachable_bytes").sum())
     found = [
-        row | {"share": row["retained_bytes"] / whole if whole else 0.0}
+        row | {"share": row["retained_bytes"] / total if total else 0.0}
         for row in rows.sort("retained_bytes", descending=True, maintain_order=True)
         .iter_rows(named=True)
     ]  # fmt: skip
@@ -40,23 +40,19 @@ def type_totals(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 def instances_by_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``instances-by-root-path``."""
     kinds = heap.types_named(str(values["type"]))
-    reachable = int(heap.metrics.type_reachable_count[kinds].sum())
+    reachable = int(heap.of_types("reachable_count")[kinds].sum())
     columns = (
         "parent", "type", "tree", "name", "object_count", "shallow_bytes",
     )  # fmt: skip
-    paths = heap.tables.type_paths.select(columns)
+    paths = whole(heap, "type_paths", columns)
     names, parents = paths["name"].to_list(), paths["parent"].to_list()
-    types, full = paths["type"].to_list(), heap.graph.type_names
-    chosen = (
-        paths.with_row_index("row")
-        .filter(
-            (pl.col("tree") == "root_paths")
-            & pl.col("type").is_in(kinds)
-            & (pl.col("object_count") > 0)
-            & pl.col("parent").is_not_null()
-        )
-        .select("row", "object_count", "shallow_bytes")
-    )
+    types, full = paths["type"].to_list(), heap.type_names
+    chosen = paths.filter(
+        (pl.col("tree") == "root_paths")
+        & pl.col("type").is_in(kinds)
+        & (pl.col("object_count") > 0)
+        & pl.col("parent").is_not_null()
+    ).select("row", "object_count", "shallow_bytes")
     merged: dict[tuple[str, ...], list[int]] = {}
     for row, count, size in chosen.iter_rows():
         steps, at = list[str](), row
@@ -80,7 +76,7 @@ def instances_by_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[
 
 
 def _by_retained(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    order = np.argsort(-heap.metrics.retained_bytes[rows], kind="stable")
+    order = np.argsort(-heap.retained_bytes[rows], kind="stable")
     return rows[order]
 
 
@@ -89,8 +85,8 @@ def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
     most = values["instances"]
     assert isinstance(most, int)
     rows = heap.instances(str(values["type"]))
-    rows = rows[heap.metrics.root_distance[rows] >= 0]
-    parent, kinds = heap.metrics.path_parent, heap.graph.type_index
+    rows = rows[heap.root_distance[rows] >= 0]
+    parent, kinds = heap.path_parent, heap.type_index
     first_root: dict[int, int] = {}
     merged: dict[tuple[str, ...], list[int]] = {}
     for row in _by_retained(heap, rows)[:most].tolist():
@@ -110,7 +106,7 @@ def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
         )
         total = merged.setdefault(path, [0, 0, 0])
         total[0] += 1
-        total[1] += int(heap.graph.shallow_bytes[row])
+        total[1] += int(heap.shallow_bytes[row])
         total[2] += heap.retained(row)
     found: list[Row] = [
         {
@@ -136,12 +132,12 @@ _ABOVE = {ROOT: "(roots)", _LOST: "(further up)"}
 def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``owners-of-type``."""
     skip = re.compile(str(values["skip"]))
-    captions = heap.tables.captions.to_list()
+    captions = heap.captions.to_list()
     # The last one is that of placeholders, which belong to no type.
     skipped_names = {one for one in captions[:-1] if skip.fullmatch(one)}
     skipped = np.array([one in skipped_names for one in captions])
     rows = heap.instances(str(values["type"]))
-    dominator, kinds = heap.metrics.dominator, heap.graph.type_index
+    dominator, kinds = heap.dominator, heap.type_index
     above = dominator[rows]
     rows, above = rows[above != UNREACHABLE], above[above != UNREACHABLE]
 
@@ -157,7 +153,7 @@ def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     slot = owner - _LOST
     slots = len(dominator) - _LOST
     instances = count_by(slot, slots)
-    size = sum_by(slot, heap.graph.shallow_bytes[rows], slots)
+    size = sum_by(slot, heap.shallow_bytes[rows], slots)
     owners = np.flatnonzero(instances)
     owners = owners[np.lexsort((owners, -size[owners]))]
     instances, size, owners = instances[owners], size[owners], owners + _LOST

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, UNREACHABLE, holding_references
+from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.heap_tables import SLICE_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ingest.analysis.distances import ReferenceColumns
     from ingest.queries.library import Value
-    from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.mapping import Tables
 
     Row = dict[str, Any]
 
@@ -31,18 +30,83 @@ VALUE_LENGTH = 40
 
 
 class HeapView:
-    """A heap that has been read and analysed, and what is looked up in it.
+    """A heap, and what is looked up in it; its columns come from a subclass.
+
+    N objects and M placeholders, E references, R roots, T types.
 
     Attributes:
         tables: Its tables; their columns are the properties of the graph.
-        about: Properties of the Dump node that the load would fill in.
+        row_count: N + M.
+        object_count: N.
+        type_names: Full names of all types.
+        captions: Short names of all types, then the one of placeholders.
+        type_index: int32 (N + M,). Row of the type of each object, -1 of placeholders.
+        shallow_bytes: int64 (N + M,), bytes.
+        dominator: int32 (N + M,). See `ingest.analysis.metrics`, as for the following.
+        root_distance, path_parent: int32 (N + M,).
+        retained_bytes, retained_count: int64 (N + M,).
+        dominated: int32. Reachable rows, those of one dominator together.
+        ref_start: Integers (N + M + 1,). First reference of each object.
+        ref_target: int32 (E,). Row of the target of each reference.
+        skipped: Bool (E,). References that do not hold; empty if all do.
+        root_object: int32 (R,). Row of the object of each root.
+        root_holds: Bool (R,). Which roots hold it.
     """
 
-    def __init__(self, tables: HeapTables, about: Mapping[str, object]) -> None:
+    row_count: int
+    object_count: int
+    type_names: Sequence[str]
+    captions: pl.Series
+    type_index: NDArray[np.int32]
+    shallow_bytes: NDArray[np.int64]
+    dominator: NDArray[np.int32]
+    root_distance: NDArray[np.int32]
+    path_parent: NDArray[np.int32]
+    retained_bytes: NDArray[np.int64]
+    retained_count: NDArray[np.int64]
+    dominated: NDArray[np.int32]
+    ref_start: NDArray[np.int64 | np.int32]
+    ref_target: NDArray[np.int32]
+    skipped: NDArray[np.bool_]
+    root_object: NDArray[np.int32]
+    root_holds: NDArray[np.bool_]
+
+    COLUMNS: ClassVar[Mapping[str, Callable[[Any], object]]] = {}
+    """What makes those attributes that are made when they are first used."""
+
+    def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self.about = about
-        self.graph = tables.graph
-        self.metrics = tables.metrics
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name not in self.COLUMNS:
+            raise AttributeError(name)
+        found = self.COLUMNS[name](self)
+        setattr(self, name, found)
+        return found
+
+    def sources(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of the objects that have some references."""
+        raise NotImplementedError
+
+    def address(self, row: int) -> str:
+        """Address of an object."""
+        raise NotImplementedError
+
+    def objects_at(self, address: str) -> list[int]:
+        """Rows of the objects of an address; each domain can have one."""
+        raise NotImplementedError
+
+    def has(self, table: str, column: str) -> bool:
+        """Whether the heap has what a column is made of."""
+        return column not in self.tables.absent(table)
+
+    def properties(self) -> dict[str, object]:
+        """Properties of the Dump node."""
+        raise NotImplementedError
+
+    def of_types(self, column: str) -> pl.Series:
+        """A column of the table of types."""
+        return whole(self, "types", [column])[column]
 
     # ------------------------------------------------------------ names
 
@@ -52,7 +116,7 @@ class HeapView:
 
     def instance_counts(self) -> dict[str, int]:
         """Instances of each type by full name, those of all domains together."""
-        counts = self.metrics.instance_count
+        counts = self.of_types("instance_count").to_numpy()
         return {
             name: int(counts[rows].sum())
             for name, rows in sorted(self._types_by_name.items())
@@ -60,7 +124,7 @@ class HeapView:
 
     def caption(self, name: str) -> str:
         """The short name of a type."""
-        return self.graph.captions.of(name)
+        return str(self.captions[self.types_named(name)[0]])
 
     def elsewhere(self, text: str, address: str = "") -> str:
         """Nothing: it was opened alone, and no other dump is asked."""
@@ -70,7 +134,7 @@ class HeapView:
     @cached_property
     def _types_by_name(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for row, name in enumerate(self.graph.type_names):
+        for row, name in enumerate(self.type_names):
             found.setdefault(name, []).append(row)
         return found
 
@@ -80,22 +144,11 @@ class HeapView:
         """Rows of the types of a full name; each domain can have one."""
         return self._types_by_name.get(name, [])
 
-    def objects_at(self, address: str) -> list[int]:
-        """Rows of the objects of an address; each domain can have one."""
-        try:
-            number = int(address, 16)
-        except ValueError:
-            return []
-        if number.bit_length() > 64 or address != f"{number:#x}":
-            return []
-        ids = self.graph.object_id
-        return np.flatnonzero(ids == np.array(number, np.uint64)).tolist()
-
     def instances(self, name: str) -> NDArray[np.int64]:
         """Rows of the objects of a type."""
-        chosen = np.zeros(len(self.graph.type_names) + 1, np.bool_)
+        chosen = np.zeros(len(self.type_names) + 1, np.bool_)
         chosen[self.types_named(name)] = True
-        return np.flatnonzero(chosen[self.graph.type_index])
+        return np.flatnonzero(chosen[self.type_index])
 
     def frame(
         self, name: str, rows: Sequence[int], columns: Sequence[str] | None = None
@@ -126,21 +179,17 @@ class HeapView:
 
     def full_type(self, row: int) -> str:
         """Full name of an object's type, or the name of placeholders."""
-        kind = int(self.graph.type_index[row])
-        return MISSING_TYPE_NAME if kind < 0 else self.graph.type_names[kind]
+        kind = int(self.type_index[row])
+        return MISSING_TYPE_NAME if kind < 0 else self.type_names[kind]
 
     def declared_type(self, row: int) -> str | None:
         """Full name of an object's type; ``None`` for a placeholder."""
-        kind = int(self.graph.type_index[row])
-        return None if kind < 0 else self.graph.type_names[kind]
+        kind = int(self.type_index[row])
+        return None if kind < 0 else self.type_names[kind]
 
     def short_type(self, row: int) -> str:
         """Short name of an object's type."""
-        return str(self.tables.captions[int(self.graph.type_index[row])])
-
-    def address(self, row: int) -> str:
-        """Address of an object."""
-        return self.graph.address(row)
+        return str(self.captions[int(self.type_index[row])])
 
     def value(self, row: int) -> str:
         """Start of an object's value; empty where it has none."""
@@ -149,45 +198,38 @@ class HeapView:
 
     def retained(self, row: int) -> int:
         """Bytes that are freed with an object."""
-        return int(self.metrics.retained_bytes[row])
+        return int(self.retained_bytes[row])
 
     def distance(self, row: int) -> int | None:
         """References from the nearest root; ``None`` if no root reaches it."""
-        found = int(self.metrics.root_distance[row])
+        found = int(self.root_distance[row])
         return None if found < 0 else found
 
     # ------------------------------------------------------------ references
 
     @cached_property
-    def holding(self) -> ReferenceColumns:
-        """References and roots that hold their target."""
-        return holding_references(self.graph, self.metrics.strength)
-
-    @cached_property
     def root_names(self) -> pl.Series:
         """Names of all roots."""
-        return self.tables.part("roots", 0, len(self.graph.root_object), ["name"])[
-            "name"
-        ]
+        return self.tables.part("roots", 0, self.tables.rows("roots"), ["name"])["name"]
 
     def references_to(self, rows: Sequence[int]) -> NDArray[np.int64]:
         """Rows of `references` to any of some objects."""
         if len(rows) == 1:
-            return np.flatnonzero(self.graph.ref_target == rows[0])
-        wanted = np.zeros(len(self.graph.object_id), np.bool_)
+            return np.flatnonzero(self.ref_target == rows[0])
+        wanted = np.zeros(self.row_count, np.bool_)
         wanted[list(rows)] = True
-        return np.flatnonzero(wanted[self.graph.ref_target])
+        return np.flatnonzero(wanted[self.ref_target])
 
     def holding_rows(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
         """Of these references, those that hold their target, of reachable objects."""
-        if len(self.holding.skipped):
-            references = references[~self.holding.skipped[references]]
-        reachable = self.metrics.root_distance[self.graph.sources(references)] >= 0
+        if len(self.skipped):
+            references = references[~self.skipped[references]]
+        reachable = self.root_distance[self.sources(references)] >= 0
         return references[reachable]
 
     def roots_of(self, row: int) -> list[int]:
         """Rows of the roots that hold an object."""
-        is_root = (self.graph.root_object == row) & self.tables.roots.holding
+        is_root = (self.root_object == row) & self.root_holds
         return np.flatnonzero(is_root).tolist()
 
     def dominators(self, row: int) -> list[int]:
@@ -195,12 +237,12 @@ class HeapView:
         found = []
         while row >= 0:
             found.append(row)
-            row = int(self.metrics.dominator[row])
+            row = int(self.dominator[row])
         return found if row == ROOT else []
 
     def dominated_by(self, rows: NDArray[np.int64]) -> pl.DataFrame:
         """What some objects immediately dominate: ``above`` and ``below``."""
-        tree = self.tables.dominated
+        tree = self.dominated
         above = self._dominators_of_tree
         first = np.searchsorted(above, rows, "left")
         counts = np.searchsorted(above, rows, "right") - first
@@ -217,17 +259,17 @@ class HeapView:
 
     @cached_property
     def _dominators_of_tree(self) -> NDArray[np.int32]:
-        return np.asarray(self.metrics.dominator[self.tables.dominated])
+        return np.asarray(self.dominator[self.dominated])
 
     def is_below(self, row: int, top: int) -> bool:
         """Whether ``top`` is an object or dominates it."""
         while row >= 0 and row != top:
-            row = int(self.metrics.dominator[row])
+            row = int(self.dominator[row])
         return row == top
 
     def is_reachable(self, row: int) -> bool:
         """Whether a root reaches an object."""
-        return bool(self.metrics.dominator[row] != UNREACHABLE)
+        return bool(self.dominator[row] != UNREACHABLE)
 
 
 def limit_of(values: Mapping[str, Value]) -> int:
@@ -235,3 +277,9 @@ def limit_of(values: Mapping[str, Value]) -> int:
     found = values["limit"]
     assert isinstance(found, int)
     return found
+
+
+def whole(heap: HeapView, name: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a whole table, with the number of each row as ``row``."""
+    frame = heap.tables.part(name, 0, heap.tables.rows(name), columns)
+    return frame.with_row_index("row")

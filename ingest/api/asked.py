@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.errors import UnknownDump
 from ingest.progress import silent
-from ingest.queries.library import find
+from ingest.queries.library import find, same_in_library
 from ingest.reports.about import About
 from ingest.reports.html import QuerySource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ingest.answers.asking import OpenedDump
+    from ingest.answers.stored import StoredHeap
     from ingest.compare.dumps import ComparedDump
     from ingest.database.dump_list import ChosenDump
     from ingest.database.store import Store
     from ingest.progress import Progress
     from ingest.queries.answer import Answer
+    from ingest.queries.library import Query
     from ingest.type_names import Subject
 
     Queries = Mapping[str, Mapping[str, str]]
@@ -51,6 +54,10 @@ class Asked(Protocol):
 
     def compared(self) -> Sequence[ComparedDump]:
         """An earlier dump of the program, and this one; none if there is none."""
+
+
+LARGE_OBJECTS = 100_000
+"""From here on it pays to open the tables of a loaded dump, which takes 0.2 s."""
 
 
 class AskedFile:
@@ -106,6 +113,10 @@ class AskedFile:
 class AskedStore:
     """A loaded dump.
 
+    A large one beside the embedded server is asked through its stored tables where
+    those answer sooner than its graph, with the same rows: the first report after a
+    load need not wait for indexes and plans.
+
     Attributes:
         store: Where it is.
         chosen: The dump, among those that are loaded.
@@ -131,12 +142,84 @@ class AskedStore:
         """Whether it has no values."""
         return self.chosen.dump.redacted
 
-    def ask_all(self, queries: Queries) -> dict[str, Answer]:
-        """Answer queries, by name."""
-        from ingest.database.questions import ask_all
+    @cached_property
+    def _tables(self) -> StoredHeap | None:
+        """The stored tables of a large dump; ``None`` where there are none."""
+        dump, server = self.chosen.dump, self.store.server
+        if server is None or dump.object_count < LARGE_OBJECTS:
+            return None
+        from ingest.answers.stored import StoredHeap
+        from ingest.database.bulk import stored_dumps
 
+        found = stored_dumps(server).find(dump.number, dump.sha256)
+        return None if found is None or found.fault() else StoredHeap(found)
+
+    def ask(
+        self,
+        query: Query,
+        given: Mapping[str, str],
+        on_notice: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """Answer a query of the library, or of the user's own.
+
+        Args:
+            query: The query.
+            given: Its parameters, as text.
+            on_notice: Called with each of the server's notices on the query.
+
+        Raises:
+            BadParameter: a parameter is missing, unknown or mistyped.
+            QueryError: the server does not accept the query.
+        """
+        from ingest.database.questions import ask
+
+        found = self._from_tables(query, given)
+        if found is not None:
+            return found
         number = self.chosen.dump.number
-        return ask_all(self.store.database, queries, number, self.progress)
+        return ask(self.store.database, query, given, number, on_notice)
+
+    def rows(
+        self,
+        query: Query,
+        given: Mapping[str, str],
+        on_notice: Callable[[str], None] | None = None,
+    ) -> Iterator[dict[str, object]]:
+        """Answer as `ask` does, row by row."""
+        from ingest.database.questions import ask_rows
+
+        found = self._from_tables(query, given)
+        if found is not None:
+            return iter(found.dicts())
+        number = self.chosen.dump.number
+        return ask_rows(self.store.database, query, given, number, on_notice)
+
+    def _from_tables(self, query: Query, given: Mapping[str, str]) -> Answer | None:
+        """The answer of the stored tables; ``None`` if the graph is to be asked."""
+        if self._tables is None or same_in_library(query) != query.name:
+            return None
+        from ingest.answers.asking import answered, are_tables_faster
+
+        if not are_tables_faster(query):
+            return None
+        return answered(self._tables, query, query.bind(given, self.chosen.dump.number))
+
+    def ask_all(self, queries: Queries) -> dict[str, Answer]:
+        """Answer queries, by name.
+
+        Raises:
+            UnknownDump: The query ``dump`` has no row: the dump is no longer there.
+        """
+        from ingest.database.questions import captions_of
+
+        database, number = self.store.database, self.chosen.dump.number
+        captions, answers = captions_of(database, number), {}
+        for done, (name, given) in enumerate(queries.items()):
+            self.progress("ask", done, len(queries))
+            answers[name] = replace(self.ask(find(name), given), captions=captions)
+        if "dump" in answers and not answers["dump"].rows:
+            raise UnknownDump("the dump has just been dropped or replaced")
+        return answers
 
     def find_subject(self, text: str) -> Subject:
         """Find the object or type that a user means."""

@@ -271,8 +271,7 @@ def ask_library(
     if query.is_of_fleet:
         return ask(store.database, query, given, 0, on_notice), given, None
     values, asked, _ = resolved(store, query, given, dump)
-    number = asked.chosen.dump.number
-    return ask(store.database, query, values, number, on_notice), values, asked
+    return asked.ask(query, values, on_notice), values, asked
 
 
 def own_cypher(

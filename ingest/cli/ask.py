@@ -72,7 +72,7 @@ def query(
         Bars() as progress,
         connection.open(progress) as store,
     ):
-        number, about, notices = 0, None, list[str]()
+        number, about, notices, asked = 0, None, list[str](), None
         if not chosen.is_of_fleet:
             given, asked, notices = resolved(store, chosen, given, dump)
             number = asked.chosen.dump.number
@@ -89,13 +89,22 @@ def query(
             check_only_reads(store.database, chosen, chosen.bind(given, number))
         database, values = store.database, chosen.bind(given, number)
         if form is OutputFormat.JSONL and not as_json:
+            rows = (
+                ask_rows(database, chosen, given, number, on_notice)
+                if asked is None
+                else asked.rows(chosen, given, on_notice)
+            )
             count = 0
-            for row in ask_rows(database, chosen, given, number, on_notice):
+            for row in rows:
                 write_rows([row])
                 count += 1
             write_notes(*_left_out(database, chosen, values, count))
         else:
-            answer = ask(database, chosen, given, number, on_notice)
+            answer = (
+                ask(database, chosen, given, number, on_notice)
+                if asked is None
+                else asked.ask(chosen, given, on_notice)
+            )
             left_out = _left_out(database, chosen, values, len(answer.rows))
             form = OutputFormat.JSON if as_json else form
             write_answer(answer, form, about, *left_out)

@@ -25,10 +25,10 @@ from ingest.files import write_private
 from ingest.places import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from ingest.database.connection import Database
-    from ingest.queries.answer import Answer
+    from ingest.database.dump_list import ChosenDump
+    from ingest.database.store import Store
     from ingest.server.target import Target
 
 
@@ -94,7 +94,7 @@ def browse(
         ) as store,
     ):
         if printed is Printed.GUIDE:
-            text = _guide(store.database, store.find(dump).number)
+            text = _guide(store, store.select(dump))
             progress.close()
             typer.echo(text, nl=False)
             return
@@ -106,9 +106,9 @@ def browse(
                 "http://HOST:7474/browser/"
             )
         if guided:
-            number = store.find(dump).number
+            found = store.select(dump)
             progress.close()
-            _serve_guide(store.database, number, launch=launch, as_json=as_json)
+            _serve_guide(store, found, launch=launch, as_json=as_json)
             return
         link = browser_link(target)
         if chosen is not None:
@@ -138,22 +138,21 @@ def _tell(target: Target, facts: dict[str, str], *, as_json: bool) -> None:
         typer.echo(f"Style     :style {facts['style']}")
 
 
-def _guide(opened: Database, number: int, style_url: str | None = None) -> str:
-    """Make the guide to the dump of that number.
+def _guide(store: Store, chosen: ChosenDump, style_url: str | None = None) -> str:
+    """Make the guide to a dump.
 
     Raises:
         UnknownDump: The dump was dropped in the meantime.
     """
+    from ingest.api.asked import AskedStore
     from ingest.browser.guide import guide
-    from ingest.database.questions import ask_all
 
-    def asked(queries: Mapping[str, Mapping[str, str]]) -> dict[str, Answer]:
-        return ask_all(opened, queries, number)
-
-    return guide(asked, number, style_url)
+    return guide(AskedStore(store, chosen).ask_all, chosen.dump.number, style_url)
 
 
-def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) -> None:
+def _serve_guide(
+    store: Store, chosen: ChosenDump, *, launch: bool, as_json: bool
+) -> None:
     """Serve the guide and the style to Browser until Ctrl-C, and say where.
 
     The guide lies below a word that nobody can guess: other users of the machine
@@ -165,12 +164,12 @@ def _serve_guide(opened: Database, number: int, *, launch: bool, as_json: bool) 
     from ingest.browser.style import NAME, grass
     from ingest.server.target import browser_link
 
-    target = opened.target
+    target = store.database.target
     with serving(origins_of(target.browser_url or "")) as server:
         style, guide = f"/{NAME}", f"/{secrets.token_urlsafe(12)}/guide"
         server.pages[style] = ServedPage("text/plain", grass())
         style_url, guide_url = f"{server.url}{style}", f"{server.url}{guide}"
-        server.pages[guide] = ServedPage("text/html", _guide(opened, number, style_url))
+        server.pages[guide] = ServedPage("text/html", _guide(store, chosen, style_url))
         facts = {
             "browser": browser_link(target, "guide", guide_url),
             "guide": guide_url,

@@ -6,16 +6,13 @@ Answers are plain Python values.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from ingest import type_names
 from ingest.command_line import quoted
-from ingest.errors import UnknownDump
-from ingest.progress import silent
 from ingest.queries.answer import Answer
-from ingest.queries.library import find
 from ingest.text import Captions, printable
 
 if TYPE_CHECKING:
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo
-    from ingest.progress import Progress
     from ingest.queries.library import Query
     from ingest.type_names import Subject
 
@@ -45,34 +41,6 @@ def ask(
     """
     columns, rows = database.read(query.text, query.bind(given, dump), on_notice)
     return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
-
-
-def ask_all(
-    database: Database,
-    queries: Mapping[str, Mapping[str, str]],
-    dump: int,
-    progress: Progress = silent,
-) -> dict[str, Answer]:
-    """Run several queries of the library for the dump of number ``dump``.
-
-    Args:
-        database: An open database.
-        queries: Parameters as text, by name of the query.
-        dump: Number of the dump.
-        progress: Called before each query.
-
-    Raises:
-        UnknownDump: The query ``dump`` has no row: the dump is no longer there.
-    """
-    captions = captions_of(database, dump)
-    answers = {}
-    for done, (name, given) in enumerate(queries.items()):
-        progress("ask", done, len(queries))
-        answer = ask(database, find(name), given, dump)
-        answers[name] = replace(answer, captions=captions)
-    if "dump" in answers and not answers["dump"].rows:
-        raise UnknownDump("the dump has just been dropped or replaced")
-    return answers
 
 
 def captions_of(database: Database, dump: int) -> Captions:

@@ -91,23 +91,26 @@ def arguments(query: Query, known: dict[str, str]) -> dict[str, str]:
 
 
 def main(name: str) -> None:
+    from ingest.api.asked import AskedStore
     from ingest.database.connection import connect
-    from ingest.database.dump_list import find_dump
     from ingest.database.indexes import ensure_indexes
-    from ingest.database.questions import ask
-    from ingest.database.store import running_target
+    from ingest.database.store import Store, running_target
     from ingest.queries.library import library
     from ingest.reports import why
     from ingest.reports.report_panels import report_queries
+    from ingest.server.embedded import EmbeddedServer
     from ingest.settings import settings
 
     shown = {*report_queries(page=False), *report_queries(page=True)}
     shown |= {*why.OBJECT_QUERIES, *why.TYPE_QUERIES}
-    target = running_target(settings())
+    known_settings = settings()
+    target, server = running_target(known_settings), EmbeddedServer(known_settings)
     assert target is not None
-    with connect(target) as database:
+    with connect(target, server=server) as database:
         ensure_indexes(database)  # some are populated after a load has ended
-        number = find_dump(database, name).number
+        store = Store(database)
+        chosen = store.select(name)
+        number = chosen.dump.number
         known = subjects(database, number)
         hard = hard_subjects(database, number)
         for query in library().values():
@@ -117,9 +120,9 @@ def main(name: str) -> None:
             asked += [arguments(query, known | one) for one in hard if asked[0]]
             slowest, about = 0.0, ""
             for given in [one for at, one in enumerate(asked) if one not in asked[:at]]:
-                ask(database, query, given, number)
+                AskedStore(store, chosen).ask(query, given)
                 begin = time.perf_counter()
-                ask(database, query, given, number)
+                AskedStore(store, chosen).ask(query, given)  # as a command does
                 seconds = time.perf_counter() - begin
                 if seconds > slowest:
                     slowest, about = seconds, " ".join(given.values())

@@ -9,13 +9,14 @@ import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.answers.asking import FUNCTIONS
-from ingest.answers.view import HeapView
+from ingest.answers.opened import OpenedHeap
 from ingest.database.questions import ask
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
 from tests.deep import PROFILE
 
 if TYPE_CHECKING:
+    from ingest.answers.view import HeapView
     from tests.cypher.conftest import Loaded
 
 pytestmark = pytest.mark.server
@@ -31,7 +32,7 @@ def test_a_file_answers_as_its_graph(
 ) -> None:
     loaded = loaded_heap[name]
     graph = loaded.heap.graph
-    view = HeapView(
+    view = OpenedHeap(
         HeapTables(graph, analyse(graph)),
         {"name": loaded.heap.name, "source": f"{loaded.heap.name}.gclog"},
     )
@@ -53,13 +54,12 @@ def test_a_file_answers_as_its_graph(
 
 
 def _all_values(view: HeapView, taken: set[str]) -> list[dict[str, str]]:
-    graph = view.graph
     if "address" in taken:
-        rows = range(len(graph.object_id))
+        rows = range(view.row_count)
         step = max(1, len(rows) // MOST_OBJECTS)
-        return [{"address": graph.address(row)} for row in rows[::step]]
+        return [{"address": view.address(row)} for row in rows[::step]]
     if "type" in taken:
-        return [{"type": name} for name in sorted(set(graph.type_names))]
+        return [{"type": name} for name in sorted(set(view.type_names))]
     return [{}]
 
 

@@ -6,23 +6,29 @@ import shutil
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
+from unittest import mock
 
 import polars as pl
 import pytest
 
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
+from ingest.answers.asking import FUNCTIONS, are_tables_faster
+from ingest.api import asked as asked_module
+from ingest.api.asked import AskedStore
 from ingest.database import bulk, claims
 from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.indexes import ensure_schema
+from ingest.database.questions import ask
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.errors import StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import Loader
+from ingest.queries.library import find
 from ingest.server.embedded import target_of
 from ingest.tables.column import DType
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS, fleet_label
@@ -37,7 +43,7 @@ from tests.integration.test_trace_links import STEPS, links, true_links
 from tests.integration.test_trace_links import put as put_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ingest.database.connection import Database
@@ -166,6 +172,26 @@ def fleet_content(database: Database) -> tuple[list[object], list[object]]:
     return [*nodes], [*edges]
 
 
+def stored_tables_answer_as_the_graph(database: Database, names: Iterable[str]) -> None:
+    store = Store(database)
+    for name in names:
+        asked = AskedStore(store, store.select(name))
+        number, tables = asked.chosen.dump.number, 0
+        for query in map(find, FUNCTIONS):
+            if any(one.required for one in query.parameters if one.name != "dump"):
+                continue
+            given = {"min_bytes": "1"} if "min_bytes" in query.text else {}
+            expected = ask(database, query, given, number)
+            with mock.patch.object(database, "read", side_effect=AssertionError):
+                if are_tables_faster(query):
+                    assert asked.ask(query, given).rows == expected.rows, query.name
+                    tables += 1
+            rows = [*asked.rows(query, given)]
+            assert rows == expected.dicts(), query.name
+        assert tables > 20
+
+
+@mock.patch.object(asked_module, "LARGE_OBJECTS", 1)
 def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     server: EmbeddedServer, database: Database, tmp_path: Path
 ) -> None:
@@ -203,8 +229,9 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     put_part(database, life, 1, Via.BULK, (numbers[1],))
 
     # Assert
-    with connect(target_of(server.start())) as after:
+    with connect(target_of(server.start()), server=server) as after:
         assert {dump.name for dump in list_dumps(after)} == {*before, "dump 2"}
+        stored_tables_answer_as_the_graph(after, before)
         for name, (nodes, edges) in before.items():
             found = content(after, name)
             assert found[0] == nodes

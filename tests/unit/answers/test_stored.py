@@ -1,0 +1,84 @@
+"""Stored tables answer what the heap answers that they were made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.answers.asking import FUNCTIONS, answered, are_tables_faster
+from ingest.answers.opened import OpenedHeap
+from ingest.answers.stored import StoredHeap
+from ingest.queries.library import find
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.parquet import StoredDumps
+from tests.cypher.dart_heap import dart_heap
+from tests.cypher.dotnet_heap import dotnet_heap
+from tests.cypher.heap import lattice, main_heap, reasons, two_domains
+from tests.cypher.jvm_heap import jvm_heap
+from tests.cypher.v8_heap import v8_heap
+from tests.deep import PROFILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ingest.answers.view import HeapView
+    from ingest.heap.graph import HeapGraph
+
+HEAPS = (
+    main_heap, two_domains, dart_heap, dotnet_heap, jvm_heap, lattice, reasons, v8_heap,
+)  # fmt: skip
+IS_DEEP = PROFILE == "deep"
+MOST = 1000 if IS_DEEP else 2
+"""Objects and types that are asked about."""
+
+OF_THE_NODE = {"dump", "warnings"}
+"""What the node of the dump is asked for, which is not in a table."""
+
+
+@pytest.mark.parametrize("heap", HEAPS if IS_DEEP else HEAPS[:5])
+def test_stored_tables_answer_as_the_heap(
+    heap: Callable[[], HeapGraph], tmp_path: Path
+) -> None:
+    graph = heap()
+    tables = HeapTables(graph, analyse(graph))
+    opened = OpenedHeap(tables, {})
+    stored = StoredHeap(StoredDumps(tmp_path).store(1, "0" * 64, tables))
+    for name in FUNCTIONS.keys() - OF_THE_NODE:
+        query = find(name)
+        for given in _some_values(opened, {one.name for one in query.parameters}):
+            values = query.bind(given, 0)
+            found = answered(stored, query, values).rows
+            expected = answered(opened, query, values).rows
+            if name == "root-paths-of-type":  # one of several shortest paths is used
+                found, expected = _ends(found), _ends(expected)
+            assert found == expected, (name, given)
+
+
+def _some_values(heap: HeapView, taken: set[str]) -> list[dict[str, str]]:
+    if "address" in taken:
+        step = max(1, heap.row_count // MOST)
+        rows = [*range(0, heap.row_count, step), heap.row_count - 1]
+        return [{"address": heap.address(row)} for row in rows]
+    if "type" in taken:
+        counts = heap.instance_counts()
+        most = sorted(counts, key=lambda name: (-counts[name], name))
+        return [{"type": name} for name in most[:MOST]]
+    return [{}]
+
+
+def _ends(rows: tuple[tuple[object, ...], ...]) -> Counter[object]:
+    """Of paths, how many instances end at each type."""
+    found: Counter[object] = Counter()
+    for path, count, *_ in rows:
+        found[cast("list[str]", path)[-1]] += cast("int", count)
+    return found
+
+
+def test_what_one_object_or_an_earlier_dump_decides_is_asked_of_the_graph() -> None:
+    chosen = {name for name in FUNCTIONS if are_tables_faster(find(name))}
+    assert {"owners-of-type", "event-handlers", "leak-suspects"} <= chosen
+    assert not chosen & {"object", "dump", "born-between", "k-shortest-root-paths"}
