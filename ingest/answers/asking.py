@@ -71,20 +71,32 @@ FUNCTIONS: dict[str, Function] = {
 }
 """By name of the query."""
 
-_OF_MORE = frozenset(
-    {"born-between", "died-between", "dump", "survivors-of-dump", "warnings"}
-)
-"""Queries whose answers do not follow from the stored tables of one dump."""
+_OF_NODE = frozenset({"dump", "warnings"})
+"""Queries about the node of the dump."""
+
+_OF_TRACE = frozenset({"born-between", "died-between", "survivors-of-dump"})
+"""Queries about earlier dumps of the same process."""
+
+_OF_MANY = frozenset({"dominated-types"})
+"""Queries about one object of which the answer follows from many."""
 
 
-def are_tables_faster(query: Query) -> bool:
+def are_tables_faster(query: Query, *, is_of_trace: bool) -> bool:
     """Whether stored tables answer a query, and not much later than its graph.
 
     Where one object is asked about, the graph has found it while a column of all
     addresses is read.
+
+    Args:
+        query: The query.
+        is_of_trace: Whether there may be other dumps of the same process.
     """
+    if query.name not in FUNCTIONS.keys() - _OF_NODE:
+        return False
+    if query.name in _OF_TRACE:
+        return not is_of_trace
     is_of_object = any(one.name == "address" for one in query.parameters)
-    return query.name in FUNCTIONS.keys() - _OF_MORE and not is_of_object
+    return not is_of_object or query.name in _OF_MANY
 
 
 def answered(view: HeapView, query: Query, values: Mapping[str, Value]) -> Answer:

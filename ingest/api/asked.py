@@ -11,6 +11,7 @@ from ingest.progress import silent
 from ingest.queries.library import find, same_in_library
 from ingest.reports.about import About
 from ingest.reports.html import QuerySource
+from ingest.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -143,6 +144,16 @@ class AskedStore:
         return self.chosen.dump.redacted
 
     @cached_property
+    def _captions(self) -> Captions:
+        """Short names of its types."""
+        from ingest.database.questions import captions_of
+
+        tables = self._tables
+        if tables is None:
+            return captions_of(self.store.database, self.chosen.dump.number)
+        return Captions(dict(zip(tables.type_names, tables.captions, strict=False)))
+
+    @cached_property
     def _tables(self) -> StoredHeap | None:
         """The stored tables of a large dump; ``None`` where there are none."""
         dump, server = self.chosen.dump, self.store.server
@@ -200,7 +211,8 @@ class AskedStore:
             return None
         from ingest.answers.asking import answered, are_tables_faster
 
-        if not are_tables_faster(query):
+        is_of_trace = self.chosen.dump.identity.trace is not None
+        if not are_tables_faster(query, is_of_trace=is_of_trace):
             return None
         return answered(self._tables, query, query.bind(given, self.chosen.dump.number))
 
@@ -210,13 +222,11 @@ class AskedStore:
         Raises:
             UnknownDump: The query ``dump`` has no row: the dump is no longer there.
         """
-        from ingest.database.questions import captions_of
-
-        database, number = self.store.database, self.chosen.dump.number
-        captions, answers = captions_of(database, number), {}
+        answers = {}
         for done, (name, given) in enumerate(queries.items()):
             self.progress("ask", done, len(queries))
-            answers[name] = replace(self.ask(find(name), given), captions=captions)
+            answer = self.ask(find(name), given)
+            answers[name] = replace(answer, captions=self._captions)
         if "dump" in answers and not answers["dump"].rows:
             raise UnknownDump("the dump has just been dropped or replaced")
         return answers
