@@ -33,6 +33,8 @@ FUNCTIONS: dict[str, Function] = {
     "k-shortest-root-paths": of_object.k_shortest_root_paths,
     "dominator-chain": of_object.dominator_chain,
     "referrers-of": of_object.referrers_of,
+    "objsize": of_object.objsize,
+    "path-between": of_object.path_between,
     "dominated-types": of_object.dominated_types,
     "type-totals": of_type.type_totals,
     "instances-by-root-path": of_type.instances_by_root_path,
@@ -77,7 +79,7 @@ _OF_NODE = frozenset({"dump", "warnings"})
 _OF_TRACE = frozenset({"born-between", "died-between", "survivors-of-dump"})
 """Queries about earlier dumps of the same process."""
 
-_OF_MANY = frozenset({"dominated-types"})
+_OF_MANY = frozenset({"dominated-types", "objsize", "path-between", "referrers-of"})
 """Queries about one object of which the answer follows from many."""
 
 
@@ -95,7 +97,7 @@ def are_tables_faster(query: Query, *, is_of_trace: bool) -> bool:
         return False
     if query.name in _OF_TRACE:
         return not is_of_trace
-    is_of_object = any(one.name == "address" for one in query.parameters)
+    is_of_object = any(one.name in {"address", "from"} for one in query.parameters)
     return not is_of_object or query.name in _OF_MANY
 
 

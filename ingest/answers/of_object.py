@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT, ReferenceColumns, distances_from
-from ingest.answers.view import limit_of
+from ingest.analysis.shortest import MOST_ENDS, first_path, leading_to
+from ingest.answers.view import VALUE_LENGTH, limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,7 +96,8 @@ def referrers_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     found: list[Row] = []
     for row in heap.objects_at(str(values["address"])):
         domain = heap.object(row)["domain"]
-        both = [*_root_referrers(heap, row), *_object_referrers(heap, row)]
+        limit = limit_of(values)
+        both = [*_root_referrers(heap, row), *_object_referrers(heap, row, limit)]
         both.sort(
             key=lambda one: (
                 _FAR if one["root_distance"] is None else one["root_distance"],
@@ -128,11 +130,20 @@ def _root_referrers(heap: HeapView, row: int) -> list[Row]:
     ]
 
 
-def _object_referrers(heap: HeapView, row: int) -> list[Row]:
-    references = heap.references_to([row]).tolist()
+def _object_referrers(heap: HeapView, row: int, limit: int) -> list[Row]:
+    """Objects that refer to one; the nearest to a root, where there are more."""
+    references = heap.references_to([row])
+    sources = heap.sources(references)
+    distance = heap.root_distance[sources]
+    order = np.lexsort((sources, np.where(distance < 0, _FAR, distance)))
+    # What comes after as many other objects is on no row of the answer.
+    others = np.flatnonzero(np.diff(sources[order])) + 1
+    references = references[
+        order[: others[limit - 1] if 0 < limit <= len(others) else None]
+    ]
     columns = ["source", "holds", "strength", "field"]
     groups = (
-        heap.frame("references", references, columns)
+        heap.frame("references", references.tolist(), columns)
         .group_by("source", "holds", "strength", maintain_order=True)
         .agg(pl.len().alias("count"), pl.col("field").min())
     )
@@ -170,14 +181,14 @@ def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[R
         ]
         chosen = sorted(roots + objects)[: limit - asked]
         asked += len(chosen)
-        paths = _PathsAround(heap, fork)
-        for _, holder, is_root in chosen:
-            way = (holder, []) if is_root else paths.to(holder)
-            if way is not None:
-                root, above = way
-                steps = [*above, *below]
-                key = (row, len(steps), root, *steps)
-                found.append((key, _path(heap, root, steps) | {"domain": domain}))
+        to_holders = _ways_around(
+            heap, fork, [holder for _, holder, is_root in chosen if not is_root]
+        )
+        at_fork = [(holder, list[int]()) for _, holder, is_root in chosen if is_root]
+        for root, above in [*at_fork, *to_holders]:
+            steps = [*above, *below]
+            key = (row, len(steps), root, *steps)
+            found.append((key, _path(heap, root, steps) | {"domain": domain}))
     found.sort(key=lambda one: one[0])
     return [row for _, row in found[:limit]]
 
@@ -187,90 +198,165 @@ def _fork(heap: HeapView, row: int) -> tuple[list[int], list[int]]:
     chain = heap.dominators(row)[:1001]
     for step, fork in enumerate(chain):
         references = heap.holding_rows(heap.references_to([fork]))
-        sources = np.unique(heap.sources(references)).tolist()
-        holders = [one for one in sources if not heap.is_below(one, fork)]
+        sources = np.unique(heap.sources(references))
+        holders = sources[~heap.are_below(sources, fork)].tolist()
         is_last = step == len(chain) - 1
         if is_last or heap.roots_of(fork) or holders != [chain[step + 1]]:
             return chain[step::-1], holders
     raise AssertionError("a chain has an end")
 
 
-class _PathsAround:
-    """Shortest paths from roots that do not go through one object.
+def _ways_around(
+    heap: HeapView, fork: int, holders: list[int]
+) -> list[tuple[int, list[int]]]:
+    """Shortest paths from roots to objects that do not go through another one.
 
-    The first one by rows is chosen: that of the root, then those of the objects.
+    Of several, the first one by rows: that of the root, then those of the objects.
+
+    Returns:
+        The root, and the rows down to the object; nothing for a path of `_LONGEST`
+        references or more.
     """
+    limit = heap.root_distance[fork]
+    is_near = [bool(heap.root_distance[holder] <= limit) for holder in holders]
+    near = [one for one, is_ in zip(holders, is_near, strict=True) if is_]
+    far = [one for one, is_ in zip(holders, is_near, strict=True) if not is_]
+    found = _ways(heap, fork, heap.root_distance, near) if near else []
+    if far:
+        skipped = heap.skipped.copy()
+        if not len(skipped):
+            skipped = np.zeros(len(heap.ref_target), np.bool_)
+        skipped[heap.ref_target == fork] = True
+        roots = heap.root_object[heap.root_holds]
+        columns = ReferenceColumns(
+            heap.ref_start, heap.ref_target, skipped, roots[roots != fork]
+        )
+        found += _ways(heap, fork, distances_from(columns, heap.row_count), far)
+    return found
 
-    def __init__(self, heap: HeapView, fork: int) -> None:
-        self._heap = heap
-        self._fork = fork
-        self._distance: NDArray[np.int32] | None = None
 
-    def to(self, holder: int) -> tuple[int, list[int]] | None:
-        """The root, and the objects down to ``holder``; ``None`` if they are many."""
-        heap = self._heap
-        distance = heap.root_distance
-        if distance[holder] > distance[self._fork]:
-            distance = self._around()
-        length = int(distance[holder])
-        if not 0 < length < _LONGEST:
-            return None
-        levels = [np.array([holder], np.int64)]
-        for level in range(length - 1, 0, -1):
-            above = heap.holding_rows(heap.references_to(levels[-1].tolist()))
-            sources = np.unique(heap.sources(above))
-            sources = sources[distance[sources] == level]
-            levels.append(sources[sources != self._fork])
-        root = min(at for one in levels[-1].tolist() for at in heap.roots_of(one))
-        way = [int(heap.root_object[root])]
-        for level_rows in reversed(levels[:-1]):
-            start = heap.ref_start[way[-1]], heap.ref_start[way[-1] + 1]
-            out = heap.holding_rows(np.arange(*start))
-            targets = np.intersect1d(heap.ref_target[out], level_rows)
-            way.append(int(targets[0]))
-        return root, way
+def _ways(
+    heap: HeapView, fork: int, distance: NDArray[np.int32], ends: list[int]
+) -> list[tuple[int, list[int]]]:
+    """Those to some objects, given all distances without the one to avoid."""
+    lengths = distance[ends]
+    ends = [
+        end
+        for end, length in zip(ends, lengths.tolist(), strict=True)
+        if 0 < length < _LONGEST
+    ]
+    references = heap.references
+    at_root = heap.root_object
+    is_first = heap.root_holds & (distance[at_root] == 1) & (at_root != fork)
+    found = []
+    for begin in range(0, len(ends), MOST_ENDS):
+        some = ends[begin : begin + MOST_ENDS]
+        marks = leading_to(references, distance, some)
+        for bit, end in enumerate(some):
+            leads = marks[at_root] & np.uint64(1 << bit) != 0
+            root = int(np.flatnonzero(is_first & leads)[0])
+            way = (int(at_root[root]), end)
+            found.append((root, first_path(references, distance, marks, way, bit)))
+    return found
 
-    def _around(self) -> NDArray[np.int32]:
-        if self._distance is None:
-            heap = self._heap
-            skipped = heap.skipped.copy()
-            if not len(skipped):
-                skipped = np.zeros(len(heap.ref_target), np.bool_)
-            skipped[heap.ref_target == self._fork] = True
-            roots = heap.root_object[heap.root_holds]
-            columns = ReferenceColumns(
-                heap.ref_start, heap.ref_target, skipped, roots[roots != self._fork]
-            )
-            self._distance = distances_from(columns, heap.row_count)
-        return self._distance
+
+def _fields(heap: HeapView, steps: list[int]) -> list[str]:
+    """The field through which each object refers to the next; empty if unnamed."""
+    rows, ends = list[int](), list[int]()
+    for source, target in pairwise(steps):
+        begin, end = heap.ref_start[source], heap.ref_start[source + 1]
+        leads = np.flatnonzero(heap.ref_target[begin:end] == target) + begin
+        rows += heap.holding_rows(leads).tolist()
+        ends.append(len(rows))
+    named = heap.frame("references", rows, ["field"])["field"]
+    found = [named[begin:end].min() for begin, end in pairwise([0, *ends])]
+    return ["" if one is None else str(one) for one in found]
 
 
 def _path(heap: HeapView, root: int, steps: list[int]) -> Row:
-    fields = [""]
-    for source, target in pairwise(steps):
-        begin, end = heap.ref_start[source], heap.ref_start[source + 1]
-        rows = np.flatnonzero(heap.ref_target[begin:end] == target) + begin
-        named = heap.frame("references", heap.holding_rows(rows).tolist(), ["field"])[
-            "field"
-        ].min()
-        fields.append("" if named is None else str(named))
-    texts = [heap.value(step) for step in steps]
+    fields = ["", *_fields(heap, steps)]
+    own = heap.frame("objects", steps, ["address", "value"])
+    addresses, values = own["address"].to_list(), own["value"].to_list()
+    texts = ["" if value is None else str(value)[:VALUE_LENGTH] for value in values]
     shown = [
         (f"{field}: " if field else "")
-        + f"{heap.short_type(step)} {heap.address(step)}"
-        + (f' "{text}"' if text or heap.object(step)["value"] is not None else "")
-        for field, step, text in zip(fields, steps, texts, strict=True)
+        + f"{heap.short_type(step)} {address}"
+        + ("" if value is None else f' "{text}"')
+        for field, step, address, text, value in zip(
+            fields, steps, addresses, texts, values, strict=True
+        )
     ]
     return {
         "length": len(steps),
         "root": heap.root_names[root],
         "steps": shown,
         "types": [heap.full_type(step) for step in steps],
-        "addresses": [heap.address(step) for step in steps],
+        "addresses": addresses,
         "retained_bytes": [heap.retained(step) for step in steps],
         "fields": fields,
         "values": texts,
     }
+
+
+def objsize(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``objsize``."""
+    found = []
+    for row in heap.objects_at(str(values["address"]))[: limit_of(values)]:
+        own, distance = heap.object(row), heap.distances_from(row)
+        reached = np.flatnonzero(distance >= 0)
+        reached_bytes = int(heap.shallow_bytes[reached].sum())
+        found.append(
+            {
+                "domain": own["domain"],
+                "type": heap.full_type(row),
+                "reached_count": len(reached),
+                "reached_bytes": reached_bytes,
+                "retained_count": own["retained_count"],
+                "retained_bytes": own["retained_bytes"],
+                "shared_bytes": reached_bytes - own["retained_bytes"],
+            }
+        )
+    return found
+
+
+def path_between(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``path-between``."""
+    found: list[Row] = []
+    limit = limit_of(values)
+    ends = heap.objects_at(str(values["to"]))
+    for first in heap.objects_at(str(values["from"])):
+        distance = heap.distances_from(first)
+        reached = [end for end in ends if end != first and distance[end] > 0]
+        for begin in range(0, len(reached), MOST_ENDS):
+            some = reached[begin : begin + MOST_ENDS]
+            marks = leading_to(heap.references, distance, some)
+            for bit, end in enumerate(some):
+                steps = first_path(heap.references, distance, marks, (first, end), bit)
+                found += _steps(heap, steps[: limit - len(found)])
+    return found
+
+
+def _steps(heap: HeapView, steps: list[int]) -> list[Row]:
+    """A path, a row for each of its objects."""
+    columns = ("address", "domain", "shallow_bytes", "retained_bytes")
+    fields = [None, *(one or None for one in _fields(heap, steps))]
+    return [
+        own
+        | {
+            "domain": own["domain"],
+            "step": step,
+            "field": field,
+            "type": heap.full_type(row),
+        }
+        for step, (row, field, own) in enumerate(
+            zip(
+                steps,
+                fields,
+                heap.frame("objects", steps, columns).to_dicts(),
+                strict=True,
+            )
+        )
+    ]
 
 
 _MOST_ALIKE = 20

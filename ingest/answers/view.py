@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.distances import (
+    ROOT,
+    UNREACHABLE,
+    ReferenceColumns,
+    distances_from,
+)
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.heap_tables import SLICE_ROWS
 
@@ -212,6 +217,17 @@ class HeapView:
         """Names of all roots."""
         return self.tables.part("roots", 0, self.tables.rows("roots"), ["name"])["name"]
 
+    @cached_property
+    def references(self) -> ReferenceColumns:
+        """References and roots that hold their target."""
+        roots = self.root_object[self.root_holds]
+        return ReferenceColumns(self.ref_start, self.ref_target, self.skipped, roots)
+
+    def distances_from(self, row: int) -> NDArray[np.int32]:
+        """int32 (N + M,): distances from an object, 1 for itself; -1 if unreachable."""
+        start = np.array([row], np.int32)
+        return distances_from(self.references._replace(roots=start), self.row_count)
+
     def references_to(self, rows: Sequence[int]) -> NDArray[np.int64]:
         """Rows of `references` to any of some objects."""
         if len(rows) == 1:
@@ -261,11 +277,16 @@ class HeapView:
     def _dominators_of_tree(self) -> NDArray[np.int32]:
         return np.asarray(self.dominator[self.dominated])
 
-    def is_below(self, row: int, top: int) -> bool:
-        """Whether ``top`` is an object or dominates it."""
-        while row >= 0 and row != top:
-            row = int(self.dominator[row])
-        return row == top
+    def are_below(self, rows: NDArray[np.int64], top: int) -> NDArray[np.bool_]:
+        """Which objects are ``top``, or are dominated by it at any distance."""
+        found = np.asarray(rows == top)
+        left = np.flatnonzero(~found)
+        above = self.dominator[rows[left]]
+        while len(left):
+            found[left] = above == top
+            further = (above >= 0) & (above != top)
+            left, above = left[further], self.dominator[above[further]]
+        return found
 
     def is_reachable(self, row: int) -> bool:
         """Whether a root reaches an object."""
