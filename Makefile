@@ -104,7 +104,8 @@ test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 
 bench-python: $(VENV)/.tools ## Python dumps, and guppy3 where it is; ARGS="--python PATH"
 	@$(BIN)/python -m tests.bench.python_peers $(ARGS)
 
-bench-peers: $(VENV)/.tools ## Java dumps against other tools; ARGS="--objects 20000000"
+bench-peers: $(VENV)/.tools ## V8 and Java dumps against other tools; ARGS="--objects 20000000"
+	@$(BIN)/python -m tests.bench.v8_peers $(ARGS)
 	@$(BIN)/python -m tests.bench.java_peers $(ARGS)
 
 fuzz: $(VENV)/.tools ## read changed dumps; ARGS="--format gcdump --inputs 200000" for more
