@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
-from ingest.runtimes.base import Runtime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.runtimes.base import Runtime, TypeClass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.runtimes.base import TypeColumns
+
+_EMITTER = "EventEmitter"
+
+
+def _listener_tables(types: TypeColumns) -> NDArray[np.int64]:
+    """Types of plain objects in which emitters have their listeners by event.
+
+    They are called by the events that several emitters have: ``{data, end}``. Half of
+    the objects of such a type, at least, belong to plain emitters, and they refer only
+    to functions and lists.
+    """
+    source, target = types.pair_source, types.pair_target
+    is_emitter = np.array([name == _EMITTER for name in types.names], np.bool_)
+    held = np.zeros(len(types.names), np.int64)
+    of_emitter = is_emitter[source]
+    np.add.at(held, target[of_emitter], types.pair_count[of_emitter])
+    leads = np.isin(types.classes, (TypeClass.CONTAINER, TypeClass.METADATA))
+    found = np.array([name.startswith("{") for name in types.names], np.bool_)
+    found &= (held > 0) & (2 * held >= types.instance_count)
+    found[source[~leads[target]]] = False
+    return np.flatnonzero(found)
+
 
 V8 = Runtime(
     name="v8",
@@ -10,6 +41,7 @@ V8 = Runtime(
     ids_last=True,
     stack_last=True,
     module_prefix="module ",
+    delegate_types=_listener_tables,
     roots=("(synthetic)",),
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "BuiltinModule",

@@ -7,7 +7,9 @@ and the rest anywhere. A quarter of the nodes are strings, a tenth are arrays.
 
 from __future__ import annotations
 
+import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -15,8 +17,6 @@ import numpy as np
 from tests.dumps.v8 import V8Heap
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
 _CLASSES, _FIELDS = 300, 40
@@ -98,3 +98,12 @@ def _write_rows(out: BinaryIO, columns: list[NDArray[np.int64]]) -> None:
         text = line * len(rows) % tuple(rows.ravel().tolist())
         text = text.rstrip("\n").replace("\n", "\n,")
         out.write(("," * bool(begin) + text).encode())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("path", type=Path)
+    parser.add_argument("nodes", type=int)
+    parser.add_argument("edges", type=int)
+    chosen = parser.parse_args()
+    write_snapshot(chosen.path, chosen.nodes, chosen.edges)

@@ -15,6 +15,7 @@ from tests.dumps import (
     hprof,
     hrpy,
     nettrace,
+    v8,
 )
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ def _hrpy() -> list[bytes]:
     return [hrpy.example(), hrpy.large_dump(100, 200)]
 
 
+def _v8() -> list[bytes]:
+    return [v8.example(), v8.julia().bytes(), v8.large_snapshot(20, 40)]
+
+
 def _example(package: str) -> Callable[[], list[bytes]]:
     """What ``example`` of the writer of a format makes."""
     return lambda: [import_module(f"tests.dumps.{package}").example()]
@@ -106,6 +111,7 @@ _SEVERAL: dict[str, Callable[[], list[bytes]]] = {
     "dart": _dart,
     "hprof": _hprof,
     "hrpy": _hrpy,
+    "v8": _v8,
 }
 """Of formats with more than one example."""
 

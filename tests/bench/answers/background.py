@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.bench.answers import model
 from tests.bench.answers.dotnet import DotNet
+from tests.bench.answers.javascript import JavaScript
 
 if TYPE_CHECKING:
     from random import Random
@@ -26,7 +27,11 @@ class Background:
     """Adds pieces to a heap until it has enough."""
 
     def __init__(
-        self, heap: Heap, runtime: DotNet | Dart, names: Names, random: Random
+        self,
+        heap: Heap,
+        runtime: DotNet | Dart | JavaScript,
+        names: Names,
+        random: Random,
     ) -> None:
         self._heap, self._runtime = heap, runtime
         self._names, self._random = names, random
@@ -176,6 +181,8 @@ class Background:
                 cache = heap.add("System.RuntimeType+RuntimeTypeCache", 152, [method])
                 number = heap.add("System.RuntimeType", 40, [cache])
                 heap.held[method].append(number)
+            elif isinstance(runtime, JavaScript):
+                number = runtime.metadata(self._length())
             else:
                 code = heap.add("Code", 144, [runtime.null, runtime.null])
                 name = runtime.string(self._length())

@@ -11,6 +11,7 @@ from tests.bench.answers.background import Background
 from tests.bench.answers.dart import Dart
 from tests.bench.answers.dotnet import DotNet
 from tests.bench.answers.formats import WRITERS
+from tests.bench.answers.javascript import JavaScript
 from tests.bench.answers.model import Heap
 from tests.bench.answers.names import Names
 
@@ -41,9 +42,12 @@ class Program:
     heap: Heap = field(default_factory=Heap)
 
     def __post_init__(self) -> None:
-        self.names = Names(self.random, dart=self.has_fields)
-        self.runtime: DotNet | Dart
-        if self.has_fields:
+        languages = {"dartheap": "dart", "v8": "javascript"}
+        self.names = Names(self.random, languages.get(self.format, "dotnet"))
+        self.runtime: DotNet | Dart | JavaScript
+        if self.format == "v8":
+            self.runtime = JavaScript(self.heap)
+        elif self.has_fields:
             self.runtime = Dart(self.heap)
         else:
             styles = {"gcdump": "csharp", "nettrace": "short", "clrprofiler": "csharp"}
@@ -55,17 +59,17 @@ class Program:
     @property
     def has_fields(self) -> bool:
         """Whether the format names the fields of objects."""
-        return self.format == "dartheap"
+        return self.format in ("dartheap", "v8")
 
     @property
     def has_statics(self) -> bool:
         """Whether it tells which type declares a static."""
-        return self.format in ("gclog", "gcdump", "dartheap")
+        return self.format in ("gclog", "gcdump", "dartheap", "v8")
 
     @property
     def has_static_names(self) -> bool:
         """Whether it names static fields."""
-        return self.format in ("gcdump", "nettrace", "dartheap")
+        return self.format in ("gcdump", "nettrace", "dartheap", "v8")
 
     def new_type(self, *fields: str) -> str:
         return self.runtime.type(self.names.type(), fields)
@@ -82,6 +86,8 @@ class Program:
         """A static of a new type; what the truth says of it."""
         owner, name = self.new_type(), self.names.field()
         self.runtime.static(owner, name, held)
+        if isinstance(self.runtime, JavaScript):
+            owner = self.runtime.module(owner)
         return (
             owner if self.has_statics else None,
             name if self.has_static_names else None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.bench.answers import model
 from tests.bench.answers.hprof_format import hprof
+from tests.bench.answers.v8_format import v8
 from tests.dumps.clrprofiler import Heap as SosHeap
 from tests.dumps.clrprofiler import Log
 from tests.dumps.dartheap import DartHeap, boolean, latin1, named, number
@@ -213,6 +214,7 @@ WRITERS = {
     "clrprofiler": clrprofiler,
     "dartheap": dart,
     "hprof": hprof,
+    "v8": v8,
 }
 
 

@@ -32,10 +32,10 @@ _FIELDS = (
 
 
 class Names:
-    """Names that were not given before, as a .NET or a Dart program has them."""
+    """Names that were not given before, as programs of a language have them."""
 
-    def __init__(self, random: Random, *, dart: bool) -> None:
-        self._random, self._dart = random, dart
+    def __init__(self, random: Random, language: str) -> None:
+        self._random, self._language = random, language
         self._given: set[str] = set()
         self._areas = [self._word() for _ in range(6)]
         self.program = self._word()
@@ -48,7 +48,9 @@ class Names:
             if self._random.random() < 0.3:
                 simple = self._word().capitalize() + simple
             area = self._random.choice(self._areas)
-            if self._dart:
+            if self._language == "javascript":
+                name = simple
+            elif self._language == "dart":
                 name = f"package:{self.program}/{area}.dart::{simple}"
             else:
                 name = f"{self.program.capitalize()}.{area.capitalize()}.{simple}"
