@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ingest.server.embedded import EmbeddedServer
 
 pytestmark = [
+    pytest.mark.deep,  # half a minute; a load that is killed is tried in test_load
     pytest.mark.server,
     embedded_only("kills its own server, which only the embedded provider can start"),
 ]

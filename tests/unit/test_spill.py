@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.deep import PROFILE
 from tests.dumps import clrprofiler, dartheap, gcdump, hprof, hrpy, nettrace, v8
 from tests.dumps.gclog import large_gclog
 
@@ -137,15 +138,16 @@ def test_answers_are_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "columns"
     folder.mkdir()
     dumps = []
-    for suffix, make in LARGE.items():
+    some = LARGE if PROFILE == "deep" else ("gclog", "hprof", "heapsnapshot")
+    for suffix in some:
         dumps.append(tmp_path / f"large.{suffix}")
-        dumps[-1].write_bytes(make(3_000, 8_000))
+        dumps[-1].write_bytes(LARGE[suffix](3_000, 8_000))
 
     told = run(_TWICE, folder, *dumps)
 
     assert told["different"] == told["failed"] == told["left"] == []
-    assert told["answers"] == len(LARGE) + 2
-    assert told["mapped"] > 300
+    assert told["answers"] == len(some) + 2
+    assert told["mapped"] > 30 * len(some)
 
 
 def test_arrays_grow_shrink_and_end(tmp_path: Path) -> None:
