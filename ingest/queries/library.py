@@ -70,6 +70,7 @@ GROUPS = (
     ".NET",
     "Dart",
     "JavaScript",
+    "Python",
     "Traces",
     "Comparison",
     FLEET,

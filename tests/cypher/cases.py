@@ -15,7 +15,7 @@ from tests.cypher.heap import ACTION, DICTIONARY, NAMES
 
 Given = dict[str, str]
 
-HEAPS = ("main", "domains", "dart", "dotnet", "trace", "jvm", "v8")
+HEAPS = ("main", "domains", "dart", "dotnet", "trace", "jvm", "v8", "python")
 ALL = "main domains dart dotnet trace"
 
 
@@ -109,6 +109,7 @@ CASES: dict[str, Asked] = {
     "closures": rows("dart", {}, FIRST) + nothing("main", {}),
     "concatenated-strings": rows("v8", {}, FIRST) + nothing("main", {}),
     "containers": rows(ALL, {}) + rows("main dotnet", NO_LIMIT),
+    "coroutines": rows("python", {}, FIRST) + nothing("main", {}),
     "cycles": rows("main dart dotnet", {})
     + rows("main", {"candidates": "1000"}, {"type": "App.Pair"})
     + rows("main", {"type": "App.Pair", "candidates": "3"})
@@ -149,6 +150,7 @@ CASES: dict[str, Asked] = {
     + rows("dotnet", FIRST)
     + nothing("dart", {}),
     "free-space": rows("main dotnet", {}) + rows("dotnet", FIRST) + nothing("dart", {}),
+    "function-closures": rows("python", {}, FIRST) + nothing("main", {}),
     "gc-handles": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
@@ -175,11 +177,14 @@ CASES: dict[str, Asked] = {
     + rows("reasons", *at("0x100", "0x112", "0x200", "0x202", "0x300", "0x301"))
     + nothing("reasons", *at("0x302"))
     + nothing("main", *at("0x700")),
+    "kept-frames": rows("python", {}, FIRST) + nothing("main", {}),
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
     "leak-suspects": rows(ALL, {}) + rows("main", FIRST),
     "listeners": rows("v8", {}, FIRST) + nothing("main", {}),
+    "log-records": rows("python", {}, FIRST) + nothing("main", {}),
+    "lru-caches": rows("python", {}, FIRST) + nothing("main", {}),
     "maps-and-sets": rows("v8", {}, FIRST) + nothing("main", {}),
     "missing-references": rows("main domains dotnet", {})
     + rows("main", FIRST)

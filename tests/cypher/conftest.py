@@ -17,6 +17,7 @@ from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import lattice, main_heap, reasons, two_domains
 from tests.cypher.jvm_heap import jvm_heap
+from tests.cypher.python_heap import python_heap
 from tests.cypher.twin import Heap, Trace
 from tests.cypher.v8_heap import v8_heap
 from tests.dumps.trace import Heap as TracedHeap
@@ -90,6 +91,7 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
         "dotnet": load_heap(database, dotnet_heap(), "dotnet"),
         "jvm": load_heap(database, jvm_heap(), "jvm"),
         "v8": load_heap(database, v8_heap(), "v8"),
+        "python": load_heap(database, python_heap(), "python"),
         "reasons": load_heap(database, reasons(), "reasons"),
         "lattice": load_heap(database, lattice(), "lattice"),
         "copy": load_heap(database, main_heap(), "copy"),

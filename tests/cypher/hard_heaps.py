@@ -32,6 +32,18 @@ JAVASCRIPT = (
 )
 """Types that queries about JavaScript look for."""
 
+PYTHON = (
+    "function",
+    "tuple",
+    "cell",
+    "frame",
+    "coroutine",
+    "functools._lru_cache_wrapper",
+    "logging.LogRecord",
+    "str",
+)
+"""Types that queries about Python look for."""
+
 TYPES = (
     "App.Node",
     "java.util.HashMap$Node",
@@ -49,7 +61,9 @@ TYPES = (
     "System.String",
     "dart:core::_Closure",
     *JAVASCRIPT,
+    *PYTHON,
 )
+VIA_PYTHON = ("__closure__", "tb_frame", "cr_await", "_coro", "name", "msg", "[0]")
 VIA_JAVASCRIPT = (
     "[0]",
     "_events",
@@ -77,6 +91,7 @@ FIELDS = (
     "(ephemeron)",
     "context_",
     *(field for field in VIA_JAVASCRIPT if field != "table"),
+    *VIA_PYTHON[:-1],
 )
 NODE, HASH_NODE, WEAK_ENTRY, HASH_TABLE, WEAK_TABLE, HASH_MAP, WEAK_MAP = range(7)
 STATIC, QUEUE, THREAD = RootKind.STATIC, RootKind.FINALIZER_QUEUE, RootKind.THREAD
@@ -123,11 +138,11 @@ def hard_heap(
 
 
 def _in_turn(n: int) -> list[int]:
-    return [i % (len(TYPES) - len(JAVASCRIPT)) for i in range(n)]
+    return [i % (len(TYPES) - len(JAVASCRIPT) - len(PYTHON)) for i in range(n)]
 
 
 def _via(i: int) -> str:
-    return FIELDS[i % (len(FIELDS) - len(VIA_JAVASCRIPT) + 1)]
+    return FIELDS[i % FIELDS.index(VIA_JAVASCRIPT[0])]
 
 
 def _some_roots(n: int) -> list[tuple[int, int]]:
@@ -199,6 +214,18 @@ def clique_of_javascript(n: int) -> HeapGraph:
     return hard_heap(kinds, references, runtime="v8")
 
 
+def clique_of_python(n: int) -> HeapGraph:
+    """The same of the types and fields of Python."""
+    begin, fields = TYPES.index(PYTHON[0]), len(VIA_PYTHON)
+    references = [
+        (i, j, VIA_PYTHON[(i + j * 3 + i // len(PYTHON)) % fields])
+        for i in range(n)
+        for j in range(n)
+    ]
+    kinds = [begin + i % len(PYTHON) for i in range(n)]
+    return hard_heap(kinds, references, runtime="python")
+
+
 def twin_chain(n: int) -> HeapGraph:
     """Pairs in a row, each object referring to both of the next pair, twice."""
     references = [
@@ -251,6 +278,7 @@ SHAPES: dict[str, tuple[Callable[[int], HeapGraph], int, int]] = {
     "clique of next": (clique_of_next, 40, 300),
     "clique of classes": (clique_of_classes, 40, 300),
     "clique of JavaScript": (clique_of_javascript, 66, 330),
+    "clique of Python": (clique_of_python, 64, 320),
     "star": (star, 300, 5_000),
     "hash map": (hash_map, 300, 100_000),
     "weak map": (weak_map, 60, 100_000),

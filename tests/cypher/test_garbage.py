@@ -15,6 +15,7 @@ from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.garbage import with_garbage
 from tests.cypher.heap import lattice, main_heap, read_log, reasons, two_domains
 from tests.cypher.jvm_heap import jvm_heap
+from tests.cypher.python_heap import python_heap
 from tests.cypher.test_reports import rows_of, twin_rows
 from tests.cypher.v8_heap import v8_heap
 from tests.dumps.gclog import Gclog
@@ -34,6 +35,7 @@ GRAPHS = {
     "dotnet": dotnet_heap,
     "jvm": jvm_heap,
     "v8": v8_heap,
+    "python": python_heap,
     "reasons": reasons,
     "lattice": lattice,
 }

@@ -16,6 +16,7 @@ from tests.cypher import (
     jvm_answers,
     more_answers,
     place_answers,
+    python_answers,
     trace_answers,
     v8_answers,
 )
@@ -70,6 +71,7 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
         jvm_answers,
         trace_answers,
         v8_answers,
+        python_answers,
     )
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
     return list(twin(loaded.heap, **values))

@@ -1,0 +1,160 @@
+"""A small known heap of CPython: what queries about Python look for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.readers.hrpy.chunks import Flag
+from tests.dumps.hrpy import HrpyHeap, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.heap.graph import HeapGraph
+
+MODULE, SPACE, NAME, LIST = 0x10, 0x20, 0x30, 0x40
+
+
+class _Program:
+    """Objects, and a list of the module that holds those that are held."""
+
+    def __init__(self) -> None:
+        self.heap = HrpyHeap()
+        self.held: list[int] = []
+        self._next = 0x1000
+
+    def add(
+        self,
+        kind: str,
+        value: str | None = None,
+        *,
+        named: dict[str, int] | None = None,
+        rest: Sequence[int] = (),
+        size: int = 32,
+        held: bool = False,
+        dead: bool = False,
+    ) -> int:
+        """An object, and whether the module has it in its list.
+
+        What neither that nor another object refers to must be ``dead``: each other one
+        counts one reference.
+        """
+        self._next += 0x10
+        self.heap.chunk(
+            kind, [self._next], size=size, rest=[rest], counts=[2 if dead else 3],
+            named={name: [to] for name, to in (named or {}).items()},
+            flags=Flag.TEXTS if value else 0,
+            values=texts_of([value]) if value else b"",
+        )  # fmt: skip
+        if held:
+            self.held.append(self._next)
+        return self._next
+
+    def own(self, size: int) -> int:
+        return self.add("bytearray", size=size)
+
+    def cell(self, content: int) -> int:
+        return self.add("cell", named={"cell_contents": content})
+
+
+def python_heap() -> HeapGraph:
+    """The example: what is held, what others hold too, and what is dead."""
+    made = _Program()
+    none, shared = made.add("NoneType"), made.own(5000)
+    made.held.append(shared)
+    _caches(made, shared)
+    _closures(made, shared)
+    _frames(made, shared)
+    _coroutines(made, none)
+    _records(made, none)
+    heap = made.heap
+    heap.texts([NAME], ["HELD"])
+    heap.chunk(
+        "list", [LIST], rest=[made.held], lengths=[len(made.held)],
+        flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.dict(SPACE, {NAME: LIST})
+    heap.chunk(
+        "module", [MODULE], rest=[[SPACE]], flags=Flag.OWNER | Flag.TEXTS,
+        values=texts_of(["app"]),
+    )  # fmt: skip
+    heap.module("app", MODULE, SPACE)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "heap"
+        path.write_bytes(heap.bytes())
+        with open_source(str(path)) as source:
+            return read(source, ReadOptions(), silent)
+
+
+def _caches(made: _Program, shared: int) -> None:
+    """One cache, two of one function, one without a function, and a dead one."""
+    kind = "functools._lru_cache_wrapper"
+    results = [made.own(300), shared]
+    made.add(kind, "app.render", rest=results, held=True)
+    for size in (100, 900):
+        made.add(kind, "app.view", rest=[made.own(size)], held=True)
+    made.add(kind, held=True)
+    made.add(kind, "app.view", rest=[made.own(7000)], dead=True)
+
+
+def _closures(made: _Program, shared: int) -> None:
+    """Two that share a cell, one whose variable others have, and plain functions."""
+    common = made.cell(made.own(400))
+    for size in (50, 70):
+        cells = [common, made.cell(made.own(size))]
+        closure = made.add("tuple", rest=cells)
+        made.add(
+            "function", "app.make.<locals>.handler", held=True,
+            named={"__closure__": closure},
+        )  # fmt: skip
+    closure = made.add("tuple", rest=[made.cell(shared)])
+    made.add("function", "app.other", named={"__closure__": closure}, held=True)
+    defaults = made.add("tuple", rest=[made.own(20)])
+    made.add("function", "app.plain", named={"__defaults__": defaults}, held=True)
+    closure = made.add("tuple", rest=[made.cell(made.own(600))])
+    made.add("function", "app.other", named={"__closure__": closure}, dead=True)
+
+
+def _frames(made: _Program, shared: int) -> None:
+    """Two of one line, one of them of two tracebacks, and one of a generator."""
+    line = "work (app.py:3)"
+    frames = [
+        made.add("frame", line, named={"rows": made.own(size), "all": shared})
+        for size in (800, 60)
+    ]
+    for frame in (*frames, frames[0]):
+        trace = made.add("traceback", named={"tb_frame": frame})
+        made.add("KeyError", named={"__traceback__": trace}, held=True)
+    made.add("traceback", named={"tb_frame": frames[1]}, dead=True)
+    made.add("frame", "step (app.py:9)", named={"row": made.own(90)}, held=True)
+
+
+def _coroutines(made: _Program, none: int) -> None:
+    """Tasks that wait for a future by way of another coroutine, and generators."""
+    for number in range(3):
+        future = made.add("_asyncio.Future")
+        inner = made.add(
+            "coroutine", "wait", named={"cr_await": future, "n": made.own(10 + number)}
+        )
+        outer = made.add("coroutine", "serve", named={"cr_await": inner})
+        made.add("_asyncio.Task", "serve", named={"_coro": outer}, held=True)
+    made.add("coroutine", "serve", named={"cr_await": none}, held=True)
+    inner = made.add("generator", "rows", named={"row": made.own(30)})
+    made.add("generator", "pages", named={"gi_yieldfrom": inner}, held=True)
+    dead = made.add("coroutine", "serve", named={"cr_await": none})
+    made.add("_asyncio.Task", "serve", named={"_coro": dead}, dead=True)
+
+
+def _records(made: _Program, none: int) -> None:
+    name, text = made.add("str", "app.web"), made.add("str", "took %d ms")
+    for size in (40, 80):
+        args = made.add("tuple", rest=[made.own(size)])
+        named = {"name": name, "msg": text, "args": args}
+        made.add("logging.LogRecord", named=named, held=True)
+    made.add("logging.LogRecord", named={"name": name, "msg": none}, held=True)
+    made.add("logging.LogRecord", named={"name": name, "msg": text}, dead=True)
