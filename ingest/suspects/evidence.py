@@ -93,7 +93,7 @@ def evidence(
 
 def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> tuple[str, str]:
     """The word by which most of the objects say that their work is done; a sentence."""
-    if graph.values is None:
+    if graph.values is None or not len(graph.values.object_index):
         return "", ""
     sample = members
     if len(members) > _SAMPLE:

@@ -32,7 +32,7 @@ FORMAT = Format(
     NAME,
     "V8 heap snapshot",
     suffixes=(".heapsnapshot",),
-    memory_per_byte=1.8,
+    memory_per_byte=2.0,
     sniff=sniff,
     package=__name__,
     capture=f"{command('capture', 'node', 'PID')}, or of a page "
