@@ -219,11 +219,13 @@ class NodeNames:
         """Name the nodes of a kind by their own names."""
         snapshot = self._snapshot
         states = snapshot.detachedness
-        for is_detached in (False, True) if kind == self._kinds.native else (False,):
+        # A node of another kind may be marked too; its class is the same then.
+        for is_detached in (False, True):
             used = np.zeros(len(self._strings) + 1, np.bool_)
             _mark_names(snapshot.type, snapshot.name, states, kind, is_detached, used)
             row_of = np.full(len(used), -1, np.int32)
-            prefix = "Detached " if is_detached else ""
+            is_prefixed = is_detached and kind == self._kinds.native
+            prefix = "Detached " if is_prefixed else ""
             for name in np.flatnonzero(used).tolist():
                 row_of[name] = self._row(class_name(prefix + self.text(name)))
             _take_names(

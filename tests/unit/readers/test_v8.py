@@ -529,3 +529,11 @@ def test_no_changed_bytes_do_harm(data: st.DataObject) -> None:
     analyse(graph)
     if graph.values is not None:
         graph.values.between(0, graph.object_count)
+
+
+def test_objects_that_are_marked_as_detached_have_their_class(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "Session", 24, detachedness=2)
+    graph = reading(heap.bytes())
+    assert graph.type_name(by_id(graph)[number(1)]) == "Session"

@@ -155,3 +155,16 @@ def test_nodes_that_are_in_a_document_are_in_use(tmp_path: Path) -> None:
     found = suspect_of(page(_SESSIONS, detached=False), tmp_path)
 
     assert found.signs == ("Event handlers are held until they are removed.",)
+
+
+def test_objects_in_a_heap_without_any_value(tmp_path: Path) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "Store", 24, [("property", "all", 2)])
+    heap.node("array", "", 8_000)
+    for row in range(1_000):
+        heap.edge(2, "element", row, heap.node("object", "Session", 48))
+    # The only value belongs to a node that is left out, for another one has its id.
+    heap.edge(1, "property", "text", heap.node("string", "text", 24, number=5))
+    found = suspect_of(heap, tmp_path)
+    assert found.sentence.startswith("1,000 Session (")
