@@ -143,6 +143,7 @@ CASES: dict[str, Asked] = {
     + rows("dotnet", TWO)
     + nothing("domains", {}),
     "external-bytes": rows("dart jvm", {}) + rows("dart", FIRST) + nothing("main", {}),
+    "finalizable-garbage": rows("python", {}, FIRST) + nothing("main", {}),
     "finalizable-unreachable": rows("main dotnet", {})
     + rows("dotnet", FIRST)
     + nothing("dart", {}),
@@ -190,6 +191,7 @@ CASES: dict[str, Asked] = {
     + rows("main", FIRST)
     + nothing("dart", {}),
     "module-state": rows("v8", {}, FIRST) + nothing("main", {}),
+    "module-variables": rows("python", {}, FIRST),
     "namespace-histogram": rows(ALL, {}) + rows("main", TWO),
     "native-memory": rows("v8", {}, FIRST) + nothing("main", {}),
     "object": rows("dart", *at(*DART))

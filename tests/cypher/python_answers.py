@@ -144,3 +144,45 @@ def log_records(heap: Heap, limit: int) -> Rows:
         held, many = _sum(heap, _indexes(members)), len(members)
         rows.append(((*key, many, held), members, held, many))
     return _sorted(heap, rows, limit)
+
+
+def module_variables(heap: Heap, limit: int) -> Rows:
+    found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for root in heap.roots:
+        if root.kind == "static" and root.holds and "." in (root.field or ""):
+            assert root.field is not None
+            module = root.field.rpartition(".")[0]
+            found[module][root.object].append(root.field)
+    rows = []
+    for module, objects in found.items():
+        own = {
+            o: heap.retained_bytes(o) if heap.dominator(o) is None else 0
+            for o in objects
+        }
+        largest = min(objects, key=lambda o: (-own[o], o))
+        row = (
+            module,
+            sum(map(len, objects.values())),
+            len(objects),
+            sum(own.values()),
+            min(objects[largest]),
+            heap.objects[largest].address,
+        )
+        rows.append(row)
+    return sorted(rows, key=lambda row: (-row[3], row[0]))[:limit]
+
+
+def finalizable_garbage(heap: Heap, limit: int) -> Rows:
+    groups: dict[int, list[Obj]] = defaultdict(list)
+    for o in heap.objects:
+        orders = {m for k in _to(o) for m in _to(heap.objects[k], "__mro__")}
+        kinds = {kind for order in orders for kind in _to(heap.objects[order])}
+        has_finalizer = any(_to(heap.objects[kind], "__del__") for kind in kinds)
+        if o.index not in heap.live and o.type is not None and has_finalizer:
+            groups[o.type].append(o)
+    rows = []
+    for kind, some in groups.items():
+        size = sum(o.shallow for o in some)
+        row = (heap.type_name(kind), len(some), size, some[0].address)
+        rows.append((-len(some), -size, kind, row))
+    return [row for *_, row in sorted(rows, key=lambda row: row[:3])][:limit]

@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
 MODULE, SPACE, NAME, LIST = 0x10, 0x20, 0x30, 0x40
+VIEWS, VIEWS_SPACE, NAMES = 0x50, 0x60, (0x70, 0x80, 0x90, 0xA0)
 
 
 class _Program:
-    """Objects, and a list of the module that holds those that are held."""
+    """Objects, and a list of the module that holds those that are held.
+
+    Attributes:
+        next: Id of the next object.
+    """
 
     def __init__(self) -> None:
         self.heap = HrpyHeap()
         self.held: list[int] = []
-        self._next = 0x1000
+        self.next = 0x1000
 
     def add(
         self,
@@ -44,16 +49,17 @@ class _Program:
         What neither that nor another object refers to must be ``dead``: each other one
         counts one reference.
         """
-        self._next += 0x10
+        own = self.next
+        self.next += 0x10
         self.heap.chunk(
-            kind, [self._next], size=size, rest=[rest], counts=[2 if dead else 3],
+            kind, [own], size=size, rest=[rest], counts=[2 if dead else 3],
             named={name: [to] for name, to in (named or {}).items()},
             flags=Flag.TEXTS if value else 0,
             values=texts_of([value]) if value else b"",
         )  # fmt: skip
         if held:
-            self.held.append(self._next)
-        return self._next
+            self.held.append(own)
+        return own
 
     def own(self, size: int) -> int:
         return self.add("bytearray", size=size)
@@ -72,6 +78,8 @@ def python_heap() -> HeapGraph:
     _frames(made, shared)
     _coroutines(made, none)
     _records(made, none)
+    _modules(made, shared)
+    _finalizable(made)
     heap = made.heap
     heap.texts([NAME], ["HELD"])
     heap.chunk(
@@ -158,3 +166,36 @@ def _records(made: _Program, none: int) -> None:
         made.add("logging.LogRecord", named=named, held=True)
     made.add("logging.LogRecord", named={"name": name, "msg": none}, held=True)
     made.add("logging.LogRecord", named={"name": name, "msg": text}, dead=True)
+
+
+def _modules(made: _Program, shared: int) -> None:
+    """Variables of another module: two of one object, one that others hold too."""
+    cache, small = made.own(2000), made.own(10)
+    heap = made.heap
+    heap.texts([*NAMES], ["CACHE", "alias", "shared", "small"])
+    heap.dict(VIEWS_SPACE, dict(zip(NAMES, (cache, cache, shared, small), strict=True)))
+    heap.chunk(
+        "module", [VIEWS], rest=[[VIEWS_SPACE]], flags=Flag.OWNER | Flag.TEXTS,
+        values=texts_of(["app.views"]),
+    )  # fmt: skip
+    heap.module("app.views", VIEWS, VIEWS_SPACE)
+
+
+def _finalizable(made: _Program) -> None:
+    """Dead cycles of classes with a finalizer, with that of a base, and without."""
+    finalizer = made.add("function", "app.Base.__del__")
+    order = made.add("tuple")  # of no class
+    base = made.add("type", named={"__mro__": order, "__del__": finalizer}, held=True)
+    mro = made.add("tuple", rest=[base])
+    derived = made.add("type", named={"__mro__": mro}, held=True)
+    below = made.add("tuple", rest=[derived, base])
+    further = made.add("type", named={"__mro__": below}, held=True)
+    plain = made.add("type", named={"__mro__": order}, held=True)
+    for name, kind, count in (
+        ("app.Derived", derived, 3),
+        ("app.Further", further, 3),
+        ("app.Plain", plain, 2),
+    ):
+        for _ in range(count):
+            made.add(name, rest=[made.next, kind], size=48)
+    made.add("app.Derived", rest=[derived], held=True)

@@ -48,6 +48,7 @@ ABOUT_GARBAGE = {
     "dependent-handles": "live_key_count says how many keys are alive",
     "domains": "counts all objects of the domain",
     "dump": "counts all objects of the dump",
+    "finalizable-garbage": "lists what is unreachable",
     "generation-histogram": "counts all objects, and the reachable ones of them",
     "large-objects": "alive says which of them are",
     "missing-references": "about the file: what any record refers to",
