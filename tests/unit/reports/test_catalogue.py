@@ -56,7 +56,8 @@ def test_queries_are_found_by_words(words: list[str], first: str) -> None:
 def test_queries_are_ranked_and_others_left_out() -> None:
     found, mentioning = search(ALL, ["dart", "closure"])
 
-    assert [query.name for query in found] == ["closures", "isolates"]
+    names_found = [query.name for query in found]
+    assert names_found == ["closures", "function-closures", "isolates"]
     assert not mentioning
     assert search(ALL, ["nosuchword"]) == ([], [])
     assert "[Dart]" in by_rank(found)
