@@ -16,7 +16,7 @@ import pytest
 
 from ingest.analysis.distances import ROOT, holding_roots
 from ingest.analysis.metrics import analyse
-from ingest.database import bolt
+from ingest.database import bolt, cleaner
 from ingest.database.claims import Place, delete, this_process, unpublish
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import (
@@ -65,11 +65,19 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _cleaned_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cleaner waits for its command to end: not for half a minute for the tests."""
-    host = this_process().rsplit(":", 2)[0]
-    monkeypatch.setattr(
-        "ingest.database.claims.this_process", lambda: f"{host}:999999:1"
-    )
+    """The cleaner waits for its command to end: not for half a minute for the tests.
+
+    Only the cleaner takes it for ended: else it would remove a load in progress.
+    """
+    ended = f"{this_process().rsplit(':', 2)[0]}:999999:1"
+    start = cleaner.start
+
+    def start_at_once(database: Database) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("ingest.database.claims.this_process", lambda: ended)
+            start(database)
+
+    monkeypatch.setattr(cleaner, "start", start_at_once)
 
 
 def rows(database: Database, text: str, **values: object) -> list[tuple[object, ...]]:
