@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -33,6 +33,8 @@ LEAST_FREE_BYTES = 24 << 20
 _PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _TAIL_BYTES = 65536
 _STOP_S, _POLL_S = 60.0, 0.25
+_ENDING_S = 3.0
+"""Longer than a process that is ending takes to be gone."""
 
 
 class PortTaken(EmbeddedError):
@@ -158,6 +160,24 @@ class Listener:
         self._fd = -1
         self._socket = ""
 
+    def _connections(self) -> list[Any]:
+        """Its sockets.
+
+        Files of a process that is just ending belong to the superuser, so that nobody
+        else can see them until it has gone.
+
+        Raises:
+            psutil.Error: It has gone, or they cannot be seen.
+        """
+        end = time.monotonic() + _ENDING_S
+        while True:
+            try:
+                return self._process.net_connections("tcp")
+            except psutil.AccessDenied:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(_POLL_S)
+
     def is_open(self) -> bool:
         """Whether the process listens on the port.
 
@@ -170,7 +190,7 @@ class Listener:
         if self._socket and self._open_file() == self._socket:
             return True
         try:
-            connections = self._process.net_connections("tcp")
+            connections = self._connections()
         except psutil.NoSuchProcess:
             return False
         except psutil.Error as error:

@@ -373,6 +373,7 @@ def test_the_password_is_not_sent_where_nobody_can_see_who_listens(
     def deny(*_: object) -> None:
         raise psutil.AccessDenied(process.pid)
 
+    monkeypatch.setattr("ingest.server.process._ENDING_S", 0.0)
     server.files.password()
     process = _impostor(f"--home-dir={server.home}")
     try:
