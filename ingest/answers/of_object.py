@@ -341,13 +341,7 @@ def _steps(heap: HeapView, steps: list[int]) -> list[Row]:
     columns = ("address", "domain", "shallow_bytes", "retained_bytes")
     fields = [None, *(one or None for one in _fields(heap, steps))]
     return [
-        own
-        | {
-            "domain": own["domain"],
-            "step": step,
-            "field": field,
-            "type": heap.full_type(row),
-        }
+        own | {"step": step, "field": field, "type": heap.full_type(row)}
         for step, (row, field, own) in enumerate(
             zip(
                 steps,

@@ -11,12 +11,10 @@ import polars as pl
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.answers.view import HeapView
 from ingest.heap.graph import MISSING_TYPE_NAME
+from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_NO_DOMINATOR = -1
-"""What the table of dominators has where no object dominates another."""
 
 _AT_ONCE = 1 << 22
 """References that are looked at together."""
@@ -45,7 +43,7 @@ class StoredHeap(HeapView):
             "retained_count": lambda heap: heap.array("objects", "retained_count"),
             "dominated": lambda heap: heap.array("dominator_tree", "object"),
             "source": lambda heap: heap.array("references", "source"),
-            "ref_start": lambda heap: heap.starts(),
+            "ref_start": lambda heap: starts_of(heap.source, heap.row_count),
             "ref_target": lambda heap: heap.array("references", "target"),
             "skipped": lambda heap: heap.references_without_hold(),
             "root_object": lambda heap: heap.array("roots", "object"),
@@ -72,18 +70,10 @@ class StoredHeap(HeapView):
         return int(self.column("objects", "missing").sum())
 
     def dominators_of_all(self) -> NDArray[np.int32]:
-        """The column `dominator`."""
-        above = self.array("dominator_tree", "dominator")
+        """The column `dominator`; `ROOT` stands in the table as it is."""
         found = np.full(self.row_count, UNREACHABLE, np.int32)
-        found[self.dominated] = np.where(above == _NO_DOMINATOR, ROOT, above)
+        found[self.dominated] = self.array("dominator_tree", "dominator")
         return found
-
-    def starts(self) -> NDArray[np.int64]:
-        """The column `ref_start`."""
-        start = np.zeros(self.row_count + 1, np.int64)
-        counts = np.bincount(self.source, minlength=self.row_count)
-        np.cumsum(counts, out=start[1:])
-        return start
 
     def references_without_hold(self) -> NDArray[np.bool_]:
         """The column `skipped`."""

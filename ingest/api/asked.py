@@ -156,14 +156,14 @@ class AskedStore:
     @cached_property
     def _tables(self) -> StoredHeap | None:
         """The stored tables of a large dump; ``None`` where there are none."""
-        dump, server = self.chosen.dump, self.store.server
-        if server is None or dump.object_count < LARGE_OBJECTS:
+        dump = self.chosen.dump
+        if self.store.server is None or dump.object_count < LARGE_OBJECTS:
             return None
         from ingest.answers.stored import StoredHeap
-        from ingest.database.bulk import stored_dumps
+        from ingest.database.bulk import whole_tables
 
-        found = stored_dumps(server).find(dump.number, dump.sha256)
-        return None if found is None or found.fault() else StoredHeap(found)
+        found = whole_tables(self.store.server, dump.number, dump.sha256)
+        return None if found is None else StoredHeap(found)
 
     def ask(
         self,

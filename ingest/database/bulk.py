@@ -92,6 +92,14 @@ def stored_dumps(server: EmbeddedServer) -> StoredDumps:
     return StoredDumps(server.home / "dumps")
 
 
+def whole_tables(
+    server: EmbeddedServer | None, number: int, sha256: str
+) -> StoredTables | None:
+    """The tables of a dump beside a server, if they are there and whole."""
+    found = server and stored_dumps(server).find(number, sha256)
+    return None if not found or found.fault() else found
+
+
 def _server_of(database: Database) -> EmbeddedServer:
     assert database.server is not None
     return database.server

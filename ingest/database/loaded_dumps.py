@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.database.bulk import stored_dumps
+from ingest.database.bulk import whole_tables
 from ingest.dumps.dump import KeptDump
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, table
@@ -144,11 +144,7 @@ class LoadedDumps:
             self._store = self._open_store()
         store = self._store
         found = store.find(what)
-        stored = store.server and stored_dumps(store.server).find(
-            found.number, found.sha256
-        )
-        if stored and stored.fault():
-            stored = None
+        stored = whole_tables(store.server, found.number, found.sha256)
         return KeptDump(
             found.name,
             found.source,

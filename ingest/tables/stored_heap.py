@@ -145,8 +145,6 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
     if (sources[1:] < sources[:-1]).any():
         references = references.sort("source", maintain_order=True)
         sources = references["source"].to_numpy()
-    start = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(sources, minlength=count), out=start[1:])
     names, fields = _fields(references["field"], roots["field"])
     return HeapGraph(
         format_name=format_name,
@@ -155,7 +153,7 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
         object_id=objects["address"].to_numpy(writable=True),
         type_index=objects["type"].to_numpy(writable=True),
         shallow_bytes=objects["shallow_bytes"].to_numpy(writable=True),
-        ref_start=start,
+        ref_start=starts_of(sources, count),
         ref_target=references["target"].to_numpy(writable=True),
         ref_kind=_numbers(references["strength"].fill_null("strong"), RefKind),
         root_object=roots["object"].to_numpy(writable=True),
@@ -170,6 +168,13 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
         field_names=names,
         told_incomplete=incomplete,
     )
+
+
+def starts_of(sources: NDArray[np.int32], count: int) -> NDArray[np.int64]:
+    """The column ``ref_start`` of so many rows, from the source of each reference."""
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(sources, minlength=count), out=start[1:])
+    return start
 
 
 def _numbers(
