@@ -204,26 +204,25 @@ def clique_of_classes(n: int) -> HeapGraph:
 
 def clique_of_javascript(n: int) -> HeapGraph:
     """The same of the types and fields of JavaScript, of each type several objects."""
-    begin, fields = TYPES.index(JAVASCRIPT[0]), len(VIA_JAVASCRIPT)
-    references = [
-        (i, j, VIA_JAVASCRIPT[(i + j * 3 + i // len(JAVASCRIPT)) % fields])
-        for i in range(n)
-        for j in range(n)
-    ]
-    kinds = [begin + i % len(JAVASCRIPT) for i in range(n)]
-    return hard_heap(kinds, references, runtime="v8")
+    return _clique_of(n, JAVASCRIPT, VIA_JAVASCRIPT, "v8")
 
 
 def clique_of_python(n: int) -> HeapGraph:
     """The same of the types and fields of Python."""
-    begin, fields = TYPES.index(PYTHON[0]), len(VIA_PYTHON)
+    return _clique_of(n, PYTHON, VIA_PYTHON, "python")
+
+
+def _clique_of(
+    n: int, types: Sequence[str], fields: Sequence[str], runtime: str
+) -> HeapGraph:
     references = [
-        (i, j, VIA_PYTHON[(i + j * 3 + i // len(PYTHON)) % fields])
+        (i, j, fields[(i + j * 3 + i // len(types)) % len(fields)])
         for i in range(n)
         for j in range(n)
     ]
-    kinds = [begin + i % len(PYTHON) for i in range(n)]
-    return hard_heap(kinds, references, runtime="python")
+    begin = TYPES.index(types[0])
+    kinds = [begin + i % len(types) for i in range(n)]
+    return hard_heap(kinds, references, runtime=runtime)
 
 
 def twin_chain(n: int) -> HeapGraph:

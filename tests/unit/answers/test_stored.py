@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +13,7 @@ from ingest.answers.stored import StoredHeap
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.parquet import StoredDumps
+from tests.cypher.asked_values import instances_by_end, some_values
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.heap import lattice, main_heap, reasons, two_domains
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ingest.answers.view import HeapView
     from ingest.heap.graph import HeapGraph
 
 HEAPS = (
@@ -49,39 +48,15 @@ def test_stored_tables_answer_as_the_heap(
     stored = StoredHeap(StoredDumps(tmp_path).store(1, "0" * 64, tables))
     for name in FUNCTIONS.keys() - OF_THE_NODE:
         query = find(name)
-        for given in _some_values(opened, {one.name for one in query.parameters}):
+        taken = {one.name for one in query.parameters}
+        for given in some_values(opened, taken, objects=MOST, ends=MOST, types=MOST):
             values = query.bind(given, 0)
             found = answered(stored, query, values).rows
             expected = answered(opened, query, values).rows
             if name == "root-paths-of-type":  # one of several shortest paths is used
-                assert _ends(found) == _ends(expected), given
+                assert instances_by_end(found) == instances_by_end(expected), given
             else:
                 assert found == expected, (name, given)
-
-
-def _some_values(heap: HeapView, taken: set[str]) -> list[dict[str, str]]:
-    if "from" in taken:
-        rows = [*range(0, heap.row_count, max(1, heap.row_count // MOST))]
-        return [
-            {"from": heap.address(a), "to": heap.address(b)} for a in rows for b in rows
-        ]
-    if "address" in taken:
-        step = max(1, heap.row_count // MOST)
-        rows = [*range(0, heap.row_count, step), heap.row_count - 1]
-        return [{"address": heap.address(row)} for row in rows]
-    if "type" in taken:
-        counts = heap.instance_counts()
-        most = sorted(counts, key=lambda name: (-counts[name], name))
-        return [{"type": name} for name in most[:MOST]]
-    return [{}]
-
-
-def _ends(rows: tuple[tuple[object, ...], ...]) -> Counter[object]:
-    """Of paths, how many instances end at each type."""
-    found: Counter[object] = Counter()
-    for path, count, *_ in rows:
-        found[cast("list[str]", path)[-1]] += cast("int", count)
-    return found
 
 
 def test_what_one_object_or_an_earlier_dump_decides_is_asked_of_the_graph() -> None:

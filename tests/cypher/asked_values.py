@@ -1,0 +1,50 @@
+"""What queries are asked about in a heap, and how paths are compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ingest.answers.view import HeapView
+
+
+def some_values(
+    heap: HeapView, taken: set[str], *, objects: int, ends: int, types: int
+) -> list[dict[str, str]]:
+    """Parameters for a query: of so many objects, ends of paths, and types with most.
+
+    Args:
+        heap: What is asked.
+        taken: Names of the parameters of the query.
+        objects: About how many objects, from the first to the last one.
+        ends: About how many objects of which each pair is taken.
+        types: The most types, those with most instances.
+    """
+    if "from" in taken:
+        ways = range(0, heap.row_count, max(1, heap.row_count // ends))
+        return [
+            {"from": heap.address(a), "to": heap.address(b)} for a in ways for b in ways
+        ]
+    if "address" in taken:
+        step = max(1, heap.row_count // objects)
+        rows = [*range(0, heap.row_count, step), heap.row_count - 1]
+        return [{"address": heap.address(row)} for row in dict.fromkeys(rows)]
+    if "type" in taken:
+        counts = heap.instance_counts()
+        most = sorted(counts, key=lambda name: (-counts[name], name))
+        return [{"type": name} for name in most[:types]]
+    return [{}]
+
+
+def instances_by_end(rows: Iterable[tuple[object, ...]]) -> Counter[object]:
+    """Of paths with their counts, how many instances end at each type.
+
+    Of several shortest paths any may be used, so that the paths themselves differ.
+    """
+    found: Counter[object] = Counter()
+    for path, count, *_ in rows:
+        found[cast("list[str]", path)[-1]] += cast("int", count)
+    return found
