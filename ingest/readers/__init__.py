@@ -18,6 +18,7 @@ from ingest.readers import (
     hprof,
     hrpy,
     nettrace,
+    pyheap,
     traverseheap,
     v8,
 )
@@ -44,6 +45,7 @@ FORMATS: tuple[Format, ...] = (
     hprof.FORMAT,
     v8.FORMAT,
     hrpy.FORMAT,
+    pyheap.FORMAT,
     gcdump.FORMAT,
     nettrace.FORMAT,
     traverseheap.FORMAT,

@@ -15,6 +15,7 @@ from tests.dumps import (
     hprof,
     hrpy,
     nettrace,
+    pyheap,
     v8,
 )
 
@@ -93,6 +94,12 @@ def _hrpy() -> list[bytes]:
     return [hrpy.example(), hrpy.large_dump(100, 200)]
 
 
+def _pyheap() -> list[bytes]:
+    plain = pyheap.PyHeap(texts=False).obj(0x100, "dict", content=[0x100, 0x200])
+    plain.obj(0x200, "Thing", 0x100, 0x200, attributes=[("__dict__", 1), ("a", 0x200)])
+    return [pyheap.example(), plain.bytes(), pyheap.large_dump(100, 200)]
+
+
 def _v8() -> list[bytes]:
     return [v8.example(), v8.julia().bytes(), v8.large_snapshot(20, 40)]
 
@@ -111,6 +118,7 @@ _SEVERAL: dict[str, Callable[[], list[bytes]]] = {
     "dart": _dart,
     "hprof": _hprof,
     "hrpy": _hrpy,
+    "pyheap": _pyheap,
     "v8": _v8,
 }
 """Of formats with more than one example."""

@@ -29,6 +29,7 @@ from tests.dumps.gcdump import large_dump
 from tests.dumps.hprof import large_dump as large_hprof
 from tests.dumps.hrpy import large_dump as large_hrpy
 from tests.dumps.nettrace import large_trace
+from tests.dumps.pyheap import large_dump as large_pyheap
 from tests.dumps.v8 import large_snapshot as large_v8
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "hprof": large_hprof,
     "v8": large_v8,
     "hrpy": large_hrpy,
+    "pyheap": large_pyheap,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

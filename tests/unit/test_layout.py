@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "ingest"
 FORMATS = sorted(
     f"readers.{path.parent.name}"
     for path in PACKAGE.glob("readers/*/__init__.py")
-    if path.parent.name not in ("shared", "dotnet")
+    if path.parent.name not in ("shared", "cpython", "dotnet")
 )
 """Each other package of the readers is a format: none of them sees another."""
 
@@ -27,7 +27,8 @@ FLOORS = {
     "settings": 1, "spill": 1,
     "compiled": 2, "heap": 2, "queries": 2, "server": 2, "type_names": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,
-    "readers.base": 4, "readers.dotnet": 4, "suspects": 4, "what_if": 4,
+    "readers.base": 4, "readers.cpython": 4, "readers.dotnet": 4, "suspects": 4,
+    "what_if": 4,
     **dict.fromkeys(FORMATS, 5),
     "readers": 6,
     "capture": 7, "tables": 7,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ingest.heap.graph import NO_FIELD
 from ingest.heap.values import ValueKind
+from ingest.readers.cpython.objects import ENTRY, KEY
 from ingest.readers.shared.binary import U64
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.text import counted
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Ids, Ints, Longs
     from ingest.readers.shared.binary import Feed
-
-KEY, ENTRY = NO_FIELD + 1, NO_FIELD + 2
-"""In place of a field: the key of an entry of a dict, and its value, which follows."""
 
 NEVER = 0xFFFFFFFF
 """In place of a number: there is none, or it is larger than that."""

@@ -1,0 +1,1 @@
+"""Modules shared by the formats of CPython heaps."""

@@ -1,0 +1,272 @@
+"""Objects of CPython by rows: names of the entries of dicts, and folding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.heap.graph import NO_FIELD, Folded
+from ingest.heap.values import ValueKind
+from ingest.readers.shared.columns import ObjectColumns, starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.heap.values import ObjectValues
+
+KEY, ENTRY = NO_FIELD + 1, NO_FIELD + 2
+"""In place of a field: the key of an entry of a dict, and its value, which follows."""
+
+KEY_NAME = "(key)"
+DICT_NAME = "__dict__"
+
+_MOST_NAMED_ENTRIES = 1000
+"""Entries of a dict of the program, up to which they are named by their keys."""
+
+_LONGEST_KEY = 100
+
+
+ATOMS = frozenset({
+    "str", "int", "bool", "float", "complex", "bytes", "NoneType", "ellipsis",
+    "NotImplementedType",
+})  # fmt: skip
+"""Types whose objects the interpreter refers to from its own tables and code."""
+
+
+@dataclass(slots=True, eq=False)
+class PythonObjects:
+    """N objects, and their E references by the rows of what they refer to.
+
+    Attributes:
+        id: uint64 (N,).
+        type: int32 (N,).
+        size_bytes: int64 (N,).
+        refcount: uint32 (N,); ``None`` where the dump lacks it.
+        length: int64 (N,).
+        is_owner: bool (N,). Whether a dict may be its ``__dict__``.
+        start: int64 (N + 1,).
+        ref_id: uint64 (E,).
+        ref_field: int32 (E,).
+        target: int32 (E,). Rows, negative where the dump lacks the object.
+    """
+
+    id: Ids
+    type: Ints
+    size_bytes: Longs
+    refcount: NDArray[np.uint32] | None
+    length: Longs
+    is_owner: Bools
+    start: Longs
+    ref_id: Ids
+    ref_field: Ints
+    target: Ints
+
+    def keep(self, kept: Bools) -> None:
+        """Drop the rows of the other objects; not their references."""
+        for name in ("id", "type", "size_bytes", "refcount", "length", "is_owner"):
+            if (column := getattr(self, name)) is not None:
+                setattr(self, name, column[kept])
+
+
+def is_of(kinds: Collection[str], type_names: Sequence[str]) -> Bools:
+    """Bool (T,): whether each type is one of ``kinds``."""
+    return np.array([name in kinds for name in type_names], np.bool_)
+
+
+def without(objects: PythonObjects, values: ObjectValues, kept: Bools) -> ObjectValues:
+    """Drop the other objects, with their references and values."""
+    counts = np.diff(objects.start)
+    references = np.repeat(kept, counts)
+    objects.keep(kept)
+    objects.start = starts_of(counts[kept])
+    objects.ref_id = objects.ref_id[references]
+    objects.ref_field = objects.ref_field[references]
+    return values.renumbered(_new_rows(kept))
+
+
+def _new_rows(kept: Bools) -> Ints:
+    new = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    new[~kept] = -1
+    return new
+
+
+class Fields:
+    """Names of fields, each with its row."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = list(names)
+        self._rows = {name: row for row, name in enumerate(names)}
+
+    def row(self, name: str) -> int:
+        """The row of a name, which is added if it is new."""
+        found = self._rows.setdefault(name, len(self.names))
+        if found == len(self.names):
+            self.names.append(name)
+        return found
+
+
+def name_entries(
+    objects: PythonObjects,
+    values: ObjectValues,
+    spaces: Ints,
+    fields: Fields,
+    is_dict: Bools,
+) -> None:
+    """Name the values of dicts by their keys, as far as these are texts or numbers.
+
+    Those of large dicts are named by their position, as elements of a list are.
+
+    Args:
+        objects: The objects; the fields of their references are changed.
+        values: Their values.
+        spaces: int32. Rows of the dicts of modules; negative for none.
+        fields: Names of fields.
+        is_dict: bool (N,). Whether it is a dict, not one of a class that extends it.
+    """
+    field, target = objects.ref_field, objects.target
+    at = np.flatnonzero(field == ENTRY)
+    owner = (np.searchsorted(objects.start, at, "right") - 1).astype(np.int32)
+    is_space = np.zeros(len(objects.id), np.bool_)
+    is_space[spaces[spaces >= 0]] = True
+    unnamed = (field == NO_FIELD) & (target >= 0)
+    unnamed[unnamed] = is_dict[target[unnamed]]
+    holders = np.flatnonzero(unnamed)
+    held_by = np.searchsorted(objects.start, holders, "right") - 1
+    holders = holders[objects.is_owner[held_by]]
+    is_space[target[holders]] = True
+    if len(holders):
+        field[holders] = fields.row(DICT_NAME)
+    position = (at - objects.start[owner]) // 2
+    field[at] = (-1 - position).astype(np.int32)
+    small = is_space[owner] | (objects.length[owner] <= _MOST_NAMED_ENTRIES)
+    at, owner = at[small], owner[small]
+    key = target[at - 1]
+    known = key >= 0
+    at, owner, key = at[known], owner[known], key[known]
+    _name_by_keys(values, at, key, is_space[owner], field, fields)
+    keys = np.flatnonzero(field == KEY)
+    if len(keys):
+        field[keys] = fields.row(KEY_NAME)
+
+
+def _name_by_keys(
+    values: ObjectValues,
+    at: NDArray[np.intp],
+    key: Ints,
+    in_space: Bools,
+    field: Ints,
+    fields: Fields,
+) -> None:
+    """Name the references at ``at`` by the values of their keys."""
+    if not len(values.object_index):
+        return
+    place = np.searchsorted(values.object_index, key)
+    place = np.minimum(place, len(values.object_index) - 1)
+    has = values.object_index[place] == key
+    kind = values.kind[place]
+    is_text = has & ((kind == ValueKind.LATIN1) | (kind == ValueKind.UTF16))
+    length = values.start[place + 1] - values.start[place]
+    is_text &= (length > 0) & (length <= 2 * _LONGEST_KEY)
+    code = 2 * key[is_text].astype(np.int64) + in_space[is_text]
+    codes, inverse = np.unique(code, return_inverse=True)
+    texts = values.pick((codes // 2).astype(np.int32))
+    rows = [
+        fields.row(text or "" if plain else f"[{text!r}]")
+        for text, plain in zip(texts, (codes % 2).tolist(), strict=True)
+    ]
+    field[at[is_text]] = np.array(rows, np.int32)[inverse]
+    numbers = np.flatnonzero(has & (kind == ValueKind.INTEGER))
+    words = values.start[place[numbers]][:, None] + np.arange(8)
+    value = values.content[words].view("<i8")[:, 0] if len(numbers) else words[:, 0]
+    fits = (value >= 0) & (value < 2**31 - 8)
+    field[at[numbers[fits]]] = (-1 - value[fits]).astype(np.int32)
+
+
+def columns_of(objects: PythonObjects) -> ObjectColumns:
+    """What the resolver takes, without what it does not need."""
+    return ObjectColumns(
+        id=objects.id,
+        type_id=objects.type,
+        size_bytes=objects.size_bytes,
+        ref_count=np.diff(objects.start).astype(np.int32),
+        ref_id=[objects.ref_id],
+        ref_field=objects.ref_field,
+        further={"length": (objects.length, -1)},
+    )
+
+
+def folded(
+    objects: PythonObjects,
+    values: ObjectValues,
+    is_held: Bools,
+    is_dict: Bools,
+    fields: Fields,
+) -> tuple[Folded, ObjectColumns, ObjectValues]:
+    """Make each ``__dict__`` that only its object refers to a part of it.
+
+    Its entries follow the object's own references, without their keys' references where
+    the key is a text.
+
+    Args:
+        objects: The objects; changed.
+        values: Their values.
+        is_held: bool (N,). Whether something that is no object refers to it.
+        is_dict: bool (N,). Whether it is a dict, not one of a class that extends it.
+        fields: Names of fields.
+    """
+    start, target = objects.start, objects.target
+    row = fields.row(DICT_NAME)
+    at = np.flatnonzero((objects.ref_field == row) & (target >= 0))
+    at = at[is_dict[target[at]]]
+    owner = np.searchsorted(start, at, "right") - 1
+    held = target[at]
+    times = np.bincount(target[target >= 0], minlength=len(objects.id))
+    alone = (times[held] == 1) & ~is_held[held] & objects.is_owner[owner]
+    alone &= held != owner
+    at, owner, held = at[alone], owner[alone], held[alone]
+    owner, chosen = np.unique(owner, return_index=True)
+    at, held = at[chosen], held[chosen]
+    # A dict that would be folded into an object which is folded itself stays.
+    is_folded = np.zeros(len(objects.id), np.bool_)
+    is_folded[held] = True
+    good = ~is_folded[owner]
+    at, owner, held = at[good], owner[good], held[good]
+    if not len(held):
+        return Folded(), columns_of(objects), values
+    is_folded[:] = False
+    is_folded[held] = True
+    counts = np.diff(start)
+    kept = np.ones(len(target), np.bool_)
+    kept[at] = False
+    moved = np.repeat(is_folded, counts)
+    new_owner = np.arange(len(counts), dtype=np.int32)
+    new_owner[held] = owner
+    own = counts.copy()
+    own[owner] -= 1
+    total = own.copy()
+    total[owner] += counts[held]
+    total[is_folded] = 0
+    new_start = starts_of(total)
+    # Where each reference goes: after those of its object that stay before it.
+    rank = np.cumsum(kept) - 1
+    before = np.concatenate([[0], np.cumsum(kept)])[start[:-1]]
+    base = new_start[new_owner] - before
+    base[held] += own[owner]
+    place = np.repeat(base, counts) + rank
+    del moved, rank
+    place = place[kept]
+    ref_id = np.empty(len(place), np.uint64)
+    ref_field = np.empty(len(place), np.int32)
+    ref_id[place], ref_field[place] = objects.ref_id[kept], objects.ref_field[kept]
+    objects.size_bytes[owner] += objects.size_bytes[held]
+    stays = ~is_folded
+    objects.start = starts_of(total[stays])
+    objects.ref_id, objects.ref_field = ref_id, ref_field
+    objects.keep(stays)
+    values = values.renumbered(_new_rows(stays))
+    return Folded(len(held), 0, len(held)), columns_of(objects), values

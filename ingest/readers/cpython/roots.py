@@ -1,0 +1,160 @@
+"""Roots of a heap of CPython: modules with their variables, stacks, what C holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.heap.graph import NO_FIELD, RootKind
+from ingest.readers.cpython.objects import KEY_NAME
+from ingest.readers.shared.columns import RootColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Ints
+    from ingest.heap.values import ObjectValues
+    from ingest.readers.cpython.facts import Module, Thread
+    from ingest.readers.cpython.objects import Fields, PythonObjects
+
+_RELOADED = ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__",
+    "__cached__", "__builtins__", "__path__")  # fmt: skip
+"""Names that every module has."""
+
+_MOST_NAMES = 4
+"""Names of one module, under which its variables are told: else a file could have them
+told as often as it has modules."""
+
+
+class PythonRoots:
+    """The roots of a heap, found one kind after another."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._pieces: list[tuple[NDArray[Any], ...]] = []
+        self.owners: list[str] = []
+        self.stacks: list[tuple[str, ...]] = []
+
+    def add(
+        self,
+        ids: NDArray[Any] | list[int],
+        kind: RootKind,
+        field: list[int] | int = NO_FIELD,
+        owner: list[int] | int = -1,
+        frame: list[int] | int = -1,
+    ) -> None:
+        """Roots of one kind; ``owner`` and ``frame`` are rows of these."""
+        many = len(ids)
+        self._pieces.append(
+            (
+                np.array(ids, np.uint64),
+                np.full(many, kind, np.uint8),
+                *(
+                    np.broadcast_to(np.array(column, np.int32), many)
+                    for column in (field, owner, frame)
+                ),
+            )
+        )
+
+    def add_modules(
+        self,
+        modules: Sequence[Module],
+        spaces: Ints,
+        objects: PythonObjects,
+        values: ObjectValues,
+    ) -> None:
+        """The modules, and what they have under each name.
+
+        An object of several modules comes first under the name of the one that it says
+        it is of, else of the one that was imported last: a module that takes a name
+        from another one is imported before that.
+
+        Args:
+            modules: In the order in which they were imported.
+            spaces: int32. The row of the dict of each; negative for none.
+            objects: The objects, with the names of their references.
+            values: Their values.
+        """
+        ids: list[int] = []
+        names: list[str] = []
+        foreign: list[bool] = []
+        told_spaces: Counter[int] = Counter()
+        for module, space in zip(modules[::-1], spaces[::-1].tolist(), strict=True):
+            told_spaces[space] += 1
+            if space < 0 or not module.ident or told_spaces[space] > _MOST_NAMES:
+                continue
+            part = slice(int(objects.start[space]), int(objects.start[space + 1]))
+            field = objects.ref_field[part].tolist()
+            target = objects.target[part]
+            texts = values.pick(target)
+            told = zip(
+                field,
+                objects.ref_id[part].tolist(),
+                target.tolist(),
+                texts,
+                strict=True,
+            )
+            for row, ident, at, text in told:
+                key = self._fields.names[row] if row >= 0 else ""
+                if not key or key == KEY_NAME or key in _RELOADED or at < 0:
+                    continue
+                ids.append(ident)
+                names.append(f"{module.name}.{key}")
+                home = f"{module.name}."
+                foreign.append(
+                    text is None
+                    or not text.startswith(home)
+                    or "." in text[len(home) :]
+                )
+        order = np.argsort(np.array(foreign, np.bool_), kind="stable").tolist()
+        self.add(
+            [ids[at] for at in order],
+            RootKind.STATIC,
+            [self._fields.row(names[at]) for at in order],
+        )
+        named = [m for m in modules[::-1] if m.ident]
+        self.add(
+            [m.ident for m in named],
+            RootKind.STATIC,
+            [self._fields.row(m.name) for m in named],
+        )
+
+    def add_stacks(self, threads: Sequence[Thread]) -> None:
+        """The locals of the frames of all threads."""
+        ids: list[int] = []
+        columns: tuple[list[int], list[int], list[int]] = ([], [], [])
+        frames = 0
+        for thread in threads:
+            owner = len(self.owners)
+            self.owners.append(thread.name)
+            stack = tuple(frame.text for frame in thread.frames)
+            self.stacks.append(stack)
+            for number, frame in enumerate(thread.frames):
+                for name, at in frame.locals:
+                    ids.append(at)
+                    for column, value in zip(
+                        columns,
+                        (self._fields.row(name), owner, frames + number),
+                        strict=True,
+                    ):
+                        column.append(value)
+            frames += len(stack)
+        self.add(ids, RootKind.LOCAL, *columns)
+
+    def columns(self) -> RootColumns:
+        """All of them."""
+        ids, kind, field, owner, frame = map(
+            np.concatenate, zip(*self._pieces, strict=True)
+        )
+        return RootColumns(
+            id=ids,
+            kind=kind,
+            flags=np.zeros(len(ids), np.uint8),
+            field=field,
+            owner=owner,
+            frame=frame,
+        )

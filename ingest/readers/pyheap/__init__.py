@@ -1,0 +1,33 @@
+"""Heaps of CPython programs, as PyHeap, its forks and pydump write them (``.pyheap``).
+
+Binary, big-endian: a magic number, the version, types that are known by name, the
+stacks of threads, tables of names; then objects with their sizes, references and
+attributes; then the names of types, and the magic number again. Texts have their length
+before them.
+
+Source: the writers of ivanyu/pyheap (``dumper_inferior.py``) and compforge/pydump
+(``heap_writer.py``, ``contracts/heap-v1.md``).
+"""
+
+from __future__ import annotations
+
+from ingest.readers.base import Format
+
+NAME = "pyheap"
+MAGIC = (123_000_321).to_bytes(8, "big")
+VERSION = 1
+
+
+def sniff(head: bytes) -> bool:
+    """Whether ``head`` is such a file's, of any version below 256."""
+    return head.startswith(MAGIC + b"\0\0\0")
+
+
+FORMAT = Format(
+    NAME,
+    "heap of a CPython program (PyHeap, pydump)",
+    suffixes=(".pyheap",),
+    memory_per_byte=4.0,
+    sniff=sniff,
+    package=__name__,
+)
