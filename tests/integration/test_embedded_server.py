@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 START = """
+import os
+os.environ["LC_ALL"] = "C"
 from ingest.settings import settings
 from ingest.server import embedded
 from tests.quick import quick_flags
@@ -192,6 +194,14 @@ def _kill(server: EmbeddedServer, endpoint: Endpoint) -> None:
     assert server.running() is None
 
 
+def _of_any_folder() -> dict[str, str]:
+    """Environment of a Python that starts: 3.11 reads .pth files by the locale's code.
+
+    In a folder with an umlaut it ends at once by the locale C, UTF-8 mode or not.
+    """
+    return {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
 def _start_by_two_commands(server: EmbeddedServer) -> Endpoint:
     """At the same moment: one server."""
     racers = [
@@ -200,6 +210,7 @@ def _start_by_two_commands(server: EmbeddedServer) -> Endpoint:
             stdout=subprocess.PIPE,
             text=True,
             cwd=CHECKOUT,
+            env=_of_any_folder(),
         )
         for _ in range(2)
     ]
@@ -217,7 +228,10 @@ def _adopt_what_a_killed_command_started(
     """Beside one whose process is unknown: it holds the store, and is replaced."""
     (server.home / "server.json").write_text("{ not json")
     starter = subprocess.Popen(
-        [sys.executable, "-c", START], stdout=subprocess.DEVNULL, cwd=CHECKOUT
+        [sys.executable, "-c", START],
+        stdout=subprocess.DEVNULL,
+        cwd=CHECKOUT,
+        env=_of_any_folder(),
     )
     deadline = time.monotonic() + 60
     state = None
