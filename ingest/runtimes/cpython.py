@@ -64,6 +64,7 @@ _FUNCTION = {
 }
 _CLASS = {"": "class attribute {name}.{field}"}
 _COROUTINE = {"": "coroutine {name}"}
+_CONTEXT = {"": "context variable {field}"}
 
 CPYTHON = Runtime(
     name="python",
@@ -97,6 +98,9 @@ CPYTHON = Runtime(
         "generator": {"": "generator {name}"},
         "async_generator": {"": "async generator {name}"},
         "_asyncio.Task": {"": "the task of {name}"},
+        "_thread._local": {"": "a {name}"},
+        "hamt_bitmap_node": _CONTEXT,
+        "hamt_collision_node": _CONTEXT,
     },
     root_words={
         "static": "global variable",

@@ -160,6 +160,8 @@ class Words:
             if not is_type and kind in words:
                 return f"{text} {name}"
             return f"a static field of {name}" if is_type else f"static field {name}"
+        if kind == "runtime" and kind in words:
+            return f"{text} ({name})"
         return f"{text} of {name}"
 
     @property

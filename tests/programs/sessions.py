@@ -3,8 +3,10 @@
 python sessions.py MODE PATH [--no-values]
 """
 
+import contextvars
 import functools
 import gc
+import signal
 import sys
 import threading
 import weakref
@@ -144,8 +146,21 @@ gc.disable()  # so that it waits for the collector
 lose()
 
 
+class Local(threading.local):
+    def __init__(self):
+        STARTED.append(threading.current_thread().name)
+
+
+STARTED = []
+LOCALS = {}
+CURRENT = contextvars.ContextVar("current session")
+OTHERS = [contextvars.ContextVar("other %d" % number) for number in range(50)]
+
+
 def worker(ready, done):
     in_thread = Session(-3)
+    LOCALS["plain"], LOCALS["own"] = threading.local(), Local()
+    LOCALS["plain"].session = LOCALS["own"].session = Session(-5)
     ready.set()
     done.wait()
     return in_thread
@@ -153,6 +168,10 @@ def worker(ready, done):
 
 def main(mode, path, values=True):
     in_main = Session(-4)
+    CURRENT.set(Session(-6))
+    for variable in OTHERS:
+        variable.set(Session(-7))
+    signal.signal(signal.SIGUSR1, functools.partial(print, Session(-8)))
     ready, done = threading.Event(), threading.Event()
     thread = threading.Thread(target=worker, args=(ready, done), name="worker 7")
     thread.start()
@@ -165,6 +184,7 @@ def main(mode, path, values=True):
         thread.join()
     assert sizes == [object.__sizeof__(s) for s in SESSIONS.values()]
     assert not RAN, RAN
+    assert STARTED == ["worker 7"], STARTED  # none for the thread that wrote the dump
     print(found["mode"], found["objects"], in_main.number)
 
 

@@ -45,6 +45,7 @@ _BUFFER_BYTES = 1 << 20
 _TEXT_LENGTH = 200
 _EXEMPLARS = 8
 _MOST_FRAMES = 100000
+_SMALL = 50
 _NEVER = 0xFFFFFFFF
 _NO_INTEGER = -(1 << 63)
 
@@ -150,6 +151,8 @@ _NAMED_BY_NAME = {
     "_asyncio.Task": ("_coro", "_fut_waiter", "_loop", "_result", "_exception"),
     "_asyncio.Future": ("_loop", "_result", "_exception"),
 }
+_HAMT = ("hamt_bitmap_node", "hamt_collision_node")  # what contexts have variables in
+_THREADS = "(threads)"
 _BASE_EXCEPTION = ("__traceback__", "__context__", "__cause__", "args")
 _OF_TYPES = ("__mro__", "__bases__", "__base__")
 _OF_CODE = ("co_consts", "co_names", "co_filename", "co_name")
@@ -314,6 +317,16 @@ class _Kind:
             self.texts = _wrapped_name
         elif self.name == "_asyncio.Task" and len(self.getters) == 5:
             self.texts = _task_name(self.getters[0])
+        elif self.name in ("ContextVar", "_contextvars.ContextVar"):
+            found = _in_mro(t, "name")
+            if type(found) is _Member:
+                self.texts = _qualname(found.__get__)
+        elif self.name in _HAMT:
+            self.texts = _context_name
+        elif any(_type_name(k) == "_thread._local" for k in _mro_of(t) or ()):
+            self._add(writer, _THREADS, _threads_of_local)
+            if self.name == "_thread._local":
+                self.texts = _local_name
         self.has_locals = (
             t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
         )
@@ -435,6 +448,24 @@ def _module_name(o):
     space = _module_dict(o)
     name = space.get("__name__") if type(space) is dict else None
     return name if _is_text(name) else None
+
+
+def _context_name(_node):
+    return "context"
+
+
+def _local_name(_local):
+    return "threading.local"
+
+
+def _threads_of_local(o):
+    """The dict in which a ``threading.local`` has the dict of each thread."""
+    for d in _referents(o):
+        if type(d) is dict and d:
+            kinds = set(map(type, d.values()))
+            if kinds == {dict} and str not in map(type, d):
+                return d
+    return _missing
 
 
 def _wrapped_name(o):
@@ -1097,6 +1128,86 @@ def _suspended_frame(o):
     return None
 
 
+def _locals_of_threads():
+    """What keeps the dicts of each ``threading.local`` in a copy of the process.
+
+    A copy has one thread. When those of the others are cleared, so are their dicts in
+    all locals, unless something refers to the objects by which these are found there.
+    Locals are looked for in variables of modules, and one step from there.
+    """
+    base, weak = _of_module("_thread", "_local"), _of_module("_weakref", "ref")
+    if type(base) is not type:
+        return []
+    kinds, todo = set(), [base]
+    while todo:
+        kind = todo.pop()
+        if id(kind) not in kinds:
+            kinds.add(id(kind))
+            todo += _TYPE["__subclasses__"](kind)
+    found, near = [], {}
+    told = dict.fromkeys(kinds, found)  # of each type, where its objects go
+    for module in list(sys.modules.values()):
+        variables = _module_dict(module).values() if type(module) is _Module else ()
+        for o in list(variables):
+            k = id(type(o))
+            into = told.get(k, _missing)
+            if into is _missing:
+                flags = _flags_of(type(o)) & (_HEAP_TYPE | _TYPE_OBJECT)
+                is_near = type(o) is dict or flags == _HEAP_TYPE
+                into = told[k] = near if is_near else None
+            if into is found:
+                found.append(o)
+            elif into is not None:
+                near[id(o)] = o
+    for o in near.values():
+        found += [v for v in _near(o) if id(type(v)) in kinds]
+    # The keys of the dicts, or what a set has; some of them weak references.
+    tables = filter(_is_table, chain.from_iterable(map(_referents, found)))
+    keys = chain.from_iterable(map(list, tables))
+    return [key() if type(key) is weak else key for key in keys]
+
+
+def _is_table(o):
+    return type(o) is dict or type(o) is set
+
+
+def _near(o):
+    """What a small dict or an object of a class refers to, with that of its dict."""
+    if type(o) is dict:
+        return list(o.values()) if len(o) < _SMALL else []
+    found = _referents(o)
+    if len(found) > _SMALL:
+        return []
+    for d in filter(_is_dict, found[:]):
+        found += list(d.values()) if len(d) < _SMALL else []
+    return found
+
+
+def _of_module(name, variable):
+    module = sys.modules.get(name)
+    return _module_dict(module).get(variable) if type(module) is _Module else None
+
+
+def _is_dict(o):
+    return type(o) is dict
+
+
+def _handlers(kept):
+    """The handlers of signals, which C holds: what each is, and its id."""
+    found, ask = [], _of_module("_signal", "getsignal")
+    if type(ask) is not _Builtin:
+        return found
+    for number in range(1, 65):
+        try:
+            handler = ask(number)
+        except Exception:  # there is no such signal
+            continue
+        if handler is not None and type(handler) is not int:
+            found.append(["handler of signal %d" % number, id(handler)])
+            kept.append(handler)
+    return found
+
+
 def _modules():
     rows = []
     for name, module in list(sys.modules.items()):
@@ -1115,6 +1226,9 @@ class _Moment:
         self.kept = []
         self.threads = _threads(self.kept)
         self.modules = _modules()
+        self.held = _handlers(self.kept)
+        several = is_copy and len(self.threads) > 1
+        self.of_threads = _locals_of_threads() if several else []
         self.objects = _BEFORE or gc.get_objects()
         self.frozen = gc.get_freeze_count()
         self.was_frozen = bool(self.frozen) and is_copy
@@ -1132,7 +1246,8 @@ class _Moment:
             del before
         buckets = {}
         hidden = {id(self.objects), id(self.kept), id(_BEFORE), id(self), id(buckets)}
-        hidden |= {id(self.threads), id(self.modules)}
+        hidden |= {id(self.threads), id(self.modules), id(self.held)}
+        hidden.add(id(self.of_threads))
         if __name__ == "__heaproots__":
             hidden.add(id(globals()))
         for k, o in zip(map(id, map(type, self.objects)), self.objects):
@@ -1167,7 +1282,9 @@ def _write(moment, fd, *, values, compress, mode):
         "platform": sys.platform,
     }  # fmt: skip
     out.record(b"HEAD", [_json(header).encode("ascii")])
-    roots = {"threads": moment.threads, "modules": moment.modules}
+    roots = {
+        "threads": moment.threads, "modules": moment.modules, "held": moment.held,
+    }  # fmt: skip
     out.record(b"ROOT", [_json(roots).encode("ascii")])
     writer = _Writer(out, values=values, is_copy=moment.is_copy, listed=listed)
     try:
@@ -1310,7 +1427,7 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
         # next collection, and be in the next dump.
         del _BEFORE[:]
         if moment is not None:
-            del moment.objects[:], moment.kept[:]
+            del moment.objects[:], moment.kept[:], moment.of_threads[:]
         if was_enabled:
             gc.enable()
     return dict(found, mode=mode, pause_seconds=pause)

@@ -187,6 +187,43 @@ def _name_by_keys(
     field[at[numbers[fits]]] = (-1 - value[fits]).astype(np.int32)
 
 
+_NODES = ("hamt_bitmap_node", "hamt_collision_node")
+_VARIABLES = ("ContextVar", "_contextvars.ContextVar")
+
+
+def name_context_variables(
+    objects: PythonObjects,
+    values: ObjectValues,
+    type_names: Sequence[str],
+    fields: Fields,
+) -> None:
+    """Name what contexts have by the variables that it is the value of.
+
+    A node of such a table refers to values, each followed by its variable, and to
+    further nodes.
+    """
+    rows = np.flatnonzero(is_of(_NODES, type_names)[objects.type])
+    if not len(rows):
+        return
+    is_variable = is_of(_VARIABLES, type_names)
+    is_node = is_of((*_NODES, "hamt_array_node"), type_names)
+    pairs: list[tuple[int, int]] = []
+    for row in rows.tolist():
+        at, end = int(objects.start[row]), int(objects.start[row + 1])
+        while at + 1 < end:
+            one, other = objects.target[at : at + 2].tolist()
+            if one >= 0 and is_node[objects.type[one]]:
+                at += 1
+                continue
+            if other >= 0 and is_variable[objects.type[other]]:
+                pairs.append((at, other))
+            at += 2
+    names = values.pick(np.array([variable for _, variable in pairs], np.int32))
+    for (at, _), name in zip(pairs, names, strict=True):
+        objects.ref_field[at] = fields.row(name or "(variable)")
+        objects.ref_field[at + 1] = fields.row(KEY_NAME)
+
+
 def columns_of(objects: PythonObjects) -> ObjectColumns:
     """What the resolver takes, without what it does not need."""
     return ObjectColumns(

@@ -43,7 +43,7 @@ class PythonRoots:
         self,
         ids: NDArray[Any] | list[int],
         kind: RootKind,
-        field: list[int] | int = NO_FIELD,
+        field: NDArray[Any] | list[int] | int = NO_FIELD,
         owner: list[int] | int = -1,
         frame: list[int] | int = -1,
     ) -> None:

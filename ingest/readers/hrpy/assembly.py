@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.heap.graph import Folded, RootKind, ThreadStacks
+from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ObjectValues
 from ingest.readers.cpython.objects import (
@@ -28,6 +28,7 @@ from ingest.readers.cpython.objects import (
     columns_of,
     folded,
     is_of,
+    name_context_variables,
     name_entries,
     without,
 )
@@ -41,7 +42,7 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import CPYTHON
 
 if TYPE_CHECKING:
-    from ingest.compiled import Longs
+    from ingest.compiled import Bools, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.readers.hrpy.facts import Recorded
     from ingest.readers.shared.irregularities import IrregularityCounter
@@ -56,7 +57,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     """
     type_names = recorded.declared.type_names
     values, objects, table = _joined(recorded, counter)
-    excess = _excess(recorded, objects, table)
+    excess, is_lost = _excess(recorded, objects, table)
     fields = Fields(recorded.declared.names)
     roots = PythonRoots(fields)
     is_dict = objects.type == _row_of(type_names, "dict")
@@ -67,7 +68,13 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     is_atom = is_of(ATOMS, type_names)[objects.type]
     assert objects.refcount is not None
     is_immortal = objects.refcount >= np.uint32(1 << 30)
-    roots.add(objects.id[(excess > 0) & ~is_atom], RootKind.RUNTIME)
+    name_context_variables(objects, values, type_names, fields)
+    held = np.flatnonzero((excess > 0) & ~is_atom)
+    at, places = _places(recorded, objects, held, table, fields)
+    roots.add(objects.id[at], RootKind.RUNTIME, places)
+    if recorded.header.get("mode") == "fork" and len(recorded.threads) > 1:
+        lost = objects.id[is_lost & ~is_atom]
+        roots.add(lost, RootKind.RUNTIME, fields.row("another thread"))
     roots.add(objects.id[is_immortal & ~is_atom], RootKind.INTERNAL)
     left_out = Folded()
     columns = columns_of(objects)
@@ -76,7 +83,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         left_out, columns, values = folded(objects, values, is_held, is_dict, fields)
         del is_held
     type_ids = np.array(recorded.declared.type_ids, np.uint64)
-    del objects, table, excess, is_dict, is_atom, is_immortal
+    del objects, table, excess, is_lost, is_dict, is_atom, is_immortal
     heap = HeapResolver([columns], TypeTable.by_row(type_names, counter), counter)
     return heap.graph(
         roots.columns(),
@@ -91,6 +98,46 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         type_object=heap.find(type_ids),
         folded=left_out,
     )
+
+
+_OF_C = {
+    "context of a thread": ("Context", "_contextvars.Context"),
+    "task that runs": ("_asyncio.Task",),
+}
+"""What it is that C holds, of some types."""
+
+
+def _places(
+    recorded: Recorded,
+    objects: PythonObjects,
+    held: Longs,
+    table: IdTable,
+    fields: Fields,
+) -> tuple[Longs, Ints]:
+    """What C holds, and the place of each, `NO_FIELD` where that is not known.
+
+    Args:
+        recorded: Has the places that the program knows.
+        objects: The objects.
+        held: int64. Rows of those that nothing else explains.
+        table: Their ids.
+        fields: Names of fields.
+    """
+    rows, _ = table.find(np.array([ident for _, ident in recorded.held], np.uint64))
+    told = {
+        row: place
+        for (place, _), row in zip(recorded.held, rows.tolist(), strict=True)
+        if row >= 0
+    }
+    at = np.union1d(held, np.array(list(told), np.int64))
+    places = np.full(len(at), NO_FIELD, np.int32)
+    for place, kinds in _OF_C.items():
+        is_there = is_of(kinds, recorded.declared.type_names)[objects.type[at]]
+        if is_there.any():
+            places[is_there] = fields.row(place)
+    for row, place in told.items():
+        places[np.searchsorted(at, row)] = fields.row(place)
+    return at, places
 
 
 def _producer(recorded: Recorded) -> str:
@@ -157,10 +204,15 @@ def _joined(
     return values, objects, table
 
 
-def _excess(recorded: Recorded, objects: PythonObjects, table: IdTable) -> Longs:
-    """int64 (N,): references that CPython counts and nothing found explains.
+def _excess(
+    recorded: Recorded, objects: PythonObjects, table: IdTable
+) -> tuple[Longs, Bools]:
+    """References that CPython counts and nothing found explains.
 
-    -1 where all are explained, or it counts none.
+    Returns:
+        int64 (N,): their number, -1 where all are explained, or it counts none; and
+        bool (N,): what nothing refers to. CPython frees that at once, so in a copy of a
+        process other threads, which it does not have, have referred to it.
     """
     targets = objects.target[objects.target >= 0]
     explained = np.bincount(targets, minlength=len(objects.id))
@@ -177,4 +229,4 @@ def _excess(recorded: Recorded, objects: PythonObjects, table: IdTable) -> Longs
     excess = objects.refcount.astype(np.int64) - recorded.number("own_references", 0)
     excess -= explained
     excess[objects.refcount >= recorded.number("immortal_references", NEVER)] = -1
-    return np.maximum(excess, -1)
+    return np.maximum(excess, -1), (excess == 0) & (explained == 0)

@@ -24,6 +24,7 @@ class Recorded:
         chunks: Of objects.
         threads: Their stacks.
         modules: In the order of ``sys.modules``.
+        held: What C holds at a known place: the place in words, and the id.
         footer: Totals; empty where the file ends too early.
     """
 
@@ -32,6 +33,7 @@ class Recorded:
     chunks: list[HrpyChunk] = field(default_factory=list)
     threads: list[Thread] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
+    held: list[tuple[str, int]] = field(default_factory=list)
     footer: dict[str, Any] = field(default_factory=dict)
 
     def number(self, name: str, otherwise: int) -> int:
@@ -93,3 +95,12 @@ def modules_of(rows: list[list[Any]]) -> list[Module]:
         Module(clean(name), ident_of(ident), ident_of(space))
         for name, ident, space in rows
     ]
+
+
+def held_of(rows: list[list[Any]]) -> list[tuple[str, int]]:
+    """What C holds, of a record of roots.
+
+    Raises:
+        ValueError, TypeError: it is not what it must be.
+    """
+    return [(clean(place), ident_of(ident)) for place, ident in rows]

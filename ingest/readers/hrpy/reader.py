@@ -12,6 +12,7 @@ from ingest.readers.hrpy.chunks import chunk_of
 from ingest.readers.hrpy.facts import (
     Recorded,
     clean,
+    held_of,
     ident_of,
     modules_of,
     threads_of,
@@ -163,6 +164,7 @@ def _take(
         elif tag == b"ROOT":
             found.threads = threads_of(_dict(told).get("threads", []))
             found.modules = modules_of(told.get("modules", []))
+            found.held = held_of(told.get("held", []))
         else:
             found.footer = _dict(told)
             if not told:

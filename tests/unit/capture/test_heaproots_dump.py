@@ -91,7 +91,7 @@ def test_a_program_is_told_as_it_is(python: str, mode: str, tmp_path: Path) -> N
 
     assert mode_told == mode
     assert graph.object_count + graph.folded.object_count == int(count)
-    assert len(truth.of_type("__main__.Session")) == 530
+    assert len(truth.of_type("__main__.Session")) == 583
     sessions = truth.variable("__main__.SESSIONS")
     assert graph.length is not None
     assert graph.length[sessions] == 500
@@ -147,6 +147,36 @@ def test_locals_garbage_and_errors_are_where_they_are(
     assert graph.missing_count < 0.01 * graph.object_count
 
 
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_locals_of_threads_and_contexts_and_handlers_have_their_names(
+    python: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "sessions.hrpy"
+    run(python, PROGRAM, mode, path)
+    truth = Truth(graph := dump_of(path))
+
+    local = truth.fields(truth.variable("__main__.LOCALS"))
+    for name in ("['plain']", "['own']"):
+        threads = truth.fields(truth.fields(local[name])["(threads)"])
+        session = truth.fields(threads["[0]"])["['session']"]
+        assert truth.value(truth.fields(session)["number"]) == "-5"
+    nodes = [row for kind in _NODES for row in truth.of_type(kind)]
+    of_variables = {
+        truth.value(truth.fields(truth.fields(row)[name])["number"])
+        for row in nodes
+        for name in truth.fields(row)
+        if name in ("current session", "other 7", "other 49")
+    }
+    assert of_variables == {"-6", "-7"}
+    names = {graph.root_name(at) for at in range(len(graph.root_object))}
+    assert "runtime root context of a thread" in names
+    assert "runtime root handler of signal 10" in names
+
+
+_NODES = ("hamt_bitmap_node", "hamt_array_node", "hamt_collision_node")
+
+
 def test_without_values_only_names_of_the_program_are_written(tmp_path: Path) -> None:
     path = tmp_path / "sessions.hrpy"
     run(sys.executable, PROGRAM, "fork", path, "--no-values")
@@ -165,7 +195,7 @@ def test_a_compressed_dump_is_the_same(tmp_path: Path) -> None:
     run(sys.executable, PROGRAM, "stop", path)
 
     assert gzip.decompress(path.read_bytes()).startswith(b"\x89HRPY")
-    assert len(Truth(dump_of(path)).of_type("__main__.Session")) == 530
+    assert len(Truth(dump_of(path)).of_type("__main__.Session")) == 583
     assert [one.name for one in tmp_path.iterdir()] == ["sessions.hrpy.gz"]
 
 

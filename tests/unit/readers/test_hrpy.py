@@ -13,9 +13,10 @@ from ingest.heap.graph import NO_FIELD, RootKind
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
 from ingest.readers.hrpy import sniff
+from ingest.readers.hrpy.chunks import Flag
 from ingest.readers.hrpy.reader import read
 from tests.deep import cuts
-from tests.dumps.hrpy import HrpyHeap, example, facts, program, record
+from tests.dumps.hrpy import HrpyHeap, example, facts, program, record, texts_of
 from tests.unit.readers.shared import Pieces, alive, by_id
 
 if TYPE_CHECKING:
@@ -121,6 +122,51 @@ def test_what_nothing_found_refers_to_is_held_by_c_or_garbage() -> None:
     assert 0x810 not in alive(graph)
     assert root_names(graph, 0x820) == ["internal root"]
     assert root_names(graph, 0x130) == []  # a number, which the interpreter has
+
+
+def test_what_c_holds_at_a_known_place_has_its_name() -> None:
+    heap = program()
+    heap.roots["held"] = [["handler of signal 10", 0x830], ["nowhere", 0x999]]
+    heap.chunk("Context", [0x810, 0x820], counts=[3, 2])
+    heap.chunk("function", [0x830], counts=[2])
+    graph = graph_of(heap)
+
+    assert root_names(graph, 0x810) == ["runtime root context of a thread"]
+    assert root_names(graph, 0x820) == []
+    assert root_names(graph, 0x830) == ["runtime root handler of signal 10"]
+
+
+def test_what_nothing_refers_to_in_a_copy_was_held_by_another_thread() -> None:
+    heap = program()
+    heap.dict(0x800, {0x100: 0x810}, counts=[2])
+    heap.chunk("app.Session", [0x810])
+    assert root_names(graph_of(heap), 0x800) == []
+    heap.roots["threads"] *= 2
+    graph = graph_of(heap)
+    assert root_names(graph, 0x800) == ["runtime root another thread"]
+    assert 0x810 in alive(graph)
+    heap.header["mode"] = "stop"
+    assert root_names(graph_of(heap), 0x800) == []
+
+
+def test_values_of_contexts_are_named_by_their_variables() -> None:
+    heap = program()
+    names = texts_of(["user", "request", None])
+    heap.chunk("ContextVar", [0x700, 0x708, 0x710], flags=Flag.TEXTS, values=names)
+    heap.chunk(
+        "hamt_bitmap_node", [0x800, 0x810],
+        rest=[[0x810, 0x400, 0x700, 0x700, 0x708], [0x410, 0x710, 0x400, 0x400, 0x700]],
+    )  # fmt: skip
+    graph = graph_of(heap)
+
+    assert references(graph, 0x800) == [
+        (0x810, None), (0x400, "user"), (0x700, "(key)"), (0x700, "request"),
+        (0x708, "(key)"),
+    ]  # fmt: skip
+    assert references(graph, 0x810) == [
+        (0x410, "(variable)"), (0x710, "(key)"), (0x400, None), (0x400, None),
+        (0x700, None),
+    ]  # fmt: skip
 
 
 def test_frames_that_are_objects_are_not_counted_twice() -> None:
@@ -246,6 +292,7 @@ def _patched(**changes: int) -> bytes:
         (example()[:8] + facts(b"NAME", [3]), "NAME has not"),
         (example()[:8] + facts(b"ROOT", {"modules": [1]}), "ROOT has not"),
         (example()[:8] + facts(b"ROOT", {"threads": [{}]}), "ROOT has not"),
+        (example()[:8] + facts(b"ROOT", {"held": [[1, 2]]}), "ROOT has not"),
         (example()[:8] + facts(b"DONE", {"objects": 0}), "no objects"),
         (example()[:8] + b"\0\0\0\0" + bytes(8), "no tag"),
         (b"\x89HRPY\r\n\x02", "version 2 of the format"),
