@@ -327,6 +327,11 @@ class _Kind:
             self._add(writer, _THREADS, _threads_of_local)
             if self.name == "_thread._local":
                 self.texts = _local_name
+        self.array = _array_type(t)
+        if self.array is not None:
+            self._add(writer, "base", _array_member(self.array, "base"))
+            self._add(writer, "dtype", _array_member(self.array, "dtype"))
+            self.texts = _array_name(self.array)
         self.has_locals = (
             t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
         )
@@ -803,6 +808,12 @@ class _Writer:
         else:
             lists = list(map(_referents, part))
         columns, names = self._columns(kind, part), list(kind.names)
+        if kind.array is not None:  # the collector is told nothing of them
+            told = zip(*columns[:2])
+            lists = [
+                found + [o for o in more if o is not _missing]
+                for found, more in zip(lists, told)
+            ]
         if kind.has_locals:
             self._add_locals(part[0], columns, names)
         first, elements = self._elements(kind, part)
@@ -993,24 +1004,56 @@ class _Writer:
                 found.append(pairs)
             # Keys that are texts may be untold: then all goes by hand.
             return [-1 - 2 * len(p) for p in found], found
-        elif kind.name == "numpy.ndarray":
-            found = [_array_elements(o) for o in part]
-            kind.extra = 0
+        elif kind.array is not None:
+            found = [_array_elements(kind.array, o) for o in part]
+            if not any(found):
+                return [], None
             return [_NEVER] * len(part), found
         else:
             return [], None
         return list(map(len, found)), found
 
 
-def _array_elements(o):
-    """The elements of an array of objects, and what owns the memory of a view."""
-    t = type(o)
+def _array_type(t):
+    """The type of arrays of numpy if ``t`` is one, or extends it."""
+    for k in _mro_of(t) or ():
+        if not _flags_of(k) & _HEAP_TYPE and _type_name(k) == "numpy.ndarray":
+            return k
+    return None
+
+
+def _array_member(array, name):
+    """How to read what an array has in C, where that is an object of its own."""
+    get = _dict_of(array)[name].__get__
+
+    def member(o):
+        found = get(o)
+        return _missing if found is None else found
+
+    return member
+
+
+def _array_name(array):
+    """How to tell the type of the elements of an array, and its shape."""
+    space = _dict_of(array)
+    dtype, shape = space["dtype"].__get__, space["shape"].__get__
+    return lambda o: "%s %s" % (dtype(o).str, shape(o))
+
+
+def _array_elements(array, o):
+    """The elements of an array of objects, unless they are another array's."""
+    space = _dict_of(array)
     try:
-        dtype = t.__dict__["dtype"].__get__(o)
-        if not dtype.hasobject or dtype.kind != "O":
+        is_view = space["base"].__get__(o) is not None
+        if is_view or space["dtype"].__get__(o).kind != "O":
             return []
-        return list(t.reshape(o, -1).tolist())
-    except Exception:
+        found = space["tolist"](o)
+        if not space["ndim"].__get__(o):
+            return [found]
+        for _ in range(space["ndim"].__get__(o) - 1):
+            found = list(chain.from_iterable(found))
+        return found
+    except Exception:  # a half-made object
         return []
 
 

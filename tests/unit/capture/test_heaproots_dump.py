@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests/programs/sessions.py"
+ARRAYS = ROOT / "tests/programs/arrays.py"
 WRITER = ROOT / "ingest/capture/python"
 
 _OTHERS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
@@ -174,6 +175,36 @@ def test_locals_of_threads_and_contexts_and_handlers_have_their_names(
     assert "runtime root handler of signal 10" in names
 
 
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+def test_arrays_have_their_elements_and_what_owns_their_memory(
+    mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "arrays.hrpy"
+    run(sys.executable, ARRAYS, mode, path)
+    truth = Truth(graph := dump_of(path))
+    items = truth.of_type("__main__.Item")
+    of = {name: truth.variable(f"__main__.{name}") for name in _ARRAYS}
+
+    assert len(items) == 205 + len(truth.of_type("pandas.core.frame.DataFrame"))
+    assert all(map(truth.alive, items))
+    held_by_c = graph.root_object[graph.root_kind == RootKind.RUNTIME]
+    assert not {*items, *of.values()} & {*held_by_c.tolist()}
+    assert graph.shallow_bytes[of["LARGE"]] == 8_000_112
+    assert truth.value(of["LARGE"]) == "<f8 (1000000,)"
+    owner = truth.fields(of["VIEW"])["base"]
+    assert graph.shallow_bytes[owner] > 800_000
+    elements = truth.fields(of["ITEMS"])
+    assert truth.value(truth.fields(elements["[3]"])["number"]) == "2"
+    assert set(truth.fields(of["SOME"])) == {"base", "dtype"}
+    assert truth.fields(of["SOME"])["base"] == of["ITEMS"]
+    assert (
+        truth.value(truth.fields(truth.fields(of["SCALAR"])["[0]"])["number"]) == "-3"
+    )
+    assert truth.name(truth.fields(of["NESTED"])["[0]"]) == "numpy.ndarray"
+    assert truth.value(truth.fields(of["SUB"])["label"]) == "mine"
+
+
+_ARRAYS = ("LARGE", "VIEW", "ITEMS", "SOME", "SCALAR", "NESTED", "SUB", "SUB_ITEMS")
 _NODES = ("hamt_bitmap_node", "hamt_array_node", "hamt_collision_node")
 
 
