@@ -190,7 +190,10 @@ def _folder(pid: int) -> Iterator[tuple[Path, str]]:
 
 
 def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
-    """What the program runs, in one line that leaves no name behind."""
+    """What the program runs, in one line that leaves no name behind.
+
+    Objects are listed before the text is compiled, so that they are the program's.
+    """
     space = {
         "__name__": "__heaproots__",
         "_ASKED": {
@@ -201,8 +204,11 @@ def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
         },
     }
     script = f"{inner}/dump.py"
-    text = f"exec(compile(open({script!r}).read(), '<heaproots>', 'exec'), {space!r})"
-    return text.encode("ascii") + b"\0"
+    text = f"import gc\nspace = {space!r}\nspace['_BEFORE'] = gc.get_objects()\n"
+    text += f"with open({script!r}) as f: text = f.read()\n"
+    text += "exec(compile(text, '<heaproots>', 'exec'), space)"
+    line = f"exec(compile({text!r}, '<heaproots>', 'exec'), {{}})"
+    return line.encode("ascii") + b"\0"
 
 
 def _run(target: RunningProgram, text: bytes, folder: Path) -> None:

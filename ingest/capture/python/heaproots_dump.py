@@ -28,10 +28,9 @@ import time
 from array import array
 from itertools import chain, filterfalse, repeat
 
-if __name__ == "__heaproots__":  # as `ingest capture python` runs it
-    # Before anything is defined here, so that nothing of it is in the dump.
-    _BEFORE = gc.get_objects()
-else:
+if __name__ != "__heaproots__":
+    # `ingest capture python` lists all objects before it compiles this text, so that
+    # nothing of it is in the dump.
     _BEFORE = []
 
 __all__ = ["DumpRefused", "dump", "install"]
@@ -48,6 +47,7 @@ _MOST_FRAMES = 100000
 _SMALL = 50
 _NEVER = 0xFFFFFFFF
 _NO_INTEGER = -(1 << 63)
+_MOST_INLINE = 29
 
 # Flags of a chunk.
 _SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER = (
@@ -55,7 +55,7 @@ _SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER = (
 )  # fmt: skip
 
 # Flags of a type in CPython.
-_MANAGED_DICT, _HEAP_TYPE, _HAVE_GC = 1 << 4, 1 << 9, 1 << 14
+_INLINE_VALUES, _MANAGED_DICT, _HEAP_TYPE, _HAVE_GC = 1 << 2, 1 << 4, 1 << 9, 1 << 14
 _LIST, _TUPLE, _DICT, _TYPE_OBJECT = 1 << 25, 1 << 26, 1 << 29, 1 << 31
 _EXCEPTION, _READY = 1 << 30, 1 << 12
 
@@ -370,22 +370,15 @@ class _Kind:
         step = max(len(part) // _EXEMPLARS, 1)
         exemplars = part[::step][:_EXEMPLARS]
         found = {}
-        for name in _candidates(t):
-            if _in_mro(t, name) is not _missing:
-                continue
-            for o in exemplars:
-                try:
-                    _attribute(o, name)
-                except AttributeError:
-                    continue
-                found[name] = None
-                break
+        _try_names(t, exemplars, _candidates(t), found)
         slots = len(self.getters)
-        for o in exemplars:
-            told = len(_referents(o)) - 1
-            if writer.is_copy and told > len(found) + slots:
+        untold = [o for o in exemplars if len(_referents(o)) - 1 > len(found) + slots]
+        if writer.is_copy:
+            for o in untold:
                 for name in writer.asked(t, o):
                     found.setdefault(name)
+        elif untold and len(found) < _MOST_INLINE:
+            _try_names(t, untold, writer.names_around(t), found)
         for name in found:
             at = _in_mro(t, name)
             if at is _missing:
@@ -394,11 +387,27 @@ class _Kind:
                 # The class has a value of that name too; see `_without_untold`.
                 self._add(writer, name, None)
         if self.is_instance and self.flags & _MANAGED_DICT:
-            many = min(len(found) + 1, 29)
-            if _INLINE:
+            many = min(len(found) + 1, _MOST_INLINE)
+            if _INLINE and not self.flags & _INLINE_VALUES:
+                self.extra += 16
+            elif _INLINE:
                 self.extra += 16 + 8 * (many + 1) + (many + 7 & ~7)
             else:
                 self.extra += 16 + 8 * many + (many + 2 + 7 & ~7)
+
+
+def _try_names(t, exemplars, names, found):
+    """Add those names that an object has as an attribute of its own."""
+    for name in names:
+        if name in found or _in_mro(t, name) is not _missing:
+            continue
+        for o in exemplars:
+            try:
+                _attribute(o, name)
+            except AttributeError:
+                continue
+            found[name] = None
+            break
 
 
 def _candidates(t):
@@ -415,6 +424,9 @@ def _candidates(t):
             told = of_class.get(declared)
             if type(told) is dict:
                 names.update(dict.fromkeys(filter(_is_text, list(told))))
+        annotate = of_class.get("__annotate_func__")  # 3.14; never called
+        if type(annotate) is _Function:
+            names.update(dict.fromkeys(filter(_is_text, annotate.__code__.co_consts)))
         for value in list(of_class.values()):
             if type(value) is property:
                 value = _get_fget(value)
@@ -530,7 +542,7 @@ class _Writer:
         self._seen, self._listed = set(), listed
         self._pending, self._pending_count = {}, 0
         self._late, self._is_flushing = {}, False
-        self._program_names = set()
+        self._program_names, self._around = set(), {}
         self.objects = self.references = 0
 
     def name(self, text):
@@ -560,6 +572,28 @@ class _Writer:
                         self._put(found)
                     return list(filter(_is_text, list(found)))
         return []
+
+    def names_around(self, t):
+        """Names in the code of a class's module, and in what runs: set from outside.
+
+        For objects that have no dict, which only a copy may make.
+        """
+        module = _module_of(t)
+        key = module if _is_text(module) else None
+        found = self._around.get(key)
+        if found is None:
+            found = self._around[key] = {}
+            module = sys.modules.get(key) if key is not None else None
+            space = _module_dict(module) if type(module) is _Module else {}
+            for value in list(space.values()) if type(space) is dict else ():
+                if type(value) is _Function:
+                    _names_in(value.__code__, found)
+            for frame in sys._current_frames().values():
+                while frame is not None:
+                    if frame.f_globals is space:
+                        _names_in(frame.f_code, found)
+                    frame = frame.f_back
+        return found
 
     # Finding objects.
 
@@ -1132,14 +1166,34 @@ def _thread_ident():
     return _thread.get_ident()
 
 
+def _own_frames(frame):
+    """The frames of this text, and of the line that runs it if one does."""
+    mine, found = _own_frames.__globals__, []
+    is_injected = __name__ == "__heaproots__"
+    while frame is not None and (
+        frame.f_globals is mine
+        or (is_injected and frame.f_code.co_filename == "<heaproots>")
+    ):
+        found.append(frame)
+        frame = frame.f_back
+    if is_injected and frame is not None:
+        found.append(frame)
+    return found
+
+
 def _skipped(frame):
-    """The frame below those of this text, and of the line that runs it if one does."""
-    mine = _skipped.__globals__
-    while frame is not None and frame.f_globals is mine:
-        frame = frame.f_back
-    if __name__ == "__heaproots__" and frame is not None:
-        frame = frame.f_back
-    return frame
+    """The frame below those of this text."""
+    own = _own_frames(frame)
+    return own[-1].f_back if own else frame
+
+
+def _own_namespaces():
+    """The namespaces of this text, if it is injected: no module refers to them."""
+    if __name__ != "__heaproots__":
+        return []
+    spaces = [frame.f_globals for frame in _own_frames(sys._getframe())]
+    names = (None, "__heaproots__")
+    return [id(space) for space in spaces if space.get("__name__") in names]
 
 
 def _locals(frame, kept):
@@ -1282,17 +1336,15 @@ class _Moment:
         if self.was_frozen:
             before = set(map(id, gc.get_objects()))
             gc.unfreeze()
-            mine = {id(before)}
-            self.objects.extend(
-                o for o in gc.get_objects() if id(o) not in before and id(o) not in mine
-            )
+            for o in gc.get_objects():  # a comprehension would be a function among them
+                if id(o) not in before and o is not before:
+                    self.objects.append(o)
             del before
         buckets = {}
         hidden = {id(self.objects), id(self.kept), id(_BEFORE), id(self), id(buckets)}
         hidden |= {id(self.threads), id(self.modules), id(self.held)}
         hidden.add(id(self.of_threads))
-        if __name__ == "__heaproots__":
-            hidden.add(id(globals()))
+        hidden.update(_own_namespaces())
         for k, o in zip(map(id, map(type, self.objects)), self.objects):
             bucket = buckets.get(k)
             if bucket is None:
@@ -1597,5 +1649,20 @@ def _answer(asked):
             pass
 
 
+def _forget(space):
+    """Take apart what this text has made: circles that would wait for the collector."""
+    for made in list(space.values()):
+        if type(made) is type and made.__module__ == "__heaproots__":
+            for name in list(vars(made)):
+                try:
+                    delattr(made, name)
+                except (AttributeError, TypeError):
+                    pass
+    space.clear()
+
+
 if __name__ == "__heaproots__":
-    _answer(_ASKED)  # noqa: F821
+    try:
+        _answer(_ASKED)  # noqa: F821
+    finally:
+        _forget(globals())

@@ -19,7 +19,7 @@ from ingest.heap.graph import RootKind
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from tests.deep import PROFILE
+from tests.pythons import PYTHONS, python
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -28,11 +28,6 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests/programs/sessions.py"
 ARRAYS = ROOT / "tests/programs/arrays.py"
 WRITER = ROOT / "ingest/capture/python"
-
-_OTHERS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
-PYTHONS = [sys.executable]
-if PROFILE == "deep":
-    PYTHONS += [str(one) for one in _OTHERS if int(one.parts[-3].split(".")[1]) >= 8]
 
 
 def dump_of(path: Path) -> HeapGraph:
@@ -259,6 +254,44 @@ def test_what_the_collector_does_not_list_is_found_and_it_is_not_changed(
 
     assert run(python, "-c", text) == "[]\n"
     assert len(Truth(dump_of(path)).of_type("__main__.Thing")) == 100
+
+
+_LAZY = """
+import sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+RAN = []
+def ran():
+    RAN.append(1)
+class Declared:
+    amount: ran()
+    owner: list[ran()]
+THINGS = [Declared() for _ in range(50)]
+for thing in THINGS:
+    for name in ("am" + "ount", "ow" + "ner", "un" + "told"):
+        setattr(thing, name, [name])
+top: ran()
+def function(argument: ran()) -> ran(): pass
+heaproots_dump.dump({path!r}, {mode!r})
+assert not RAN, "the program's code was run"
+assert "__annotations_cache__" not in vars(Declared)
+print(function.__annotate__ is not None, "__annotations__" in globals())
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", [python(14)])
+def test_annotations_that_wait_to_be_asked_for_name_attributes_and_are_not_run(
+    python: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "lazy.hrpy"
+    text = _LAZY.format(writer=str(WRITER), path=str(path), mode=mode)
+
+    assert run(python, "-c", text) == "True False\n"
+    truth = Truth(dump_of(path))
+    fields = truth.fields(truth.of_type("__main__.Declared")[7])
+    assert truth.value(truth.fields(fields["amount"])["[0]"]) == "amount"
+    assert truth.value(truth.fields(fields["owner"])["[0]"]) == "owner"
 
 
 _SIGNALLED = """
