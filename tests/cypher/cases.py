@@ -90,6 +90,9 @@ CASES: dict[str, Asked] = {
     "allocation-sites": rows("trace", {}, FIRST) + nothing("main", {}),
     "array-buffers": rows("v8", {}, FIRST) + nothing("main", {}),
     "async-state-machines": rows("dotnet", {}, FIRST) + nothing("main", {}),
+    "attribute-layouts": rows("python", {"type": "app.Order"})
+    + rows("python", {"type": "app.Order", "limit": "1"})
+    + nothing("main python", {"type": "none of that name"}),
     "big-drops": rows("main dotnet", {})
     + rows(ALL, {"min_drop_bytes": "0", "limit": "1000"})
     + nothing("dart", {}),
@@ -109,6 +112,7 @@ CASES: dict[str, Asked] = {
     "closures": rows("dart", {}, FIRST) + nothing("main", {}),
     "concatenated-strings": rows("v8", {}, FIRST) + nothing("main", {}),
     "containers": rows(ALL, {}) + rows("main dotnet", NO_LIMIT),
+    "context-variables": rows("python", {}, FIRST) + nothing("main", {}),
     "coroutines": rows("python", {}, FIRST) + nothing("main", {}),
     "cycles": rows("main dart dotnet", {})
     + rows("main", {"candidates": "1000"}, {"type": "App.Pair"})
@@ -194,6 +198,7 @@ CASES: dict[str, Asked] = {
     "module-variables": rows("python", {}, FIRST),
     "namespace-histogram": rows(ALL, {}) + rows("main", TWO),
     "native-memory": rows("v8", {}, FIRST) + nothing("main", {}),
+    "numpy-arrays": rows("python", {}, FIRST) + nothing("main", {}),
     "object": rows("dart", *at(*DART))
     + rows("main", *at("0x100", "0x110", "0x140", "0x702", "0x800", "0x113", "0xa00"))
     + rows("domains", *at("0x113"))
@@ -263,6 +268,7 @@ CASES: dict[str, Asked] = {
     + nothing("dart", OF_SESSION),
     "script-functions": rows("v8", {}, FIRST) + nothing("main", {}),
     "sliced-strings": rows("v8", {}, FIRST) + nothing("main", {}),
+    "thread-local-values": rows("python", {}, TWO) + nothing("main", {}),
     "type-totals": rows("main", {"type": ITEM}, {"type": "App.Tree"})
     + rows("domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW})

@@ -41,6 +41,11 @@ PYTHON = (
     "functools._lru_cache_wrapper",
     "logging.LogRecord",
     "str",
+    "_thread._local",
+    "dict",
+    "_contextvars.ContextVar",
+    "hamt_bitmap_node",
+    "numpy.ndarray",
 )
 """Types that queries about Python look for."""
 
@@ -63,7 +68,10 @@ TYPES = (
     *JAVASCRIPT,
     *PYTHON,
 )
-VIA_PYTHON = ("__closure__", "tb_frame", "cr_await", "_coro", "name", "msg", "[0]")
+VIA_PYTHON = (
+    "__closure__", "tb_frame", "cr_await", "_coro", "name", "msg", "(threads)", "base",
+    "__mro__", "[0]",
+)  # fmt: skip
 VIA_JAVASCRIPT = (
     "[0]",
     "_events",

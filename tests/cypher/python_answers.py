@@ -186,3 +186,115 @@ def finalizable_garbage(heap: Heap, limit: int) -> Rows:
         row = (heap.type_name(kind), len(some), size, some[0].address)
         rows.append((-len(some), -size, kind, row))
     return [row for *_, row in sorted(rows, key=lambda row: row[:3])][:limit]
+
+
+def attribute_layouts(heap: Heap, type: str, limit: int) -> Rows:
+    groups: dict[tuple[str, ...], list[Obj]] = defaultdict(list)
+    for o in _of(heap, type):
+        found = {name for name in o.strong_fields if name is not None}
+        own = sorted(n for n in found if n != "(key)" and not n.startswith("["))
+        groups[tuple(own)].append(o)
+    rows = []
+    for names, some in groups.items():
+        size = sum(o.shallow for o in some)
+        row = (", ".join(names), len(names), len(some), size, some[0].address)
+        rows.append((-len(some), -size, some[0].index, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def context_variables(heap: Heap, limit: int) -> Rows:
+    found: dict[str, set[int]] = defaultdict(set)
+    variables = _of(heap, "ContextVar", "_contextvars.ContextVar")
+    for node in _of(heap, "hamt_bitmap_node", "hamt_collision_node"):
+        for variable in variables:
+            if variable.index in _to(node) and variable.value is not None:
+                found[variable.value] |= _to(node, variable.value)
+    rows = []
+    for name, held in found.items():
+        values = [heap.objects[i] for i in held]
+        if values:
+            total, largest = _sum(heap, held), _largest(heap, values)
+            row = (name, len(values), total, largest.address)
+            rows.append((-total, -len(values), largest.index, name, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def _locals(heap: Heap) -> list[Obj]:
+    """Reachable instances of ``threading.local`` and of classes that extend it."""
+    graph, name = heap.graph, "_thread._local"
+    described = [] if graph.type_object is None else graph.type_object.tolist()
+    bases = {described[t] for t in heap.types_named(name) if described}
+    kinds = {
+        graph.type_names[t]
+        for t, k in enumerate(described)
+        if k >= 0
+        for order in _to(heap.objects[k], "__mro__")
+        if bases & _to(heap.objects[order])
+    }
+    return _of(heap, name, *kinds) if heap.types_named(name) else []
+
+
+def thread_local_values(heap: Heap, limit: int) -> Rows:
+    rows = []
+    for o in _locals(heap):
+        dicts = {
+            d
+            for table in _to(o, "(threads)")
+            for d in _to(heap.objects[table])
+            if heap.name_of(d) == "dict"
+        }
+        fields = {f for d in dicts for f in heap.objects[d].strong_fields}
+        variables = [r.field for r in heap.roots_of(o.index) if r.kind == "static"]
+        for field in fields:
+            if field is None or not field.startswith("["):
+                continue
+            having = [d for d in dicts if _to(heap.objects[d], field)]
+            values = {v for d in having for v in _to(heap.objects[d], field)}
+            held = _sum(heap, values)
+            row = (
+                min((v for v in variables if v is not None), default=None),
+                heap.name_of(o.index),
+                o.address,
+                field[2:-2] if field.startswith("['") else field,
+                len(having),
+                held,
+                _largest(heap, [heap.objects[v] for v in values]).address,
+            )
+            rows.append((-held, o.index, field, row))
+    return [row for *_, row in sorted(rows)][:limit]
+
+
+def _type_name(heap: Heap, i: int | None) -> str | None:
+    return None if i is None or heap.objects[i].type is None else heap.name_of(i)
+
+
+def numpy_arrays(heap: Heap, limit: int) -> Rows:
+    arrays = [a for a in _of(heap, "numpy.ndarray") if not _to(a, "base")]
+    rows = []
+    for a in sorted(arrays, key=lambda a: (-a.shallow, a.index))[:limit]:
+        above = heap.dominator(a.index)
+        holder = above
+        if above is not None and a.index in _to(heap.objects[above], "base"):
+            further = heap.dominator(above)
+            holder = above if further is None else further
+        frame, steps = above, 1
+        while frame is not None and not _is_frame(_type_name(heap, frame)):
+            frame, steps = heap.dominator(frame), steps + 1
+        frame = frame if steps <= 16 else None
+        rows.append(
+            (
+                a.address,
+                a.value,
+                a.shallow,
+                _from(heap, a.index, "base"),
+                _type_name(heap, holder),
+                _type_name(heap, frame),
+                None if frame is None else heap.objects[frame].address,
+            )
+        )
+    return rows
+
+
+def _is_frame(name: str | None) -> bool:
+    words = ("DataFrame", "Series", "Index")
+    return name is not None and name.startswith("pandas.") and name.endswith(words)

@@ -80,6 +80,10 @@ def python_heap() -> HeapGraph:
     _records(made, none)
     _modules(made, shared)
     _finalizable(made)
+    _layouts(made)
+    _contexts(made)
+    _locals(made)
+    _arrays(made, shared)
     heap = made.heap
     heap.texts([NAME], ["HELD"])
     heap.chunk(
@@ -199,3 +203,87 @@ def _finalizable(made: _Program) -> None:
         for _ in range(count):
             made.add(name, rest=[made.next, kind], size=48)
     made.add("app.Derived", rest=[derived], held=True)
+
+
+def _layouts(made: _Program) -> None:
+    """Of a class: three with the same attributes, two with more, one bare, one dead."""
+    one, other = made.own(16), made.own(16)
+    made.held += [one, other]
+    kind = "app.Order"
+    made.add(kind, named={"total": one, "items": other}, held=True, size=64)
+    made.add(kind, named={"items": one, "total": other}, held=True, size=64)
+    made.add(kind, named={"items": one, "total": one}, rest=[other], held=True, size=48)
+    for size in (32, 48):
+        named = {"items": one, "total": other, "error": one}
+        made.add(kind, named=named, held=True, size=size)
+    made.add(kind, held=True)
+    made.add(kind, named={"gone": one}, dead=True)
+
+
+def _contexts(made: _Program) -> None:
+    """Two variables of one name with several values, another one, and a dead value."""
+    user, request, unused = (
+        made.add("_contextvars.ContextVar", name, held=True)
+        for name in ("user", "request", "unused")
+    )
+    same = made.add("_contextvars.ContextVar", "user", held=True)
+    small, large, third = made.own(60), made.own(700), made.own(80)
+    below = made.add("hamt_bitmap_node", rest=[small, user, third, same])
+    node = made.add("hamt_bitmap_node", rest=[below, large, user, third, request])
+    table = made.add("hamt", rest=[node])
+    made.add("_contextvars.Context", rest=[table], held=True)
+    made.add("hamt_bitmap_node", rest=[made.own(9000), unused], dead=True)
+
+
+def _locals(made: _Program) -> None:
+    """One of two threads, one of a class that extends it, an unused and a dead one."""
+    base = made.add("type", "_thread._local", held=True)
+    made.heap.type("_thread._local", base)
+    order = made.next
+    own = made.add("type", "app.Local", named={"__mro__": order + 0x10}, held=True)
+    made.add("tuple", rest=[own, base])
+    made.heap.type("app.Local", own)
+    keys = [made.next, made.next + 0x10]
+    made.next += 0x20
+    made.heap.texts(keys, ["session", "count"])
+
+    def dicts(*entries: dict[int, int]) -> int:
+        found = []
+        for entry in entries:
+            found.append(made.next)
+            made.next += 0x10
+            made.heap.dict(found[-1], entry)
+        table = made.next
+        made.next += 0x10
+        made.heap.dict(table, {made.add("_thread._localdummy"): d for d in found})
+        return table
+
+    shared = made.own(30)
+    several = dicts(
+        {keys[0]: made.own(500), keys[1]: shared},
+        {keys[0]: made.own(90), keys[1]: shared},
+    )
+    made.add("_thread._local", named={"(threads)": several}, held=True)
+    of_own = dicts({keys[0]: made.own(50)})
+    made.add("app.Local", rest=[own], named={"(threads)": of_own}, held=True)
+    made.add("_thread._local", held=True)
+    gone = dicts({keys[0]: made.own(5000)})
+    made.add("_thread._local", named={"(threads)": gone}, dead=True)
+
+
+def _arrays(made: _Program, shared: int) -> None:
+    """Two of a frame, one of views, one that much holds, and a dead one."""
+    kind = "numpy.ndarray"
+    for number in range(2):
+        array = made.add(kind, f"<f8 ({number},)", size=8000 + number)
+        block = made.add("pandas._libs.internals.Block", named={"values": array})
+        frame = made.add("pandas.core.frame.DataFrame", rest=[block])
+        made.add("app.Report", named={"table": frame}, held=True)
+    owner = made.add(kind, "|u1 (3000,)", size=3000)
+    view = made.add(kind, named={"base": owner}, size=112)
+    made.add("app.Report", named={"line": view}, held=True)
+    several = made.add(kind, size=900, held=True)
+    for _ in range(2):
+        made.add(kind, named={"base": several}, size=112, held=True)
+    made.add(kind, rest=[shared], size=200, held=True)
+    made.add(kind, "<i4 (9,)", size=99_000, dead=True)
