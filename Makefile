@@ -83,7 +83,7 @@ bench: $(VENV)/.tools ## measure 1 million objects against other tools and limit
 bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for more
 	@$(BIN)/python -m tests.bench --objects 10000000 --no-bolt $(ARGS)
 
-bench-queries: $(VENV)/.tools ## time every query on a million objects: the goal is a second
+bench-queries: $(VENV)/.tools ## time every query on a million objects: the limit is a second
 	@$(BIN)/python -m tests.bench --queries $(ARGS)
 
 bench-answers: $(VENV)/.tools ## suspects of 80 heaps with known leaks and of 60 ordinary programs

@@ -8,28 +8,15 @@ measured. Machines differ: what to quote are the ratios.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from pathlib import Path
 
-from ingest.places import places
-from tests.bench import tables
+from tests.bench import java_peers, tables
+from tests.bench.home import HOME, fresh_home
 from tests.bench.limits import limits_for
-from tests.bench.measure import INGEST, over_limit, run
+from tests.bench.measure import INGEST, run, summary
 
-HOME = Path(__file__).parents[2] / ".bench"
 SIZES = (100_000, 1_000_000, 10_000_000)
-
-
-def fresh_home() -> None:
-    """A home of the bench's own with an empty store, and the jars of the user's."""
-    jars, home = places().cache / "maven", HOME / "home"
-    shutil.rmtree(home / "state", ignore_errors=True)
-    (home / "cache").mkdir(parents=True, exist_ok=True)
-    if jars.exists() and not (home / "cache" / "maven").exists():
-        (home / "cache" / "maven").symlink_to(jars, target_is_directory=True)
-    os.environ["INGEST_HOME"] = str(home)
 
 
 def start_server() -> None:
@@ -51,8 +38,7 @@ def queries(objects: int) -> None:
         tables.queries(limits_for(objects))
     finally:
         run(*INGEST, "server", "stop")
-    if over_limit:
-        print(f"\n{len(over_limit)} over their limit: {', '.join(over_limit)}")
+    summary()
 
 
 def hard_queries() -> None:
@@ -94,8 +80,10 @@ def main() -> None:
     print(f"{dump.name}, {dump.stat().st_size / 2**20:.0f} MiB", flush=True)
     limits = limits_for(objects)
     run(*INGEST, "info", str(dump), "--json")
-    tables.commands(dump, limits)
-    tables.stages(dump, HOME, limits, peers=not chosen.no_peers)
+    info = tables.commands(dump, limits)
+    tables.stages(dump, HOME, limits, info, peers=not chosen.no_peers)
+    if not chosen.no_peers and objects in java_peers.TIMES_ANALYZER:
+        java_peers.one_size(objects)
     tables.formats(HOME)
     tables.tracking()
     sizes = [size for size in SIZES if size < objects] + [objects]
@@ -113,8 +101,7 @@ def main() -> None:
             tables.queries(limits)
         finally:
             run(*INGEST, "server", "stop")
-    if over_limit:
-        print(f"\n{len(over_limit)} over their limit: {', '.join(over_limit)}")
+    summary()
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ import psutil
 
 from ingest.fleet.datasets import DUMPS, LIGHT
 from ingest.fleet.workplace import FleetFolder
-from tests.bench.__main__ import HOME, fresh_home
-from tests.bench.measure import INGEST, head, over_limit, row, run
+from tests.bench.home import HOME, fresh_home
+from tests.bench.measure import INGEST, Limited, head, limited, row, run, summary
 from tests.spark_cluster import Cluster, spark_cluster
 
 if TYPE_CHECKING:
@@ -187,9 +187,8 @@ def engines(title: str, dumps: Path, master: str | None) -> dict[str, Cost]:
         peer, least = _BESIDE[name]
         same = cost.dumps * costs[peer].each_s  # for as many dumps
         row(name, cost.wall_s, "s", rate=rate, peer=(peer, same))
-        ratio = same / cost.wall_s
-        if ratio < least:
-            over_limit.append(f"{name}: {ratio:.2f}x, at least {least}x")
+        part = f"{name}, time of {peer}"
+        limited.append(Limited(part, cost.wall_s / same, "x", 1 / least))
     for name, cost in costs.items():
         row(f"{name}: start", cost.start_s, "s")
         row(f"{name}: memory of the command", cost.driver_mib, "MiB", limit=512)
@@ -315,8 +314,7 @@ def main() -> None:
             for folder, size in zip((small, large), sizes, strict=True)
         ]
     cost_model(costs[0], costs[1], sizes)
-    if over_limit:
-        print(f"\n{len(over_limit)} over their limit: {', '.join(over_limit)}")
+    summary()
 
 
 if __name__ == "__main__":

@@ -26,8 +26,31 @@ if TYPE_CHECKING:
 
 INGEST = (sys.executable, "-m", "ingest")
 
-over_limit: list[str] = []
-"""Rows that were above their limit, told once more at the end."""
+
+@dataclass(frozen=True)
+class Limited:
+    """A figure that has a limit.
+
+    Attributes:
+        what: The work.
+        value: The figure.
+        unit: Of figure and limit; ``x`` for times another figure of this run.
+        limit: What it may be.
+    """
+
+    what: str
+    value: float
+    unit: str
+    limit: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is above its limit."""
+        return self.value > self.limit
+
+
+limited: list[Limited] = []
+"""All figures with a limit, told once more at the end."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +148,36 @@ def row(
     text += f"{rate[0]:>10,.0f} {rate[1]:<3}" if rate else " " * 14
     if limit is not None:
         text += f"  {'limit':<26}{limit:>9.1f}{value / limit:>6.2f}x"
-        if value > limit:
+        limited.append(Limited(what, value, unit, limit))
+        if limited[-1].is_over:
             text += "  OVER"
-            over_limit.append(what)
     elif peer is not None:
         text += f"  {peer[0]:<26}{peer[1]:>9.1f}{peer[1] / value:>6.2f}x"
     print(text.rstrip(), flush=True)
+
+
+def compared(
+    what: str, value: float, peer: tuple[str, float], limit: float | None = None
+) -> None:
+    """One line: how many times a peer's figure of this run ours is."""
+    times = value / peer[1]
+    row(f"{what}, of {peer[0]}", times, "x", limit=limit)
+
+
+def summary() -> None:
+    """All figures with a limit in one table, and at the end what is over its limit."""
+    if not limited:
+        return
+    print(f"\n{'what has a limit':<60}{'here':>9}{'':6}{'limit':>8}{'used':>7}")
+    for one in limited:
+        over = "  OVER" if one.is_over else ""
+        print(
+            f"{one.what:<60}{one.value:>9,.2f} {one.unit:<5}{one.limit:>8,.2f}"
+            f"{100 * one.value / one.limit:>5.0f} %{over}"
+        )
+    above = [one.what for one in limited if one.is_over]
+    print(f"\n{len(above)} of {len(limited)} over their limit"
+          f"{': ' if above else ''}{'; '.join(above)}")  # fmt: skip
 
 
 def exponent(sizes: list[int], values: list[float]) -> float:

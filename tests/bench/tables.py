@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.bench.measure import (
     INGEST,
+    compared,
     exponent,
     fastest,
     head,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.bench.limits import Limits
+    from tests.bench.measure import Run
 
 NAME = "bench"
 NAIVE_OBJECTS = 50_000
@@ -48,8 +50,8 @@ def copies(home: Path, sample: Path, count: int) -> Path:
     return path
 
 
-def commands(dump: Path, limits: Limits) -> None:
-    """Whole commands that need no server."""
+def commands(dump: Path, limits: Limits) -> Run:
+    """Whole commands that need no server; returns ``info``."""
     head("whole commands, kernels compiled (fastest of 3)")
     row("ingest --help", fastest(3, *INGEST, "--help").wall_s, "s", limit=0.5)
     info = fastest(3, *INGEST, "info", str(dump), "--json")
@@ -62,6 +64,7 @@ def commands(dump: Path, limits: Limits) -> None:
         rate=(mib / info.wall_s, "MiB"),
     )
     row("ingest info: peak memory", info.peak_mib, "MiB", limit=limits.info_mib)
+    return info
 
 
 FORMATS = (
@@ -100,7 +103,7 @@ def tracking() -> None:
     print(f"  to their first addresses: {found['same']}")
 
 
-def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
+def stages(dump: Path, home: Path, limits: Limits, info: Run, *, peers: bool) -> None:
     """Reader, analysis and dominators, beside what others take for the same."""
     head("stages in one process each, beside peers in theirs")
     ours = stage("reading", str(dump))
@@ -133,10 +136,10 @@ def stages(dump: Path, home: Path, limits: Limits, *, peers: bool) -> None:
     if not ours["types_exact"]:
         print("  retained bytes of types are bounds, not exact")
     if peers:
-        _dominators(dump, home, limits)
+        _dominators(dump, home, limits, info)
 
 
-def _dominators(dump: Path, home: Path, limits: Limits) -> None:
+def _dominators(dump: Path, home: Path, limits: Limits, info: Run) -> None:
     folder = home / "dominators"
     folder.mkdir(exist_ok=True)
     stage("edges", str(dump), str(folder))
@@ -147,7 +150,10 @@ def _dominators(dump: Path, home: Path, limits: Limits) -> None:
     if limits.dominators_speed:
         slowest = peer["seconds"] / limits.dominators_speed
         row("dominator tree: time", ours["seconds"], "s", limit=slowest)
+    both = ("igraph's graph and dominators", peer["graph_s"] + peer["seconds"])
+    compared("ingest info: time", info.wall_s, both, limits.info_of_igraph)
     beside = ("igraph", peer["peak_mib"])
+    compared("ingest info: memory", info.peak_mib, beside)
     row("dominator tree: peak memory", ours["peak_mib"], "MiB", peer=beside)
     if limits.dominators_memory:
         most = peer["peak_mib"] * limits.dominators_memory
@@ -175,6 +181,7 @@ def loads(home: Path, sizes: list[int], dump: Path, limits: Limits) -> None:
         with peak_of_all() as peak:
             done = run(*INGEST, *load)
         seconds.append(done.wall_s)
+        report = run(*INGEST, "report", "--dump", NAME).wall_s
         row(
             f"{size:,} objects",
             done.wall_s,
@@ -182,13 +189,14 @@ def loads(home: Path, sizes: list[int], dump: Path, limits: Limits) -> None:
             limit=limits.bulk_s if last else None,
             rate=(size / done.wall_s, "/s"),
         )
+        row("report at once", report, "s", limit=limits.report_s if last else None)
         if last:
             row("peak memory, tool or importer", done.peak_mib, "MiB")
             row("peak memory, all processes", peak.mib, "MiB", limit=limits.bulk_mib)
             alone = stage("import_alone", str(path))["seconds"]
             row("neo4j-admin import of the same files", alone, "s")
-            ratio = done.wall_s / alone
-            row("load, compared with that", ratio, "x", limit=limits.bulk_ratio)
+            beside = ("the import alone", alone)
+            compared("load", done.wall_s, beside, limits.bulk_ratio)
     if len(sizes) > 1:
         power = exponent(sizes, seconds)
         print(f"  time grows with the power {power:.2f} of the objects")
