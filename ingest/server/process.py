@@ -163,8 +163,8 @@ class Listener:
     def _connections(self) -> list[Any]:
         """Its sockets.
 
-        Files of a process that is just ending belong to the superuser, so that nobody
-        else can see them until it has gone.
+        Files of a process that is just ending, or that has ended and that its parent
+        has not waited for, belong to the superuser: nobody else can see them.
 
         Raises:
             psutil.Error: It has gone, or they cannot be seen.
@@ -174,6 +174,8 @@ class Listener:
             try:
                 return self._process.net_connections("tcp")
             except psutil.AccessDenied:
+                if not alive(self._process):
+                    raise psutil.NoSuchProcess(self._process.pid) from None
                 if time.monotonic() > end:
                     raise
             time.sleep(_POLL_S)

@@ -20,3 +20,11 @@ def test_a_process_that_is_ending_does_not_listen(
     server.net_connections.side_effect = [denied, denied, gone]
 
     assert not Listener(server, 7687).is_open()
+
+
+def test_a_process_that_its_parent_has_not_waited_for_does_not_listen() -> None:
+    server = mock.Mock(spec=psutil.Process, pid=1)
+    server.status.return_value = psutil.STATUS_ZOMBIE
+    server.net_connections.side_effect = psutil.AccessDenied(1)
+
+    assert not Listener(server, 7687).is_open()
