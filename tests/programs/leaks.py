@@ -213,6 +213,13 @@ def signal_handler():
     signal.signal(signal.SIGUSR1, lambda *_: rows)
 
 
+def c_reference():
+    import ctypes
+
+    rows = sessions()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(rows))
+
+
 def weak_keys():
     global BY_OWNER
     BY_OWNER = weakref.WeakKeyDictionary()
@@ -244,7 +251,7 @@ KINDS = [
     module_dict, module_list, module_set, module_deque, ordered, by_default,
     class_attribute, instance_attribute, lru_cache, closure, default_argument,
     traceback, bound_methods, lambdas, log_records, thread_local, context_variable,
-    generator, task, at_exit, signal_handler, weak_keys, linked, partials,
+    generator, task, at_exit, signal_handler, c_reference, weak_keys, linked, partials,
     running_local,
 ]  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.suspects.find import find_suspects
 from tests.deep import PROFILE
+from tests.pythons import PYTHONS
 
 PROGRAM = Path(__file__).parents[2] / "programs/leaks.py"
 
@@ -39,18 +39,29 @@ HOLDERS = {
     "task": "coroutine never",
     "at_exit": "by something in C",
     "signal_handler": "from something in C (handler of signal 10)",
+    "c_reference": "in a list by something in C.",
     "weak_keys": "global variable __main__.BY_OWNER",
     "linked": "in a linked list by global variable __main__.HEAD",
     "partials": "are held in list __main__.JOBS",
     "running_local": "local variable kept of main (",
 }
+OLD = {
+    "at_exit": "by global variable logging.atexit",
+    "generator": "the frame of suspended (",
+    "task": "the frame of never (",
+}
+"""Until CPython 3.10 suspended functions have frames, and atexit what it is given."""
+
 QUICK = ("module_dict", "lru_cache", "closure", "traceback", "running_local")
 
 
 @pytest.mark.parametrize("kind", HOLDERS if PROFILE == "deep" else QUICK)
-def test_a_leak_is_named_with_what_holds_it(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_leak_is_named_with_what_holds_it(
+    python: str, kind: str, tmp_path: Path
+) -> None:
     path = tmp_path / "leak.hrpy"
-    command = [sys.executable, str(PROGRAM), kind, str(path)]
+    command = [python, str(PROGRAM), kind, str(path)]
     subprocess.run(command, check=True, timeout=60)
     with open_source(str(path)) as source:
         graph = read(source, DEFAULTS, silent)
@@ -58,4 +69,5 @@ def test_a_leak_is_named_with_what_holds_it(kind: str, tmp_path: Path) -> None:
 
     kept = {"bound_methods": "Listener", "linked": "Node"}.get(kind, "Session")
     assert first.sentence.startswith(f"4,000 {kept} (")
-    assert HOLDERS[kind] in first.sentence
+    holders = HOLDERS[kind], OLD.get(kind, HOLDERS[kind])
+    assert any(holder in first.sentence for holder in holders)
