@@ -21,7 +21,7 @@ from ingest.analysis.dominators import (
     retained_counts,
     retained_sizes,
 )
-from ingest.analysis.tracking import allocation_of, trace_back
+from ingest.analysis.tracking import allocation_at, allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
 from ingest.compiled import kernel
@@ -240,6 +240,9 @@ def _origins(
     if history is None:
         return None, None
     address = graph.object_id[: graph.object_count]
+    if not history.collections:
+        made = history.allocations
+        return None, None if made is None else allocation_at(address, made)
     origins = trace_back(address, history.collections, progress)
     if history.allocations is None:
         return origins, None

@@ -275,6 +275,27 @@ def allocation_of(origins: Origins, allocations: Allocations) -> Ints:
     return found
 
 
+def allocation_at(address: Ids, allocations: Allocations) -> Ints:
+    """The same where no collection is recorded: by the addresses in the dump.
+
+    Args:
+        address: uint64 (N,).
+        allocations: Recorded in the log or dump.
+
+    Returns:
+        int32 (N,). Row of ``allocations``, or `NOT_RECORDED`.
+    """
+    found = np.full(len(address), NOT_RECORDED, np.int32)
+    if not len(allocations.address):
+        return found
+    order = np.argsort(allocations.address, kind="stable").astype(np.int32)
+    ascending = allocations.address[order]
+    place = np.searchsorted(ascending, address, "right") - 1
+    hits = (place >= 0) & (ascending[place] == address)
+    found[hits] = order[place[hits]]
+    return found
+
+
 @kernel
 def _last_equal(
     heap: Ints, address: Ids, wanted_heap: Ints, wanted_address: Ids, found: Ints

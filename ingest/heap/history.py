@@ -83,14 +83,14 @@ class Allocations:
         address: uint64 (A,). Address of the object at its allocation.
         site: int32 (A,). Row of ``sites``.
         allocated_ms: int64 (A,). Time by the clock of the log, milliseconds since its
-            start.
+            start; ``None`` if not recorded.
         sites: Call stacks of the allocation sites, innermost function first.
     """
 
     heap: NDArray[np.int32]
     address: Ids
     site: NDArray[np.int32]
-    allocated_ms: NDArray[np.int64]
+    allocated_ms: NDArray[np.int64] | None
     sites: tuple[tuple[str, ...], ...]
 
 
@@ -100,7 +100,8 @@ class History:
 
     Attributes:
         collections: In the order in which their survivals were recorded. The addresses
-            in the dump are those after the last one.
+            in the dump are those after the last one. Empty where objects do not move,
+            or no collections are recorded.
         allocations: ``None`` if not recorded.
     """
 

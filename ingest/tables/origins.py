@@ -87,7 +87,7 @@ class OriginColumns:
     def allocated_ms(self) -> Slices | None:
         """Clock of the log at each object's allocation."""
         made, allocations = self._metrics.allocation, self._allocations
-        if made is None or allocations is None:
+        if made is None or allocations is None or allocations.allocated_ms is None:
             return None
         clock = pl.Series(allocations.allocated_ms)
         return lambda rows: _where(

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.analysis.tracking import NOT_RECORDED, Origins, allocation_of, trace_back
+from ingest.analysis.tracking import (
+    NOT_RECORDED,
+    Origins,
+    allocation_at,
+    allocation_of,
+    trace_back,
+)
 from ingest.heap.history import OLDEST, Allocations, Bounds, Survival
 from tests.dumps.trace import Thing, live
 
@@ -194,4 +200,24 @@ def test_allocations_are_found_by_collection_and_address(data: st.DataObject) ->
 
     for pair, row in zip(asked, found.tolist(), strict=True):
         same = [i for i in rows if recorded[i] == pair]
+        assert row == (same[-1] if same else NOT_RECORDED)
+
+
+@given(st.lists(st.integers(0, 6), max_size=20), st.lists(st.integers(0, 6)))
+def test_allocations_without_collections_are_found_by_the_address_in_the_dump(
+    recorded: list[int], asked: list[int]
+) -> None:
+    rows = range(len(recorded))
+    allocations = Allocations(
+        np.zeros(len(recorded), np.int32),
+        np.array(recorded, np.uint64),
+        np.array(rows, np.int32),
+        None,
+        (),
+    )
+
+    found = allocation_at(np.array(asked, np.uint64), allocations)
+
+    for address, row in zip(asked, found.tolist(), strict=True):
+        same = [i for i in rows if recorded[i] == address]
         assert row == (same[-1] if same else NOT_RECORDED)
