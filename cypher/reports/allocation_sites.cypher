@@ -12,7 +12,8 @@
 // column: type             STRING   the most frequent type among them
 // column: stack            STRING   call stack, innermost function first
 //
-// Recorded only in profiler logs that contain every allocation. For the allocation
+// Recorded only in profiler logs that contain every allocation, and of Python programs that
+// trace their memory: there a site is a line of a file, not a function. For the allocation
 // site of one object, run the query object with its address. No rows: the dump has
 // no allocation sites.
 MATCH (:Dump {number: $dump})-[:HAS_ALLOCATION_SITE]->(s:AllocationSite)

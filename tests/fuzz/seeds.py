@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ingest.readers import FORMATS
+from ingest.readers.hrpy.chunks import Flag
 from tests.dumps import (
     clrprofiler,
     dartheap,
@@ -91,7 +92,12 @@ def _hprof() -> list[bytes]:
 
 
 def _hrpy() -> list[bytes]:
-    return [hrpy.example(), hrpy.large_dump(100, 200)]
+    traced = hrpy.program()
+    traced.records.append(hrpy.facts(b"SITE", [["a.py:3", "b.py:9"], ["a.py:7"]]))
+    traced.roots["held"] = [["handler of signal 10", 0x800]]
+    sites = hrpy.words([1, 0])
+    traced.chunk("list", [0x800, 0x810], flags=Flag.SITES, values=sites)
+    return [hrpy.example(), traced.bytes(), hrpy.large_dump(100, 200)]
 
 
 def _pyheap() -> list[bytes]:

@@ -15,7 +15,7 @@ READING = {
     "dart": Cost(41.0, 8.8),
     "hprof": Cost(52.6, 17.2),
     "v8": Cost(64.4, 9.9),
-    "hrpy": Cost(88.6, 28.0),
+    "hrpy": Cost(80.6, 28.0),
     "pyheap": Cost(55.9, 37.9),
 }
 """Of each format; measured, and below `MOST`. A gcdump is held while it is decoded:
@@ -23,7 +23,7 @@ its file is in these, with as many bytes as the test's writer takes for a number
 
 MOST = Cost(44.0, 13.0)
 MOST_OF = {
-    "hprof": Cost(55.0, 18.0), "v8": Cost(66.0, 13.0), "hrpy": Cost(92.0, 29.0),
+    "hprof": Cost(55.0, 18.0), "v8": Cost(66.0, 13.0), "hrpy": Cost(84.0, 29.0),
     "pyheap": Cost(58.0, 39.0),
 }  # fmt: skip
 """HPROF: references have ids of 8 bytes, a field and a kind; objects have a length, and

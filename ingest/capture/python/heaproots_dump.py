@@ -50,8 +50,8 @@ _NO_INTEGER = -(1 << 63)
 _MOST_INLINE = 29
 
 # Flags of a chunk.
-_SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER = (
-    1, 2, 4, 8, 16, 32, 64, 128, 256,
+_SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER, _SITES = (
+    1, 2, 4, 8, 16, 32, 64, 128, 256, 512,
 )  # fmt: skip
 
 # Flags of a type in CPython.
@@ -539,6 +539,7 @@ class _Writer:
         self.kinds, self._by_type = [], {}
         self._names, self._new_names = {}, []
         self._told_types = 0
+        self._site_of, self._sites, self._new_sites = _traced(), {}, []
         self._seen, self._listed = set(), listed
         self._pending, self._pending_count = {}, 0
         self._late, self._is_flushing = {}, False
@@ -675,6 +676,10 @@ class _Writer:
         if self._new_names:
             self.out.record(b"NAME", [_json(self._new_names).encode("ascii")])
             self._new_names = []
+        if self._new_sites:
+            rows = [["%s:%d" % frame for frame in site] for site in self._new_sites]
+            self.out.record(b"SITE", [_json(rows).encode("ascii")])
+            self._new_sites = []
         if self._told_types < len(self.kinds):
             rows = [
                 (k.number, id(k.type), k.name, k.flags, k.basic)
@@ -687,6 +692,7 @@ class _Writer:
         self, kind, part, counts, *, flags=0, columns=(), names=(), rest, rest_counts,
         lengths=None, values=(), typed=False,
     ):  # fmt: skip
+        sites = None if self._site_of is None else self._numbers_of_sites(part)
         self._tell()
         n = len(part)
         sizes = [_longs([kind.basic])]
@@ -700,6 +706,8 @@ class _Writer:
             flags |= _LENGTHS
         if typed:
             flags |= _TYPED
+        if sites is not None:
+            flags |= _SITES
         fixed = _NEVER
         if isinstance(rest_counts, int):
             fixed, rest_counts = rest_counts, None
@@ -723,9 +731,25 @@ class _Writer:
             parts.append(_words(rest_counts))
         parts.append(_bytes_of(rest))
         parts += values
+        if sites is not None:
+            parts.append(_words(sites))
         self.out.record(b"OBJS", parts)
         self.objects += n
         self.references += len(rest)
+
+    def _numbers_of_sites(self, part):
+        """Where tracemalloc says that objects were made; `None` if it knows of none."""
+        numbers, known = [], self._sites
+        for site in map(self._site_of, part):
+            if site is None:
+                numbers.append(_NEVER)
+                continue
+            number = known.get(site)
+            if number is None:
+                number = known[site] = len(known)
+                self._new_sites.append(site)
+            numbers.append(number)
+        return numbers if min(numbers) != _NEVER else None
 
     def write_leaves(self, kind, part):
         counts = list(map(_refcount, part))
@@ -1266,6 +1290,14 @@ def _locals_of_threads():
 
 def _is_table(o):
     return type(o) is dict or type(o) is set
+
+
+def _traced():
+    """What tells where an object was made, if tracemalloc runs; else `None`."""
+    is_tracing = _of_module("_tracemalloc", "is_tracing")
+    if type(is_tracing) is not _Builtin or not is_tracing():
+        return None
+    return _of_module("_tracemalloc", "_get_object_traceback")
 
 
 def _near(o):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
+from ingest.heap.history import Allocations, History
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ObjectValues
 from ingest.readers.cpython.objects import (
@@ -56,6 +57,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
             irregular.
     """
     type_names = recorded.declared.type_names
+    history = _history(recorded)
     values, objects, table = _joined(recorded, counter)
     excess, is_lost = _excess(recorded, objects, table)
     fields = Fields(recorded.declared.names)
@@ -69,21 +71,23 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     assert objects.refcount is not None
     is_immortal = objects.refcount >= np.uint32(1 << 30)
     name_context_variables(objects, values, type_names, fields)
-    held = np.flatnonzero((excess > 0) & ~is_atom)
+    is_held = excess > 0
+    del excess
+    held = np.flatnonzero(is_held & ~is_atom)
     at, places = _places(recorded, objects, held, table, fields)
     roots.add(objects.id[at], RootKind.RUNTIME, places)
     if recorded.header.get("mode") == "fork" and len(recorded.threads) > 1:
         lost = objects.id[is_lost & ~is_atom]
         roots.add(lost, RootKind.RUNTIME, fields.row("another thread"))
     roots.add(objects.id[is_immortal & ~is_atom], RootKind.INTERNAL)
+    is_held |= is_immortal
+    del held, at, places, is_lost, is_atom, is_immortal
     left_out = Folded()
     columns = columns_of(objects)
     if fold is Fold.AUTO:
-        is_held = (excess > 0) | is_immortal
         left_out, columns, values = folded(objects, values, is_held, is_dict, fields)
-        del is_held
     type_ids = np.array(recorded.declared.type_ids, np.uint64)
-    del objects, table, excess, is_lost, is_dict, is_atom, is_immortal
+    del objects, table, is_held, is_dict
     heap = HeapResolver([columns], TypeTable.by_row(type_names, counter), counter)
     return heap.graph(
         roots.columns(),
@@ -97,6 +101,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         values=values,
         type_object=heap.find(type_ids),
         folded=left_out,
+        history=history,
     )
 
 
@@ -156,6 +161,24 @@ def _notes(recorded: Recorded) -> tuple[str, ...]:
 
 def _row_of(names: list[str], name: str) -> int:
     return names.index(name) if name in names else -1
+
+
+def _history(recorded: Recorded) -> History | None:
+    """Where objects were made, where the program traced that."""
+    known = [chunk for chunk in recorded.chunks if chunk.site is not None]
+    if not known:
+        return None
+    site = np.concatenate([chunk.site for chunk in known if chunk.site is not None])
+    is_told = site != NEVER
+    address = np.concatenate([chunk.id for chunk in known])[is_told]
+    allocations = Allocations(
+        heap=np.zeros(len(address), np.int32),
+        address=address,
+        site=site[is_told].astype(np.int32),
+        allocated_ms=None,
+        sites=tuple(recorded.declared.sites),
+    )
+    return History((), allocations)
 
 
 def _joined(

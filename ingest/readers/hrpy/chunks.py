@@ -43,6 +43,7 @@ class Flag(IntFlag):
     INTEGERS = 64
     FLOATS = 128
     OWNER = 256
+    SITES = 512
 
 
 _ALL = sum(Flag)
@@ -65,6 +66,8 @@ class HrpyChunk:
             `ENTRY` or `NO_FIELD`.
         texts: Sizes in bytes, `NEVER` for none, and all texts joined, in UTF-8.
         numbers: int64 or float64 (N,), or ``None``.
+        site: uint32 (N,). Where they were made, a row of the sites, `NEVER` where
+            that is not known; or ``None``.
     """
 
     type_number: int
@@ -78,6 +81,7 @@ class HrpyChunk:
     ref_field: Ints
     texts: tuple[NDArray[np.uint32], bytes] | None = None
     numbers: NDArray[Any] | None = None
+    site: NDArray[np.uint32] | None = None
 
 
 @dataclass(slots=True)
@@ -89,12 +93,14 @@ class Declared:
         type_names: Of types.
         type_ids: Ids of the types' objects.
         align_bytes: What sizes are rounded up to.
+        sites: Where objects were made: files with their lines, innermost first.
     """
 
     names: list[str] = field(default_factory=list)
     type_names: list[str] = field(default_factory=list)
     type_ids: list[int] = field(default_factory=list)
     align_bytes: int = 16
+    sites: list[tuple[str, ...]] = field(default_factory=list)
 
 
 def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
@@ -137,6 +143,11 @@ def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
         own = declared.type_ids[kind] if flags & Flag.TYPED else None
         _add_named(chunk, names, named, own)
     _values(columns, chunk, flags, many)
+    if flags & Flag.SITES:
+        chunk.site = columns.take("<u4", many).astype(np.uint32)
+        known = chunk.site[chunk.site != NEVER]
+        if len(known) and known.max() >= len(declared.sites):
+            raise feed.malformed("a chunk has a site that is not declared")
     if feed.position != end:
         raise feed.malformed("a chunk is longer than its columns")
     return chunk

@@ -294,6 +294,42 @@ def test_annotations_that_wait_to_be_asked_for_name_attributes_and_are_not_run(
     assert truth.value(truth.fields(fields["owner"])["[0]"]) == "owner"
 
 
+_TRACED = """
+import sys, tracemalloc
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Thing:
+    __slots__ = ("value",)
+BEFORE = Thing()
+tracemalloc.start(2)
+def make():
+    return Thing()
+THINGS = [make() for _ in range(100)]
+heaproots_dump.dump({path!r}, {mode!r})
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_objects_have_their_sites_where_the_program_traces_them(
+    python: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "traced.hrpy"
+    run(python, "-c", _TRACED.format(writer=str(WRITER), path=str(path), mode=mode))
+    truth = Truth(graph := dump_of(path))
+
+    assert graph.history is not None
+    made = graph.history.allocations
+    assert made is not None
+    of = dict(zip(made.address.tolist(), made.site.tolist(), strict=True))
+    things = [
+        of.get(int(graph.object_id[row])) for row in truth.of_type("__main__.Thing")
+    ]
+    assert things.count(None) == 1  # made before
+    (site,) = {made.sites[at] for at in things if at is not None}
+    assert site[:2] == ("<string>:10", "<string>:11")
+
+
 _SIGNALLED = """
 import signal, sys, time
 sys.path.insert(0, {writer!r})

@@ -93,6 +93,7 @@ def test_allocations_have_their_heap_time_and_functions(reading: Reading) -> Non
 
     assert told.heap.tolist() == [0, 0, 0, 1]
     assert told.address.tolist() == [0x1000, 0x1020, 0x1050, 0x1900]
+    assert told.allocated_ms is not None
     assert told.allocated_ms.tolist() == [5, 7, 7, 15]
     assert told.sites == (
         ("App.Cache::.ctor void ()", "App.Program::Main static void (String[])"),

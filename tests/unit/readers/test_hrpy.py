@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import NO_FIELD, RootKind
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
 from ingest.readers.hrpy import sniff
-from ingest.readers.hrpy.chunks import Flag
+from ingest.readers.hrpy.chunks import NEVER, Flag
 from ingest.readers.hrpy.reader import read
+from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
 from tests.dumps.hrpy import HrpyHeap, example, facts, program, record, texts_of
 from tests.unit.readers.shared import Pieces, alive, by_id
@@ -169,6 +172,24 @@ def test_values_of_contexts_are_named_by_their_variables() -> None:
     ]  # fmt: skip
 
 
+def test_objects_have_the_sites_where_they_were_made() -> None:
+    heap = program()
+    heap.records.append(facts(b"SITE", [["a.py:3", "b.py:9"], ["a.py:7"]]))
+    sites = struct.pack("<3I", 1, NEVER, 0)
+    heap.chunk("list", [0x800, 0x810, 0x820], flags=Flag.SITES, values=sites)
+    graph = graph_of(heap)
+    tables = HeapTables(graph, analyse(graph))
+    found = tables.part("objects", 0, graph.object_count)
+
+    assert graph.history is not None
+    told = dict(zip(graph.object_id.tolist(), found["site"].to_list(), strict=True))
+    assert [told[i] for i in (0x800, 0x810, 0x820, 0x400)] == [1, None, 0, None]
+    rows = tables.part("allocation_sites", 0, 2)
+    assert rows["name"].to_list() == ["a.py:3", "a.py:7"]
+    assert rows["stack"].to_list() == ["a.py:3 < b.py:9", "a.py:7"]
+    assert found["collections_survived"].to_list() == [None] * graph.object_count
+
+
 def test_frames_that_are_objects_are_not_counted_twice() -> None:
     heap = program()
     heap.header["frames_are_objects"] = True
@@ -269,6 +290,13 @@ def _patched(**changes: int) -> bytes:
     return heap.bytes()
 
 
+def _with_sites(site: int) -> bytes:
+    heap = program()
+    heap.records.append(facts(b"SITE", [["a.py:3"]] * 5))
+    sites = struct.pack("<I", site)
+    return heap.chunk("list", [0x800], flags=Flag.SITES, values=sites).bytes()
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -290,6 +318,9 @@ def _patched(**changes: int) -> bytes:
         (example()[:8] + facts(b"TYPE", [[0, -1, "x"]]), "TYPE has not"),
         (example()[:8] + facts(b"TYPE", [[0, 1, None]]), "TYPE has not"),
         (example()[:8] + facts(b"NAME", [3]), "NAME has not"),
+        (example()[:8] + facts(b"SITE", [3]), "SITE has not"),
+        (example()[:8] + facts(b"SITE", [[3]]), "SITE has not"),
+        (_with_sites(5), "a site that is not declared"),
         (example()[:8] + facts(b"ROOT", {"modules": [1]}), "ROOT has not"),
         (example()[:8] + facts(b"ROOT", {"threads": [{}]}), "ROOT has not"),
         (example()[:8] + facts(b"ROOT", {"held": [[1, 2]]}), "ROOT has not"),
