@@ -22,7 +22,7 @@ from tests.deep import PROFILE
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
 
-MINORS = tuple(range(8, 15))
+MINORS = tuple(range(8, 16))
 _NAMED = [one for one in os.environ.get("INGEST_TEST_PYTHONS", "").split(":") if one]
 
 
@@ -59,7 +59,8 @@ def python(minor: int) -> ParameterSet:
 
 
 OWN = sys.version_info.minor
-NEWEST = MINORS[-1]
+NEWEST = next((minor for minor in MINORS[:5:-1] if installed(minor)), 14)
+"""The newest that runs scripts as it offers to, if there is one."""
 PYTHONS = [
     python(minor) for minor in (MINORS if PROFILE == "deep" else {OWN: 0, NEWEST: 0})
 ]

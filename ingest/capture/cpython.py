@@ -1,8 +1,10 @@
 """Heap dumps of a running CPython program, which needs no preparation.
 
-The text of ``heaproots_dump`` runs in the program: as a pending call, which the main
-thread makes between two instructions, or where that waits for something, in a thread of
-its own that first takes the interpreter's lock like any other. See
+The text of ``heaproots_dump`` runs in the program. From 3.14 on the runtime offers to
+run a script (`ingest.capture.remote_exec`), in the main thread or else in another that
+comes to run Python code. Before that, or where none comes, it runs as a pending call,
+which the main thread makes between two instructions, or where that waits for something,
+in a thread of its own that first takes the interpreter's lock like any other. See
 `ingest.capture.ptrace` for how it gets there. By default the program makes a copy of
 itself, which writes the dump, and goes on.
 """
@@ -36,6 +38,7 @@ from ingest.capture.ptrace import (
     write_memory,
 )
 from ingest.capture.python_processes import PYTHON
+from ingest.capture.remote_exec import look, request, withdraw
 from ingest.capture.workplace import work_folder
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
@@ -47,9 +50,11 @@ if TYPE_CHECKING:
 
     from ingest.capture.elf import Function
     from ingest.capture.processes import RunningProgram
+    from ingest.capture.remote_exec import Runtime
     from ingest.progress import Progress
 
 SUFFIX = ".hrpy"
+RUN = "run.py"
 SCRIPT = Path(__file__).parent / "python" / "heaproots_dump.py"
 
 _PIECE_BYTES = 1 << 22
@@ -60,6 +65,7 @@ _MAGIC_AT = 0x3F0
 _READ_EXECUTE, _PRIVATE_FIXED = 5, 0x100022
 _FIRST_PLACE = 0x5E0000000000
 _MAP_S, _PENDING_S, _ROUND_S = 2.0, 1.0, 0.02
+_OFFERED_S = 0.3
 _WAITING = frozenset({
     0, 7, 17, 23, 34, 35, 42, 43, 44, 45, 46, 47, 61, 65, 73, 202, 219, 230, 232, 247,
     270, 271, 281, 288, 128, 130, 240, 243, 299, 307, 407, 416, 441, 449, 454, 455,
@@ -89,6 +95,8 @@ class PythonCapture:
         copied_bytes: Memory that the copy of the program took beyond what it shared;
             0 without a copy.
         duration_s: How long all took.
+        interpreter_count: How many interpreters the program has, of which only the
+            main one is in the dump; 0 if it does not tell.
     """
 
     path: Path
@@ -100,6 +108,7 @@ class PythonCapture:
     pause_s: float
     copied_bytes: int
     duration_s: float
+    interpreter_count: int = 0
 
 
 def capture(
@@ -144,14 +153,20 @@ def capture(
     began = time.monotonic()
     with _alone(target), _folder(target.pid) as (folder, inner):
         made = "heap.hrpy" + (".gz" if path.suffix == ".gz" else "")
+        runtime = look(target.pid)
+        if mode == "auto" and runtime and runtime.interpreter_count > 1:
+            mode = "stop"  # a copy would not run
         text = _bootstrap(inner, made, mode, values=values)
-        _run(target, text, folder)
+        with acting_as(target.pid):
+            (folder / RUN).write_bytes(text)
+        _run(target, text + b"\0", folder, f"{inner}/{RUN}", runtime)
         told, copied = _wait(target, folder, made, timeout_s, progress)
         check_captured(folder / made)
         byte_count, sha256 = _copied(folder / made, path, force=force)
     return PythonCapture(
         path, byte_count, sha256, target.pid, target.name, str(told["mode"]),
         float(told["pause_seconds"]), copied, time.monotonic() - began,
+        max(int(told["interpreters"]), runtime.interpreter_count if runtime else 0),
     )  # fmt: skip
 
 
@@ -208,17 +223,32 @@ def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
     text += f"with open({script!r}) as f: text = f.read()\n"
     text += "exec(compile(text, '<heaproots>', 'exec'), space)"
     line = f"exec(compile({text!r}, '<heaproots>', 'exec'), {{}})"
-    return line.encode("ascii") + b"\0"
+    return line.encode("ascii")
 
 
-def _run(target: RunningProgram, text: bytes, folder: Path) -> None:
+def _run(
+    target: RunningProgram,
+    text: bytes,
+    folder: Path,
+    script: str,
+    runtime: Runtime | None,
+) -> None:
     """Have the program run a line of Python, and wait until it has begun to.
+
+    Args:
+        target: The program.
+        text: The line, ended by a zero.
+        folder: In which it begins by making a file ``started``.
+        script: A file with the same line, as the program sees it.
+        runtime: What its runtime tells.
 
     Raises:
         CaptureError: it does not.
     """
     pid = target.pid
     try:
+        if _runs_as_offered(pid, folder / "started", script, runtime):
+            return
         known = functions(pid, _NEEDED | _LOCKED)
         if missing := _NEEDED - known.keys():
             raise CaptureError(
@@ -240,6 +270,31 @@ def _run(target: RunningProgram, text: bytes, folder: Path) -> None:
             raise CaptureError(f"process {pid} has ended; {LOOK}") from error
         why = getattr(error, "strerror", None) or type(error).__name__
         raise CaptureError(f"process {pid} cannot be traced ({why})") from error
+
+
+def _runs_as_offered(
+    pid: int, started: Path, script: str, runtime: Runtime | None
+) -> bool:
+    """Whether the runtime has begun to run the script, as it offers to since 3.14."""
+    if runtime is None or not runtime.is_offered:
+        return False
+    try:
+        return any(
+            request(pid, runtime, script, main=main) > 0
+            and _exists_within(started, _OFFERED_S)
+            for main in (True, False)
+        )
+    finally:
+        withdraw(pid, runtime)
+
+
+def _exists_within(path: Path, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def _place(pid: int, known: dict[str, Function], restorer: int) -> int:
@@ -314,11 +369,8 @@ def _start(
             )
         else:
             done = True
-        patience = time.monotonic() + (_PENDING_S if done else _ROUND_S)
-        while time.monotonic() < patience:
-            if started.exists():
-                return
-            time.sleep(0.005)
+        if _exists_within(started, _PENDING_S if done else _ROUND_S):
+            return
         if not (PROC / str(pid)).exists():
             raise CaptureError(f"process {pid} has ended; {LOOK}")
     raise CaptureError(

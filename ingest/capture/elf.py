@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROC = Path("/proc")
 _DYNSYM, _FUNCTIONS = 11, (2, 10)
@@ -49,44 +52,84 @@ def functions(pid: int, names: set[str]) -> dict[str, Function]:
         OSError: it has ended, or may not be looked at.
     """
     found: dict[str, Function] = {}
+    for base, data in _files(pid, ("libpython", "libc", "ld-", "libpthread")):
+        try:
+            symbols = _exported(data, names)
+        except (struct.error, IndexError, ValueError):
+            continue
+        for symbol, (value, size) in symbols.items():
+            start = base - _bias(data) + value
+            found.setdefault(symbol, Function(start, start + size))
+    return found
+
+
+def section(pid: int, name: str) -> int | None:
+    """Where a section of a process's program, or of its libpython, is in its memory.
+
+    Raises:
+        OSError: it has ended, or may not be looked at.
+    """
+    for base, data in _files(pid, ("libpython",)):
+        try:
+            address = _section(data, name.encode())
+        except (struct.error, IndexError, ValueError):
+            continue
+        if address is not None:
+            return base - _bias(data) + address
+    return None
+
+
+def _files(pid: int, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
+    """Where a process has its program, and libraries of such names; and the files."""
     bases: dict[str, int] = {}
     for one in mappings(pid):
         if one.path.startswith("/") and one.offset == 0:
             bases.setdefault(one.path, one.start)
     for path, base in bases.items():
-        name = path.rpartition("/")[2]
         is_main = (PROC / str(pid) / "exe").readlink() == Path(path)
-        if not (is_main or name.startswith(("libpython", "libc", "ld-", "libpthread"))):
+        if not (is_main or path.rpartition("/")[2].startswith(names)):
             continue
         try:
             data = (PROC / str(pid) / "root" / path.lstrip("/")).read_bytes()
-            symbols = _exported(data, names)
-        except (OSError, struct.error, IndexError):
+        except OSError:
             continue
-        for symbol, (value, size, bias) in symbols.items():
-            start = base - bias + value
-            found.setdefault(symbol, Function(start, start + size))
-    return found
+        if data[:6] == b"\x7fELF\x02\x01":
+            yield base, data
 
 
-def _exported(data: bytes, names: set[str]) -> dict[str, tuple[int, int, int]]:
-    """Value, size and the address that the file is linked for, of each name."""
-    if data[:6] != b"\x7fELF\x02\x01":
-        return {}
-    headers, sections = struct.unpack_from("<QQ", data, 32)
-    header_size, header_count, section_size, section_count = struct.unpack_from(
-        "<HHHH", data, 54
-    )
-    bias = 0
+def _bias(data: bytes) -> int:
+    """The address that a file is linked for."""
+    (headers,) = struct.unpack_from("<Q", data, 32)
+    header_size, header_count = struct.unpack_from("<HH", data, 54)
     for at in range(header_count):
         kind, _, offset, address = struct.unpack_from(
             "<IIQQ", data, headers + at * header_size
         )
         if kind == 1:
-            bias = address - offset & ~0xFFF
-            break
+            bias: int = address - offset & ~0xFFF
+            return bias
+    return 0
+
+
+def _section(data: bytes, wanted: bytes) -> int | None:
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    (names_at,) = struct.unpack_from("<Q", data, sections + names * size + 24)
+    for at in range(count):
+        name, _, _, address = struct.unpack_from("<IIQQ", data, sections + at * size)
+        begin = names_at + name
+        if data[begin : data.index(b"\0", begin)] == wanted:
+            found: int = address
+            return found
+    return None
+
+
+def _exported(data: bytes, names: set[str]) -> dict[str, tuple[int, int]]:
+    """Value and size of each name."""
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    section_size, section_count = struct.unpack_from("<HH", data, 58)
     wanted = {name.encode(): name for name in names}
-    found: dict[str, tuple[int, int, int]] = {}
+    found: dict[str, tuple[int, int]] = {}
     for at in range(section_count):
         begin = sections + at * section_size
         _, kind, _, _, offset, size, link, _, _, entry = struct.unpack_from(
@@ -103,5 +146,5 @@ def _exported(data: bytes, names: set[str]) -> dict[str, tuple[int, int, int]]:
                 continue
             end = data.index(b"\0", strings + name_at)
             if (name := wanted.get(data[strings + name_at : end])) is not None:
-                found[name] = value, length, bias
+                found[name] = value, length
     return found

@@ -18,7 +18,7 @@ import platform
 import struct
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,6 +154,27 @@ def _detach(libc: _Libc, tid: int, signal_number: int) -> None:
         OSError
     ):  # it has ended, or has not stopped: then the end of this thread does
         return
+
+
+@contextmanager
+def all_stopped(pid: int) -> Iterator[bool]:
+    """All threads of a process stand still; ``False`` if now is no good moment."""
+    with ExitStack() as stack:
+        seen: set[int] = set()
+        is_stopped = True
+        while is_stopped:
+            folder = PROC / str(pid) / "task"
+            new = {int(one.name) for one in folder.iterdir()} - seen
+            if not new:
+                break
+            seen |= new
+            for tid in sorted(new):
+                try:
+                    libc = stack.enter_context(_stopped(tid))
+                except ProcessLookupError:  # that thread has ended
+                    continue
+                is_stopped = is_stopped and libc is not None
+        yield is_stopped
 
 
 def call(

@@ -6,14 +6,19 @@ import os
 import re
 import sys
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import psutil
 
 from ingest.capture.elf import functions
 from ingest.capture.processes import LOOK, PROC, Finder, RunningProgram, user_of
+from ingest.capture.remote_exec import look
 from ingest.errors import CaptureError
 
-_LIBRARY = re.compile(r"/libpython(3\.\d+)(t?)[.\w-]*\.so")
+if TYPE_CHECKING:
+    from ingest.capture.remote_exec import Runtime
+
+_LIBRARY = re.compile(r"/libpython3\.\d+t?[.\w-]*\.so")
 _PROGRAM = re.compile(r"/(?:python|uwsgi|pypy)[\d.]*t?$")
 _ENTRY = "Py_AddPendingCall"
 _WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
@@ -51,6 +56,7 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
     try:
         text = (PROC / str(pid) / "maps").read_text(errors="replace")
         found = functions(pid, {_ENTRY})
+        runtime = look(pid)
     except PermissionError:
         raise CaptureError(
             f"{shown} may not be looked at; run this as root, or have the program "
@@ -60,15 +66,31 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
         raise CaptureError(f"process {pid} has ended; {LOOK}") from None
     if "/libpypy" in text:
         raise CaptureError(f"{shown} runs PyPy, whose own dumps have another format")
-    library = _LIBRARY.search(text)
-    if library and library[2]:
-        raise CaptureError(
-            f"{shown} is a free-threaded Python {library[1]}, which cannot be "
-            "captured; run it with the usual build"
-        )
+    if runtime is not None:
+        _check(shown, runtime)
     if _ENTRY not in found:
         raise CaptureError(f"{shown} does not run CPython; {LOOK}")
     return target
+
+
+def _check(shown: str, runtime: Runtime) -> None:
+    """What the runtime tells does not forbid a capture.
+
+    Raises:
+        CaptureError: it does.
+    """
+    if runtime.is_free_threaded:
+        major, minor = runtime.version
+        raise CaptureError(
+            f"{shown} is a free-threaded Python {major}.{minor}, which cannot be "
+            "captured; run it with the usual build"
+        )
+    if runtime.is_offered is None:
+        raise CaptureError(
+            f"{shown} refuses to be debugged (PYTHON_DISABLE_REMOTE_DEBUG, -X "
+            "disable-remote-debug, or its build); have it import heaproots_dump and "
+            "call install(signal.SIGUSR2, PATH)"
+        )
 
 
 def _target(pid: int) -> RunningProgram:

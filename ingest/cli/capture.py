@@ -393,6 +393,7 @@ def python(
         "pause_seconds": round(taken.pause_s, 4),
         "copied_bytes": taken.copied_bytes,
         "seconds": round(taken.duration_s, 3),
+        "interpreter_count": taken.interpreter_count,
     }
     copied = f", copied {human_bytes(taken.copied_bytes)}" if taken.copied_bytes else ""
     rows = [
@@ -400,6 +401,9 @@ def python(
         ("mode", f"{taken.mode}{copied}"),
         ("paused", f"{taken.pause_s:.3f} s, took {taken.duration_s:.1f} s"),
     ]
+    if taken.interpreter_count > 1:
+        many = f"the main one of {taken.interpreter_count} interpreters"
+        rows.append(("heap", f"{many}; the others are not in the dump"))
     _show(taken, facts, rows, as_json=as_json)
 
 

@@ -48,6 +48,7 @@ _SMALL = 50
 _NEVER = 0xFFFFFFFF
 _NO_INTEGER = -(1 << 63)
 _MOST_INLINE = 29
+_BEGIN_SECONDS = 5.0
 
 # Flags of a chunk.
 _SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER, _SITES = (
@@ -1481,6 +1482,8 @@ def _mode(mode):
         raise ValueError("mode is 'auto', 'fork' or 'stop', not %r" % (mode,))
     if mode != "auto":
         return mode
+    if _interpreters() > 1:  # a copy would not run
+        return "stop"
     if sys.platform != "linux":  # elsewhere a copied process may not even write
         return "stop"
     free, needed = _free_bytes(), _resident_bytes()
@@ -1513,8 +1516,9 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
         wait: Whether to return only when the file is there, if another process writes.
 
     Returns:
-        ``mode``, ``pause_seconds`` for which the program stood still, and unless it is
-        still being written ``objects``, ``references`` and ``bytes``.
+        ``mode``, ``pause_seconds`` for which the program stood still, ``interpreters``
+        (of several, only this one is in the dump; 0 if that is not known), and unless
+        it is still being written ``objects``, ``references`` and ``bytes``.
 
     Raises:
         DumpRefused: This Python cannot be dumped, or the copy of it has failed.
@@ -1557,7 +1561,21 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
             del moment.objects[:], moment.kept[:], moment.of_threads[:]
         if was_enabled:
             gc.enable()
-    return dict(found, mode=mode, pause_seconds=pause)
+    return dict(found, mode=mode, pause_seconds=pause, interpreters=_interpreters())
+
+
+def _interpreters():
+    """How many interpreters there are, if the program has loaded what tells it."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        module = sys.modules.get(name)
+        if type(module) is _Module:
+            list_all = _module_dict(module).get("list_all")
+            if type(list_all) is _Builtin:
+                try:
+                    return len(list_all())
+                except Exception:
+                    pass
+    return 0
 
 
 def _remove(path):
@@ -1576,6 +1594,7 @@ def _forked(moment, fd, partial, path, values, compress, wait):
     child = os.fork()
     if child == 0:
         try:
+            os.write(write_end, b"+")
             os.close(read_end)
             # Not waited for: another copy writes, which the program never sees.
             if not wait and os.fork():
@@ -1594,6 +1613,10 @@ def _forked(moment, fd, partial, path, values, compress, wait):
     os.close(write_end)
     del moment.kept[:]
     try:
+        if not _has_begun(read_end):
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            raise DumpRefused("no copy of this process can run; use mode='stop'")
         if not wait:
             os.waitpid(child, 0)
             return {}
@@ -1617,6 +1640,24 @@ def _forked(moment, fd, partial, path, values, compress, wait):
         raise DumpRefused(text or "the copy of the process has ended; use mode='stop'")
     keys = ("objects", "references", "bytes")
     return dict(zip(keys, map(int, text.split()[1:])), until=until)
+
+
+def _has_begun(read_end):
+    """Whether a copy of this process runs; some stop in what the program does after it.
+
+    With other interpreters in the process, the copy waits for itself or is ended.
+    """
+    until = time.perf_counter() + _BEGIN_SECONDS
+    os.set_blocking(read_end, False)
+    try:
+        while time.perf_counter() < until:
+            try:
+                return os.read(read_end, 1) == b"+"
+            except BlockingIOError:
+                os.sched_yield()
+        return False
+    finally:
+        os.set_blocking(read_end, True)
 
 
 def _copied(moment, fd, partial, path, values, compress):

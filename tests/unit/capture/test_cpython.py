@@ -78,6 +78,11 @@ def threaded():
         threading.Thread(target=work, daemon=True).start()
     work()
 
+def joining():
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
 def writing():
     global count
     with open(sys.argv[2], "w") as out:
@@ -93,7 +98,7 @@ globals()[sys.argv[1]]()
 
 KINDS = ["sleeping", "busy", "threaded"]
 if PROFILE == "deep":
-    KINDS += ["waiting", "polling", "writing"]
+    KINDS += ["waiting", "polling", "writing", "joining"]
 
 
 @contextmanager

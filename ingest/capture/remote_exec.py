@@ -1,0 +1,198 @@
+"""Have CPython run a script as it offers to since 3.14 (PEP 768).
+
+At the start of ``_PyRuntime``, which has an ELF section of its own, a table tells where
+things are in that build. The path of a script and a flag are written into the state of
+a thread, and a bit into its eval breaker: the thread runs the script where it would
+handle a signal. All threads stand still meanwhile, so that no state is freed and no other
+bit of the eval breaker lost; if this process is killed, the kernel lets them go. The
+tables of 3.13 to 3.15 are known: each minor version has a layout.
+
+Source: CPython, Include/internal/pycore_debug_offsets.h, and "Remote debugging
+attachment protocol" in its manual.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.capture.elf import PROC, section
+from ingest.capture.ptrace import all_stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SECTION = ".PyRuntime"
+COOKIE = b"xdebugpy"
+
+_FINAL = 0xF0
+_MOST_THREADS, _MOST_INTERPRETERS = 100_000, 10_000
+_PLEASE_STOP = 1 << 5
+_HEAD = struct.Struct("<8sQQ")
+_COMMON = {"interpreters_head": 5, "id": 7, "next": 8}
+_DEBUGGER = (
+    "eval_breaker",
+    "support",
+    "enabled",
+    "pending",
+    "script_path",
+    "script_path_size",
+)
+
+
+def _layout(thread_next: int, debugger: int) -> dict[str, int]:
+    found = dict(_COMMON, threads_head=9, main=10)
+    found |= {"thread_next": thread_next, "interp": thread_next + 1}
+    return found | {name: debugger + at for at, name in enumerate(_DEBUGGER)}
+
+
+LAYOUTS: Mapping[tuple[int, int], Mapping[str, int]] = {
+    (3, 13): _COMMON,
+    (3, 14): _layout(24, 89),
+    (3, 15): _layout(24, 105),
+}
+"""For each version, in which 8 bytes of the table a field is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a CPython of version 3.13 or later tells about itself.
+
+    Attributes:
+        version: Major and minor version.
+        is_free_threaded: Whether it is built without the interpreter's lock.
+        interpreter_count: How many interpreters there are; 0 if that is not known.
+        is_offered: Whether `request` can be made; ``None`` if it is refused by who
+            started the program.
+        interpreter: Address of the main interpreter's state.
+        offsets: By field, what its table says; empty if the table is not known.
+    """
+
+    version: tuple[int, int]
+    is_free_threaded: bool
+    interpreter_count: int
+    is_offered: bool | None
+    interpreter: int
+    offsets: Mapping[str, int]
+
+
+class _Memory:
+    def __init__(self, pid: int) -> None:
+        self._path = PROC / str(pid) / "mem"
+
+    def read(self, at: int, size: int) -> bytes:
+        with self._path.open("rb", buffering=0) as memory:
+            data = os.pread(memory.fileno(), size, at)
+        if len(data) != size:
+            raise OSError(f"only {len(data)} bytes")
+        return data
+
+    def word(self, at: int) -> int:
+        return int.from_bytes(self.read(at, 8), "little")
+
+    def write(self, at: int, data: bytes) -> None:
+        with self._path.open("r+b", buffering=0) as memory:
+            os.pwrite(memory.fileno(), data, at)
+
+
+def look(pid: int) -> Runtime | None:
+    """What a process tells; ``None`` before 3.13, and if it tells nothing.
+
+    Raises:
+        OSError: it has ended, or may not be looked at.
+    """
+    at = section(pid, SECTION)
+    if at is None:
+        return None
+    memory = _Memory(pid)
+    cookie, version, free_threaded = _HEAD.unpack(memory.read(at, _HEAD.size))
+    minor = (version >> 24 & 0xFF, version >> 16 & 0xFF)
+    if cookie != COOKIE or minor < (3, 13):
+        return None
+    layout = LAYOUTS.get(minor) if version & 0xF0 == _FINAL else None
+    if layout is None or free_threaded:
+        offered = None if minor >= (3, 14) and _is_refused(pid) else False
+        return Runtime(minor, bool(free_threaded), 0, offered, 0, {})
+    offsets = {name: memory.word(at + 8 * place) for name, place in layout.items()}
+    if max(offsets.values()) > 1 << 24:
+        return Runtime(minor, False, 0, False, 0, {})
+    states, state = [], memory.word(at + offsets["interpreters_head"])
+    while state and len(states) < _MOST_INTERPRETERS:
+        states.append(state)
+        state = memory.word(state + offsets["next"])
+    main = next((s for s in states if memory.word(s + offsets["id"]) == 0), 0)
+    if not main:
+        return Runtime(minor, False, len(states), False, 0, {})
+    if "enabled" not in offsets:
+        return Runtime(minor, False, len(states), False, main, offsets)
+    enabled = memory.read(main + offsets["enabled"], 4) == b"\1\0\0\0"
+    return Runtime(minor, False, len(states), enabled or None, main, offsets)
+
+
+def _is_refused(pid: int) -> bool:
+    """Whether the environment or the options of a process refuse, as text."""
+    with (PROC / str(pid) / "environ").open("rb") as file:
+        names = {entry.partition(b"=")[0] for entry in file.read().split(b"\0")}
+    words = (PROC / str(pid) / "cmdline").read_bytes()
+    return b"PYTHON_DISABLE_REMOTE_DEBUG" in names or b"disable-remote-debug" in words
+
+
+def request(pid: int, runtime: Runtime, script: str, *, main: bool) -> int:
+    """Ask the main thread, or all others, to run a script; returns how many.
+
+    Args:
+        pid: The process.
+        runtime: From `look`.
+        script: Path of the script, as the process sees it.
+        main: Whether to ask the main thread, else the others.
+
+    Raises:
+        CaptureError, OSError: it cannot be asked.
+    """
+    path = os.fsencode(script) + b"\0"
+    if len(path) > runtime.offsets["script_path_size"]:
+        return 0
+    return _written(pid, runtime, path, main=main)
+
+
+def withdraw(pid: int, runtime: Runtime) -> None:
+    """Take back what no thread has begun to run; its script may go.
+
+    Raises:
+        CaptureError, OSError: it cannot be.
+    """
+    for _ in range(20):
+        if _written(pid, runtime, None, main=None) >= 0:
+            return
+
+
+def _written(
+    pid: int, runtime: Runtime, path: bytes | None, *, main: bool | None
+) -> int:
+    """Write a request, or without a path take it back; -1 if now is no good moment."""
+    memory, offsets = _Memory(pid), runtime.offsets
+    with all_stopped(pid) as is_stopped:
+        if not is_stopped:
+            return -1
+        main_thread = memory.word(runtime.interpreter + offsets["main"])
+        state = memory.word(runtime.interpreter + offsets["threads_head"])
+        states = []
+        while state and len(states) < _MOST_THREADS:
+            if memory.word(state + offsets["interp"]) != runtime.interpreter:
+                break
+            states.append(state)
+            state = memory.word(state + offsets["thread_next"])
+        chosen = [s for s in states if main is None or (s == main_thread) == main]
+        for state in chosen:
+            support = state + offsets["support"]
+            if path is not None:
+                memory.write(support + offsets["script_path"], path)
+            flag = int(path is not None).to_bytes(4, "little")
+            memory.write(support + offsets["pending"], flag)
+            if path is not None:
+                breaker = state + offsets["eval_breaker"]
+                (byte,) = memory.read(breaker, 1)
+                memory.write(breaker, bytes([byte | _PLEASE_STOP]))
+        return len(chosen)
