@@ -41,6 +41,8 @@ class V8Heap:
     nodes: list[dict[str, Any]] = field(default_factory=list)
     edges: list[list[Edge]] = field(default_factory=list)
     locations: list[tuple[int, ...]] = field(default_factory=list)
+    functions: list[tuple[int, ...]] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
     strings: dict[str, int] = field(default_factory=lambda: {"<dummy>": 0})
 
     def string(self, text: str) -> int:
@@ -55,6 +57,7 @@ class V8Heap:
         *,
         number: int | None = None,
         detachedness: int = 0,
+        call: int = 0,
     ) -> int:
         """Add a node and tell its number; ids are odd, as those of V8."""
         self.nodes.append(
@@ -63,7 +66,7 @@ class V8Heap:
                 "name": self.string(name),
                 "id": 2 * len(self.nodes) + 1 if number is None else number,
                 "self_size": size,
-                "trace_node_id": 0,
+                "trace_node_id": call,
                 "detachedness": detachedness,
             }
         )
@@ -76,6 +79,12 @@ class V8Heap:
     def place(self, node: int, script: int, line: int, column: int) -> None:
         """Say where a function is in its script, counted from 0."""
         self.locations.append((node, script, line, column))
+
+    def function(self, name: str, script: str, line: int, column: int) -> int:
+        """Add a function that allocates; its place is counted from 1."""
+        texts = self.string(name), self.string(script)
+        self.functions.append((len(self.functions), *texts, 7, line, column))
+        return len(self.functions) - 1
 
     def document(self) -> dict[str, Any]:
         """The snapshot as JSON has it."""
@@ -94,11 +103,18 @@ class V8Heap:
             "edge_fields": ["type", "name_or_index", "to_node"],
             "edge_types": [self.edge_types, "string_or_number", self.to_type],
             "location_fields": self.location_fields,
-        }
+            "trace_function_info_fields": [
+                "function_id", "name", "script_name", "script_id", "line", "column",
+            ],
+            "trace_node_fields": [
+                "id", "function_info_index", "count", "size", "children",
+            ],
+        }  # fmt: skip
         snapshot = {
             "meta": meta,
             "node_count": len(self.nodes),
             "edge_count": len(edges) // 3,
+            "trace_function_count": len(self.functions),
         }
         if self.extra_native_bytes:
             snapshot["extra_native_bytes"] = self.extra_native_bytes
@@ -111,8 +127,8 @@ class V8Heap:
             "snapshot": snapshot,
             "nodes": nodes,
             "edges": edges,
-            "trace_function_infos": [],
-            "trace_tree": [],
+            "trace_function_infos": [n for one in self.functions for n in one],
+            "trace_tree": self.calls,
             "samples": [],
             "locations": locations,
             "strings": list(self.strings),

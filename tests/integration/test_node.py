@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from ingest.errors import FINDINGS, CaptureError
@@ -59,6 +60,24 @@ def test_a_leak_is_named_with_its_line(
     assert grew in " ".join(checked.split())
     assert "Known by identity" in compared
     assert "3,000 0 1,500" in compared
+
+
+@pytest.mark.deep
+def test_what_allocated_objects_is_told_by_a_snapshot_with_tracked_allocations(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    assert NODE is not None
+    dump = tmp_path / "tracked.heapsnapshot"
+    subprocess.run([NODE, str(PROGRAMS / "sites.js"), str(dump)], check=True)
+
+    code, _, said = ingest("export", str(dump), str(tmp_path / "out"))
+
+    assert code == 0, said
+    sites = pl.read_parquet(tmp_path / "out" / "allocation_sites.parquet")
+    stack = sites.sort("reachable_bytes")["stack"][-1].split(" < ")
+    assert stack[0].startswith("Session sites.js:8:14 (")
+    assert stack[1].startswith("open sites.js:13:14 (")
+    assert stack[2].startswith("(anonymous) sites.js:1:1 (")
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ from ingest.readers.v8.rules import (
     spread_detachedness,
     strengths,
 )
+from ingest.readers.v8.sites import allocations
 from ingest.runtimes import V8
 from ingest.text import human_bytes
 
@@ -125,6 +126,7 @@ def assemble(
     field_names = _name_fields(snapshot, edges, types, kind)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)
     found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()
+    history = allocations(snapshot)
     columns = _object_columns(snapshot, names, kinds, kind)
     type_names = names.type_names
     del names, roots, edges, snapshot, closures, scripts, kind
@@ -142,6 +144,7 @@ def assemble(
         runtime="" if meta.is_of_julia else V8.name,
         producer="Julia" if meta.is_of_julia else "V8",
         field_names=tuple(field_names),
+        history=history,
         values=None if values is None else values.renumbered(heap.new_row),
         spaces=tuple(meta.node_types),
         notes=tuple(notes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from ingest.readers.v8.scan import (
     NodeColumns,
     NodeFields,
     TextState,
+    TreeState,
     edges,
     nodes,
     numbers,
     place_of,
     skip,
     texts,
+    trace_tree,
 )
 from ingest.text import counted
 
@@ -45,6 +47,10 @@ _MOST_NODES = (1 << 31) - 2
 _MOST_KINDS = 126
 """Kinds of nodes are stored in a byte; V8 has 16."""
 
+FUNCTION_FIELDS = {"name", "script_name", "line", "column"}
+"""Fields of a function that are needed; those of its place are counted from 1."""
+
+_TREE_FIELDS = ["id", "function_info_index", "count", "size", "children"]
 _SPACES = b" \t\r\n"
 
 
@@ -58,6 +64,8 @@ class Meta:
         edge_fields: Names of the fields of an edge.
         edge_types: Names of the types of edges.
         location_fields: Names of the fields of a location; empty for none.
+        function_fields: Names of the fields of a function that allocated; empty where
+            allocations were not tracked.
         node_count: As the snapshot claims it; -1 if it does not.
         edge_count: Likewise.
         extra_native_bytes: Native memory that belongs to no node; 0 if not recorded.
@@ -69,10 +77,27 @@ class Meta:
     edge_fields: list[str]
     edge_types: list[str]
     location_fields: list[str]
+    function_fields: list[str]
     node_count: int
     edge_count: int
     extra_native_bytes: int
     is_of_julia: bool
+
+
+class TraceTree(NamedTuple):
+    """The calls that led to allocations, as a tree: C calls of F functions.
+
+    Attributes:
+        id: int64 (C,). What nodes name a call by.
+        function: int64 (C,). Row of ``functions``; not checked.
+        parent: int32 (C,). The call that made this one, or -1.
+        functions: int64 (F, fields).
+    """
+
+    id: Longs
+    function: Longs
+    parent: Ints
+    functions: Longs
 
 
 class Texts:
@@ -124,8 +149,10 @@ class Snapshot:
     Attributes:
         meta: What it says of itself.
         type, name, id, size_bytes, edge_count, detachedness: (N,), see `NodeColumns`.
+        trace: int32 (N,). See `NodeColumns`; empty where allocations were not tracked.
         edge_type, edge_name, edge_to: (E,), see `EdgeColumns`.
         location: int64 (L, fields).
+        tree: Of allocations; empty where they were not tracked.
         strings: The strings.
     """
 
@@ -136,10 +163,12 @@ class Snapshot:
     size_bytes: Longs
     edge_count: Ints
     detachedness: Bytes
+    trace: Ints
     edge_type: Bytes
     edge_name: Ints
     edge_to: Ints
     location: Longs
+    tree: TraceTree
     strings: Texts
 
 
@@ -176,6 +205,9 @@ class Document:
         self._node_count = self._edge_count = 0
         self._nodes, self._edges = _GrowingColumns(), _GrowingColumns()
         self._locations, self._strings = _GrowingColumns(), _GrowingColumns()
+        self._functions = _GrowingColumns()
+        none = np.empty(0, np.int64)
+        self._tree = none, none, none.astype(np.int32)
         self._rows = np.empty(0, np.int64)
         self._content_bytes = 0
         self._places: dict[str, int] = {}
@@ -218,11 +250,18 @@ class Document:
             size_bytes=take("size_bytes", np.int64),
             edge_count=take("edge_count", np.int32),
             detachedness=take("detachedness", np.uint8),
+            trace=take("trace", np.int32),
             edge_type=edge("type", np.uint8),
             edge_name=edge("name", np.int32),
             edge_to=edge("to", np.int32),
             location=self._locations.taken("rows", np.int64).reshape(
                 -1, max(len(meta.location_fields), 1)
+            ),
+            tree=TraceTree(
+                *self._tree,
+                self._functions.taken("rows", np.int64).reshape(
+                    -1, max(len(meta.function_fields), 1)
+                ),
             ),
             strings=Texts(
                 self._strings.taken("content", np.uint8),
@@ -350,6 +389,8 @@ class Document:
             "snapshot": self._read_meta,
             "nodes": self._read_nodes,
             "edges": self._read_edges,
+            "trace_function_infos": self._read_functions,
+            "trace_tree": self._read_trace_tree,
             "locations": self._read_locations,
             "strings": self._read_strings,
         }.get(key, self._skip)
@@ -442,6 +483,7 @@ class Document:
                 np.empty(count, np.int64),
                 np.empty(count, np.int32),
                 np.empty(count, np.uint8),
+                np.empty(count if of.trace_node_id >= 0 else 0, np.int32),
             )
             bad = nodes(rows, count, stride, len(meta.node_types), of, into)
             if bad < 0:
@@ -489,6 +531,55 @@ class Document:
 
         self._numbers(stride, take, "locations")
 
+    def _read_functions(self) -> None:
+        stride = len(self._described("the functions").function_fields)
+        if not stride:
+            self._skip()
+            return
+
+        def take(rows: Longs, count: int) -> int:
+            self._functions.add({"rows": rows}, count * stride)
+            return -1
+
+        self._numbers(stride, take, "functions")
+
+    def _read_trace_tree(self) -> None:
+        feed = self._feed
+        if not self._described("the allocations").function_fields:
+            self._skip()
+            return
+        self._expect(b"[", "an array")
+        of, state = TreeState(), np.zeros(len(TreeState()), np.int64)
+        state[of.parent] = -1
+        ids, functions = np.empty(0, np.int64), np.empty(0, np.int64)
+        parents = np.empty(0, np.int32)
+        while state[of.status] != DONE:
+            data = np.frombuffer(feed.data, np.uint8)
+            count, room = int(state[of.rows]), len(data) // 2 + 1
+            if len(ids) < count + room:
+                ids, functions, parents = (
+                    np.concatenate(
+                        [column[:count], np.empty(count + room, column.dtype)]
+                    )
+                    for column in (ids, functions, parents)
+                )
+            feed.position = trace_tree(
+                data, feed.position, ids, functions, parents, state
+            )
+            if state[of.status] == FAULT:
+                raise feed.malformed(f"{NUMBER_FAULT} is in the tree of allocations")
+            if state[of.rows] > _MOST_NODES:
+                raise feed.malformed("its tree of allocations has more than 2^31 calls")
+            if state[of.status] == MORE and not feed.grow():
+                raise self._ends()
+        count = int(state[of.rows])
+        # Copies, to free what is not used.
+        self._tree = (
+            ids[:count].copy(),
+            functions[:count].copy(),
+            parents[:count].copy(),
+        )
+
     def _read_strings(self) -> None:
         feed = self._feed
         self._expect(b"[", "an array")
@@ -531,6 +622,7 @@ def _meta(found: dict[str, Any]) -> Meta:
         edge_fields=_names(meta["edge_fields"]),
         edge_types=_names(edge_types[0]),
         location_fields=_names(meta.get("location_fields", [])),
+        function_fields=_function_fields(found),
         node_count=int(found.get("node_count", -1)),
         edge_count=int(found.get("edge_count", -1)),
         extra_native_bytes=max(int(found.get("extra_native_bytes", 0)), 0),
@@ -546,6 +638,18 @@ def _meta(found: dict[str, Any]) -> Meta:
     return result
 
 
+def _function_fields(found: dict[str, Any]) -> list[str]:
+    """Those of functions that allocated; empty where allocations were not tracked.
+
+    The tree has other fields than those that are known: then it is not read.
+    """
+    meta = found["meta"]
+    fields = _names(meta.get("trace_function_info_fields", []))
+    tree = meta.get("trace_node_fields")
+    known = not FUNCTION_FIELDS - set(fields) and tree == _TREE_FIELDS
+    return fields if known and int(found.get("trace_function_count", 0)) > 0 else []
+
+
 def _names(found: list[str]) -> list[str]:
     if len(found) > _MOST_KINDS or not all(isinstance(name, str) for name in found):
         raise ValueError("not a list of names")
@@ -554,4 +658,6 @@ def _names(found: list[str]) -> list[str]:
 
 def _node_fields(meta: Meta) -> NodeFields:
     places = {name: at for at, name in enumerate(meta.node_fields)}
+    if not meta.function_fields:
+        places.pop("trace_node_id", None)
     return NodeFields(*(places.get(name, -1) for name in NodeFields._fields))

@@ -101,6 +101,82 @@ def place_of(data: Bytes, at: int, number: int) -> int:
     return at
 
 
+class TreeState(NamedTuple):
+    """Names of the rows of the state of `trace_tree`, int64."""
+
+    rows: int = 0
+    field: int = 1
+    parent: int = 2
+    status: int = 3
+
+
+_T = TreeState()
+_ROWS, _FIELD, _PARENT, _TREE_STATUS = _T.rows, _T.field, _T.parent, _T.status
+_TREE_FIELDS = 4
+"""Id, function, count and size; after them the list of children."""
+
+
+@kernel
+def trace_tree(
+    data: Bytes, at: int, ids: Longs, functions: Longs, parents: Ints, state: Longs
+) -> int:
+    """Read the nested lists of a trace tree up to the ``]`` of the outermost one.
+
+    Needs no stack: a list ends with the parent of its nodes known.
+
+    Args:
+        data: The window.
+        at: Where to begin.
+        ids: int64. Filled: the id of each node; has room for half as many rows as the
+            window has bytes, like the next two.
+        functions: int64. Filled: the function of each.
+        parents: int32. Filled: the row of each node's caller, or -1.
+        state: int64, see `TreeState`; begins with 0, 0, -1.
+
+    Returns:
+        Where the rest begins; at a fault, where that is.
+    """
+    end = len(data)
+    count, field, parent = state[_ROWS], state[_FIELD], state[_PARENT]
+    status = MORE
+    while at < end:
+        byte = data[at]
+        if byte in (_COMMA, _LINE, _SPACE, _RETURN, _TAB):
+            at += 1
+            continue
+        if byte == _OPEN and field == _TREE_FIELDS:
+            parent, field = count - 1, 0
+            at += 1
+            continue
+        if byte == _CLOSE and field == 0:
+            at += 1
+            if parent < 0:
+                status = DONE
+                break
+            parent = parents[parent]
+            continue
+        begin, value = at, 0
+        while at < end and _ZERO <= data[at] <= _NINE:
+            value = value * 10 + data[at] - _ZERO
+            at += 1
+        is_number = begin < at <= begin + _MOST_DIGITS
+        if field == _TREE_FIELDS or (not is_number and (at < end or begin < at)):
+            status, at = FAULT, begin
+            break
+        if at == end:
+            at = begin
+            break
+        if field == 0:
+            ids[count], parents[count] = value, parent
+            count += 1
+        elif field == 1:
+            functions[count - 1] = value
+        field += 1
+    state[_ROWS], state[_FIELD], state[_PARENT] = count, field, parent
+    state[_TREE_STATUS] = status
+    return at
+
+
 class TextState(NamedTuple):
     """Names of the rows of the state of `texts`, int64."""
 
@@ -337,6 +413,7 @@ class NodeFields(NamedTuple):
     self_size: int
     edge_count: int
     detachedness: int
+    trace_node_id: int
 
 
 class NodeColumns(NamedTuple):
@@ -349,6 +426,7 @@ class NodeColumns(NamedTuple):
         size_bytes: int64.
         edge_count: int32.
         detachedness: uint8. 0 unknown, 1 attached, 2 detached.
+        trace: int32. Id in the trace tree, 0 for none; empty where there is no tree.
     """
 
     type: Bytes
@@ -357,6 +435,7 @@ class NodeColumns(NamedTuple):
     size_bytes: Longs
     edge_count: Ints
     detachedness: Bytes
+    trace: Ints
 
 
 @kernel
@@ -392,6 +471,9 @@ def nodes(
         into.detachedness[i] = 0
         if of.detachedness >= 0:
             into.detachedness[i] = rows[row + of.detachedness] & 3
+        if len(into.trace):
+            trace = rows[row + of.trace_node_id]
+            into.trace[i] = trace if 0 < trace <= 0x7FFFFFFF else 0
     return -1
 
 

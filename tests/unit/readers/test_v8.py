@@ -20,6 +20,7 @@ from ingest.progress import silent
 from ingest.readers.v8 import sniff
 from ingest.readers.v8.naming import label
 from ingest.readers.v8.reader import read
+from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
 from tests.dumps.v8 import V8Heap, julia, program, written
 from tests.unit.readers.shared import Pieces, alive, by_id, roots, same, warnings, weak
@@ -537,3 +538,100 @@ def test_objects_that_are_marked_as_detached_have_their_class(reading: Reading) 
     heap.node("object", "Session", 24, detachedness=2)
     graph = reading(heap.bytes())
     assert graph.type_name(by_id(graph)[number(1)]) == "Session"
+
+
+def tracked() -> V8Heap:
+    """A heap whose objects 2 to 5 were allocated by calls 3, 4, 9 and 1 of its tree."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", i, i) for i in range(1, 7)])
+    heap.node("object", "Before", 16)
+    for call in (3, 4, 9, 1):
+        heap.node("object", "Session", 16, call=call)
+    heap.node("object", "Unknown", 16, call=77)
+    heap.function("(root)", "", 0, 0)
+    heap.function("serve", "/srv/app.js", 7, 3)
+    heap.function("", "/srv/app.js", 9, 1)
+    heap.calls = [1, 0, 0, 0, [
+        2, 1, 0, 0, [3, 2, 1, 16, [9, 8, 1, 16, []]],
+        4, 1, 1, 16, [],
+    ]]  # fmt: skip
+    return heap
+
+
+def stacks(graph: HeapGraph) -> dict[int, tuple[str, ...] | None]:
+    """The call stack that allocated each object, by the number of its node."""
+    assert graph.history is not None
+    made = graph.history.allocations
+    assert made is not None
+    rows = zip(made.address.tolist(), made.site.tolist(), strict=True)
+    of = {key: made.sites[site] for key, site in rows}
+    return {int(key) // 2: of.get(int(key)) for key in graph.object_id}
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_the_calls_that_allocated_objects(reading: Reading, size: int) -> None:
+    pieces: Any = Pieces(tracked().bytes(), size)
+    graph = read(pieces, ReadOptions(strict=True), silent)
+
+    serve, inner = "serve app.js:7:3 (/srv)", "(anonymous) app.js:9:1 (/srv)"
+    assert stacks(graph) == {
+        1: None,
+        2: (inner, serve),
+        3: (serve,),
+        4: ("<function 8>", inner, serve),
+        5: (),
+        6: None,
+    }
+    tables = HeapTables(graph, analyse(graph))
+    found = (
+        tables.lazy("allocation_sites").select("name", "object_count").collect().rows()
+    )
+    assert sorted(found) == [
+        ("(anonymous) app.js:9:1 (/srv)", 1),
+        ("<function 8>", 1),
+        ("serve app.js:7:3 (/srv)", 1),
+        ("unknown", 1),
+    ]
+
+
+def test_a_heap_without_tracked_allocations_has_no_sites(reading: Reading) -> None:
+    heap = tracked()
+    heap.functions.clear()
+    graph = reading(heap.bytes(), strict=True)
+    assert graph.history is None
+    assert not HeapTables(graph, analyse(graph)).rows("allocation_sites")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [1, 0, 0, 0],
+        [1, 0, 0, [], 0],
+        [1, 0, 0, 0, 5],
+        [1, 0, 0, 0, [], []],
+        [[1, 0, 0, 0, []]],
+        [1, 0, -1, 0, []],
+        [1, 0, "a", 0, []],
+        [10**30, 0, 0, 0, []],
+        {"id": 1},
+    ],
+)
+def test_a_tree_of_allocations_that_is_none_is_refused(
+    reading: Reading, calls: object
+) -> None:
+    heap = tracked()
+    heap.calls = calls  # type: ignore[assignment]
+    with pytest.raises(MalformedDump, match=r"tree of allocations|should be here"):
+        reading(heap.bytes())
+
+
+def test_a_tree_of_any_depth_is_read_without_recursion(reading: Reading) -> None:
+    deep = 100_000
+    heap = tracked()
+    text = "".join(f"{call},1,0,0,[" for call in range(1, deep + 1)) + "]" * deep
+    data = heap.bytes().replace(
+        json.dumps(heap.calls, separators=(",", ":")).encode(), f"[{text}]".encode()
+    )
+    found = stacks(reading(data, strict=True))
+    assert found[2] == ("serve app.js:7:3 (/srv)",) * 3
+    assert [len(stack or ()) for stack in found.values()] == [0, 3, 4, 9, 1, 32]
