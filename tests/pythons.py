@@ -35,7 +35,10 @@ def installed(minor: int) -> str | None:
             return path
     if (found := shutil.which(f"python3.{minor}")) and _minor_of(found) == minor:
         return found
-    versions = Path.home() / ".pyenv/versions"
+    try:
+        versions = Path.home() / ".pyenv/versions"
+    except RuntimeError:  # a user without a home
+        return None
     return next(map(str, sorted(versions.glob(f"3.{minor}.*/bin/python"))), None)
 
 

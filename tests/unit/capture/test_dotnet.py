@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -365,6 +366,9 @@ def test_ctrl_c_stops_the_session(
         threading.Event().wait(wait_s)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
+        end = time.monotonic() + 5
+        while fake.asked[-1] != (STOP, 2) and time.monotonic() < end:
+            threading.Event().wait(0.02)  # for the thread that reads it
 
     assert (process.returncode, err.count("\n")) == (130, 1)
     assert fake.asked[-1] == (STOP, 2)

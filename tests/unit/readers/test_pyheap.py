@@ -23,6 +23,7 @@ from ingest.readers.pyheap.reader import read
 from ingest.suspects.find import find_suspects
 from tests.deep import cuts
 from tests.dumps.pyheap import KNOWN, PyHeap, example, ids, program, text, u32
+from tests.pythons import installed
 from tests.unit.readers.shared import Pieces, alive, by_id, warnings
 
 if TYPE_CHECKING:
@@ -354,8 +355,7 @@ exec(compile(text.replace("__file__", repr({programs!r} + "/leaks.py")), "leaks.
     "exec"), globals())
 """
 
-_OLD = sorted(Path.home().glob(".pyenv/versions/3.8.*/bin/python"))[:1]
-_PYTHONS = [sys.executable, *map(str, _OLD)]
+_PYTHONS = list(filter(None, [sys.executable, installed(8)]))
 _HELD = {
     "module_dict": "are held in dict __main__.SESSIONS",
     "instance_attribute": "Registry.members, from global variable __main__.REGISTRY",
