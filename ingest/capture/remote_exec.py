@@ -3,8 +3,8 @@
 At the start of ``_PyRuntime``, which has an ELF section of its own, a table tells where
 things are in that build. The path of a script and a flag are written into the state of
 a thread, and a bit into its eval breaker: the thread runs the script where it would
-handle a signal. All threads stand still meanwhile, so that no state is freed and no other
-bit of the eval breaker lost; if this process is killed, the kernel lets them go. The
+handle a signal. All threads stand still meanwhile, so that no state is freed, and no
+other bit of the eval breaker lost; if this process is killed, the kernel lets them go. The
 tables of 3.13 to 3.15 are known: each minor version has a layout.
 
 Source: CPython, Include/internal/pycore_debug_offsets.h, and "Remote debugging
@@ -118,7 +118,8 @@ def look(pid: int) -> Runtime | None:
     offsets = {name: memory.word(at + 8 * place) for name, place in layout.items()}
     if max(offsets.values()) > 1 << 24:
         return Runtime(minor, False, 0, False, 0, {})
-    states, state = [], memory.word(at + offsets["interpreters_head"])
+    states: list[int] = []
+    state = memory.word(at + offsets["interpreters_head"])
     while state and len(states) < _MOST_INTERPRETERS:
         states.append(state)
         state = memory.word(state + offsets["next"])
@@ -178,7 +179,7 @@ def _written(
             return -1
         main_thread = memory.word(runtime.interpreter + offsets["main"])
         state = memory.word(runtime.interpreter + offsets["threads_head"])
-        states = []
+        states: list[int] = []
         while state and len(states) < _MOST_THREADS:
             if memory.word(state + offsets["interp"]) != runtime.interpreter:
                 break
