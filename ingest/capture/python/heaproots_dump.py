@@ -97,6 +97,19 @@ class _Class:
 _Bound, _Generator = type(_Class().method), type(_Class().method())
 
 
+def _hides_dicts():
+    """Whether the collector is not told of dicts whose values are in their objects.
+
+    As in CPython 3.13.0: neither of the dict by its object, nor of the values by it.
+    """
+    o = _Class()
+    o.attribute = _Class
+    return vars(o) and not gc.get_referents(vars(o))
+
+
+_HIDES_DICTS = _hides_dicts()
+
+
 async def _coroutine():
     yield
 
@@ -546,6 +559,7 @@ class _Writer:
         self._late, self._is_flushing = {}, False
         self._program_names, self._around = set(), {}
         self.objects = self.references = 0
+        self._own = _own_count()
 
     def name(self, text):
         number = self._names.get(text)
@@ -567,9 +581,11 @@ class _Writer:
         for k in _mro_of(t) or (t,):
             get = _dict_of(k).get("__dict__", _missing)
             if type(get) is _GetSet:
+                there = set(map(id, _referents(o)))
                 found = get.__get__(o)
                 if type(found) is dict:
-                    if id(found) not in self._seen:
+                    # One that was there is found as any other object is.
+                    if id(found) not in there and id(found) not in self._seen:
                         self._seen.add(id(found))
                         self._put(found)
                     return list(filter(_is_text, list(found)))
@@ -824,6 +840,18 @@ class _Writer:
 
     def write_dicts(self, kind, part):
         counts = list(map(_refcount, part))
+        if _HIDES_DICTS:
+            # Such a dict is a part of its object, which refers to its values. Where
+            # nothing else refers to it, it is left out.
+            told = []
+            for count, d in zip(counts, part):
+                is_hidden = bool(d) and not _referents(d)
+                if not is_hidden or count - 1 > self._own:
+                    told.append((count - is_hidden, d))
+            if not told:
+                return
+            counts, part = map(list, zip(*told))
+            del told
         keys, children, lengths = [], [], []
         for d in part:
             k, v = list(d), list(d.values())

@@ -330,6 +330,44 @@ def test_objects_have_their_sites_where_the_program_traces_them(
     assert site[:2] == ("<string>:10", "<string>:11")
 
 
+_TOUCHED = """
+import sys, typing
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Thing:
+    def __init__(self, number):
+        self.number, self.rows = number, [number]
+THINGS = [Thing(number) for number in range(300)]
+KEPT = [vars(thing) for thing in THINGS[100:]][:10]
+class Set:
+    pass
+SET = [Set() for _ in range(30)]
+for at, one in enumerate(SET):
+    setattr(one, "a" + str(at % 5), [at])
+    vars(one) if at % 2 else None
+heaproots_dump.dump({path!r}, {mode!r})
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_objects_whose_dict_was_asked_for_hold_what_they_have(
+    python: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "touched.hrpy"
+    run(python, "-c", _TOUCHED.format(writer=str(WRITER), path=str(path), mode=mode))
+    truth = Truth(graph := dump_of(path))
+
+    assert "repeated_object" not in {found.kind for found in graph.irregularities}
+    held_by_c = graph.root_object[graph.root_kind == RootKind.RUNTIME]
+    dicts = {*truth.of_type("dict")} & {*held_by_c.tolist()}
+    assert not [row for row in dicts if "['rows']" in truth.fields(row)]
+    for row in truth.of_type("__main__.Thing")[:100]:
+        rows = truth.fields(row).get("rows")
+        if rows is not None:  # else in its dict, which something has too
+            assert truth.metrics.dominator[rows] == row
+
+
 _SIGNALLED = """
 import signal, sys, time
 sys.path.insert(0, {writer!r})
