@@ -110,3 +110,23 @@ def kernel(function: F) -> F:
     passed to it.
     """
     return cast("F", Kernel(function))
+
+
+class _Fetch:
+    """Have the processor fetch an entry of a column that a kernel needs soon.
+
+    A look-up at a random place of a large column takes as long as a hundred steps of a
+    loop; several that are asked for ahead take hardly longer than one.
+    """
+
+    def __call__(self, column: Numbers, at: int) -> None:
+        """Ask for entry ``at`` of the flat ``column``; there need be none."""
+
+    @property
+    def _numba_type_(self) -> object:
+        """How numba types this object where a kernel calls it."""
+        with _LOCK:
+            return _kernel_cache().fetcher()
+
+
+fetch = _Fetch()

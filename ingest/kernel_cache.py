@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 import llvmlite.binding
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import event, types
 from numba.core.caching import (
     CompileResultCacheImpl,
@@ -40,7 +41,9 @@ from numba.core.caching import (
     IndexDataCacheFile,
     _CacheLocator,
 )
+from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python
+from numba.extending import intrinsic
 
 from ingest import __version__
 from ingest.places import places
@@ -58,6 +61,10 @@ _IMPORT = re.compile(
     r"^(?:from[ ]+([\w.]+)[ ]+import[ ]+(\([^)]*\)|.*)|import[ ]+(.*))", re.MULTILINE
 )
 """An import at the margin: kernels use nothing that is imported elsewhere."""
+
+
+_TO_READ_AGAIN = 0, 3, 1
+"""Arguments of LLVM's ``prefetch``: to be read, into all caches, and it is data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,33 @@ def callee(
 ) -> object:
     """How numba types a kernel where another one calls it; see `dispatcher`."""
     return _Callee(_dispatcher(function, report, is_callee=True))
+
+
+@functools.cache
+def fetcher() -> object:
+    """How numba types `ingest.compiled.fetch` where a kernel calls it."""
+
+    @intrinsic
+    def fetch(_: object, column: Any, at: Any) -> Any:  # noqa: ANN401
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
+            of_column = context.make_array(signature.args[0])
+            data = of_column(context, builder, values[0]).data
+            address = builder.bitcast(
+                builder.gep(data, [values[1]]), ir.PointerType(ir.IntType(8))
+            )
+            number = ir.IntType(32)
+            called = builder.module.declare_intrinsic(
+                "llvm.prefetch",
+                [address.type],
+                ir.FunctionType(ir.VoidType(), [address.type, number, number, number]),
+            )
+            builder.call(called, [address, *map(number, _TO_READ_AGAIN)])
+            return context.get_dummy_value()
+
+        return types.none(column, types.intp), generate
+
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context.resolve_value_type(fetch)
 
 
 def _dispatcher(

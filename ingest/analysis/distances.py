@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
 from ingest.runtimes import named
@@ -42,6 +42,10 @@ UNREACHABLE = -2
 
 NOT_REACHED = 255
 """In a column of strengths: no root reaches this object."""
+
+
+_AHEAD = 8
+"""Steps of a loop between asking for an entry of a column and using it."""
 
 
 class ReferenceColumns(NamedTuple):
@@ -112,6 +116,13 @@ def _search(
             seed += 1
         end = tail
         while head < end:
+            # Each look-up leads to the next one: they are asked for one by one.
+            fetch(start, queue[min(head + 3 * _AHEAD, tail - 1)])
+            fetch(targets, start[queue[min(head + 2 * _AHEAD, tail - 1)]])
+            later = queue[min(head + _AHEAD, tail - 1)]
+            begin = start[later]
+            for ref in range(begin, min(start[later + 1], begin + _AHEAD)):
+                fetch(distance, targets[ref])
             source = queue[head]
             head += 1
             for ref in range(start[source], start[source + 1]):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 from ingest.heap.graph import NO_TYPE, starts_type
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from ingest.analysis.distances import ReferenceColumns
     from ingest.compiled import Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
+
+
+_AHEAD = 8
+"""Steps of a loop between asking for an entry of a column and using it."""
 
 
 @kernel
@@ -80,6 +84,13 @@ def _search(
                 finished[done] = visits[source, 0]
                 done += 1
                 depth -= 1
+                # What is open above was used long ago.
+                above = max(depth - _AHEAD, 0)
+                fetch(visits, 2 * stack[above])
+                fetch(start, stack[above])
+                fetch(targets, cursor[above])
+                above = max(depth - _AHEAD // 2, 0)
+                fetch(visits, 2 * targets[min(cursor[above], len(targets) - 1)])
                 continue
             cursor[depth] = ref + 1
             visits[target, 0] = count
@@ -88,7 +99,11 @@ def _search(
             count += 1
             depth += 1
             stack[depth] = target
-            cursor[depth] = start[target]
+            begin = start[target]
+            cursor[depth] = begin
+            for ref in range(begin, min(start[target + 1], begin + _AHEAD)):
+                fetch(visits, 2 * targets[ref])
+                fetch(start, targets[ref])
     return count
 
 
@@ -116,6 +131,13 @@ def _invert(
         pred_source[slot[root]] = 0
         slot[root] += 1
     for source in range(1, count):
+        # Each look-up leads to the next one: they are asked for one after the other.
+        fetch(start, object_index[min(source + 3 * _AHEAD, count - 1)])
+        later = object_index[min(source + 2 * _AHEAD, count - 1)]
+        fetch(targets, start[later])
+        later = object_index[min(source + _AHEAD, count - 1)]
+        for ref in range(start[later], min(start[later + 1], start[later] + _AHEAD)):
+            fetch(slot, targets[ref])
         referrer = object_index[source]
         for ref in range(start[referrer], start[referrer + 1]):
             if not (some_skipped and skipped[ref]):
@@ -146,6 +168,8 @@ def _immediate_dominators(
     for vertex in range(len(parent) - 1, 0, -1):
         lowest = parent[vertex]
         for entry in range(pred_start[vertex], pred_start[vertex + 1]):
+            fetch(link, 2 * pred_source[max(entry - 4 * _AHEAD, 0)])
+            fetch(link, 2 * link[pred_source[max(entry - 2 * _AHEAD, 0)], 0])
             label = pred_source[entry]
             if label > vertex:
                 depth = 0
@@ -274,10 +298,18 @@ def _sum_subtrees(
     shallow_bytes: Longs,
     retained_bytes: Longs,
 ) -> None:
+    last = len(object_index) - 1
     for vertex in range(1, len(object_index)):
+        later = object_index[min(vertex + 2 * _AHEAD, last)]
+        fetch(shallow_bytes, later)
+        fetch(retained_bytes, later)
         retained_bytes[object_index[vertex]] = shallow_bytes[object_index[vertex]]
     # A vertex has a higher number than its dominator: one pass, children first.
     for vertex in range(len(object_index) - 1, 0, -1):
+        later = max(vertex - 2 * _AHEAD, 0)
+        fetch(retained_bytes, object_index[later])
+        fetch(object_index, idom[later])
+        fetch(retained_bytes, object_index[idom[max(vertex - _AHEAD, 0)]])
         if idom[vertex]:
             child, parent = object_index[vertex], object_index[idom[vertex]]
             retained_bytes[parent] += retained_bytes[child]
@@ -379,6 +411,8 @@ def _number(
     for vertex in range(count):
         size[vertex] = 1
     for vertex in range(count - 1, 0, -1):
+        fetch(size, idom[max(vertex - 2 * _AHEAD, 0)])
+        fetch(object_types, object_index[max(vertex - 2 * _AHEAD, 0)])
         size[idom[vertex]] += size[vertex]
         kind = object_types[object_index[vertex]]
         if kind >= 0:
@@ -390,6 +424,12 @@ def _number(
     position[0] = 0
     cursor[0] = 1
     for i in range(len(finished) - 1, -1, -1):
+        later = finished[max(i - 2 * _AHEAD, 0)]
+        fetch(size, later)
+        fetch(cursor, later)
+        fetch(position, later)
+        fetch(idom, later)
+        fetch(cursor, idom[finished[max(i - _AHEAD, 0)]])
         vertex = finished[i]
         found = cursor[idom[vertex]]
         position[vertex] = found
@@ -414,7 +454,12 @@ def _by_position(
     type_index: Ints,
 ) -> None:
     """Fill the last three arrays, the columns of `Preorder`; position 0 is given."""
+    last = len(vertex_at) - 1
     for at in range(1, len(vertex_at)):
+        fetch(objects, vertex_at[min(at + 4 * _AHEAD, last)])
+        later = objects[vertex_at[min(at + 2 * _AHEAD, last)]]
+        fetch(object_types, later)
+        fetch(position, later)
         row = objects[vertex_at[at]]
         kind = object_types[row]
         object_index[at] = row
@@ -434,9 +479,17 @@ def _list_referrers(
     referrer: Ints,
 ) -> int:
     """List the referrers of joins: fills the last two arrays, returns how many."""
-    used = 0
+    used, last = 0, len(idom) - 1
     referrer_start[0] = referrer_start[1] = 0
     for target in range(1, len(idom)):
+        later = vertex_at[min(target + 4 * _AHEAD, last)]
+        fetch(pred_start, later)
+        fetch(idom, later)
+        fetch(pred_source, pred_start[vertex_at[min(target + 2 * _AHEAD, last)]])
+        later = vertex_at[min(target + _AHEAD, last)]
+        begin = pred_start[later]
+        for entry in range(begin, min(pred_start[later + 1], begin + _AHEAD)):
+            fetch(position, pred_source[entry])
         vertex = vertex_at[target]
         # Predecessors ascend, and no predecessor has a lower number than the
         # dominator.

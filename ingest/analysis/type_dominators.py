@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.types import type_classes
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 NONE = -1
 USED, STAMP, HEAD, QUEUED, WORK = range(5)
+
+_AHEAD = 16
+"""Steps of a loop between asking for an entry of a column and using it."""
 
 
 class SolverState(NamedTuple):
@@ -146,14 +149,17 @@ def _narrow_masks(tree: Preorder, state: SolverState, max_sweeps: int) -> None:
     dominator, type_index, type_bit = tree.dominator, tree.type_index, state.type_bit
     everything = ~np.uint64(0)
     mask[0] = 0
+    last, last_entry = len(mask) - 1, len(referrer) - 1
     for _ in range(max_sweeps):
         narrowed = 0
         for position in range(1, len(mask)):
+            fetch(mask, dominator[min(position + _AHEAD, last)])
             if start[position] == start[position + 1]:
                 common = mask[dominator[position]]
             else:
                 common = everything
                 for entry in range(start[position], start[position + 1]):
+                    fetch(mask, referrer[min(entry + _AHEAD, last_entry)])
                     common &= mask[referrer[entry]]
             if type_index[position] >= 0:
                 common |= type_bit[type_index[position]]
@@ -348,11 +354,16 @@ def _first_pass(tree: Preorder, state: SolverState) -> bool:
     added, top, cover = state.added, state.top, state.cover
     single_types = state.single_types
     alone = ~np.uint64(0) >> np.uint64(64 - len(single_types))
+    last, last_entry = len(end) - 1, len(referrer) - 1
     for position in range(1, len(end)):
         count = 0
+        fetch(top, dominator[min(position + _AHEAD, last)])
         if start[position] < start[position + 1]:
             common = ~np.uint64(0)
             for entry in range(start[position], start[position + 1]):
+                later = referrer[min(entry + _AHEAD, last_entry)]
+                fetch(mask, later)
+                fetch(top, later)
                 common &= mask[referrer[entry]]
             # Of the classes with one type, those cannot add anything whose type is
             # that of the object, or one that its dominator has.
@@ -527,12 +538,15 @@ def _sum_retained(
     """
     cover = state.cover
     retained_bytes[0] = 0
+    last = len(tree.end) - 1
     for position in range(1, len(tree.end)):
+        fetch(shallow_bytes, tree.object_index[min(position + _AHEAD, last)])
         retained_bytes[position] = shallow_bytes[tree.object_index[position]]
     # A position is higher than that of its dominator: one pass, children first.
     for position in range(len(tree.end) - 1, 0, -1):
         retained_bytes[tree.dominator[position]] += retained_bytes[position]
     for position in range(1, len(tree.end)):
+        fetch(object_types, tree.object_index[min(position + _AHEAD, last)])
         kind = object_types[tree.object_index[position]]
         if kind >= 0 and (
             tree.type_index[position] < 0 or (not exact and cover[kind] <= position)

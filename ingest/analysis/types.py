@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compiled import Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
+
+
+_AHEAD = 16
+"""References between asking for the type of a target and using it."""
 
 
 @kernel
@@ -104,10 +108,11 @@ def _count_pairs(
             table[slot, 0] = old[row, 0]
             table[slot, 1] = old[row, 1]
             used += 1
-    n = len(ref_start) - 1
+    n, last = len(ref_start) - 1, len(ref_target) - 1
     for source in range(first_object, n):
         begin = max(first_reference, ref_start[source])
         for ref in range(begin, ref_start[source + 1]):
+            fetch(type_index, ref_target[min(ref + _AHEAD, last)])
             kind = type_index[ref_target[ref]]
             if kind < 0:
                 continue

@@ -9,12 +9,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 
 from ingest import kernel_cache
 from ingest.cli.bars import CompilationNotice
+from ingest.compiled import Kernel, fetch, kernel
 from ingest.kernel_cache import Compilation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FILES = {
     "__init__.py": "",
@@ -316,3 +322,20 @@ def test_a_terminal_shows_the_time_while_kernels_are_compiled(
     shown = capsys.readouterr().err
     assert "\rcompile native code (once per version) 1 s" in shown
     assert "\n" not in shown
+
+
+@kernel
+def _sum_ahead(column: NDArray[np.int32], ahead: int) -> int:
+    total = 0
+    for row in range(len(column)):
+        fetch(column, row + ahead)
+        total += column[row]
+    return total
+
+
+@pytest.mark.parametrize("ahead", [0, 1, -(1 << 40), 1 << 50])
+def test_what_is_fetched_ahead_need_not_be_there(ahead: int) -> None:
+    column = np.arange(100, dtype=np.int32)
+    assert _sum_ahead(column, ahead) == 4950
+    plain = cast("Kernel", _sum_ahead).py_func
+    assert plain(column, ahead) == 4950

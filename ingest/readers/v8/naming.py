@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 from ingest.heap.values import ObjectValues, ValueKind
 from ingest.readers.shared.columns import starts_of
 from ingest.readers.v8.interfaces import Interfaces
@@ -28,6 +28,9 @@ _LATIN1, _UTF16, _NAME = ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME
 
 MODULE, SCOPE = "module ", "scope in "
 """How types begin that stand for the variables of a script, and of its functions."""
+
+_AHEAD = 8
+"""Values between asking for what is needed of a text and using it."""
 
 _CONTEXT = "system / Context"
 _SCRIPT = "system / Script"
@@ -74,7 +77,10 @@ def _measure(
         kind: uint8 (V,). Filled: a `ValueKind`.
         size: int32 (V,). Filled: bytes of the value.
     """
+    last = len(text) - 1
     for i in range(len(text)):
+        fetch(end, text[min(i + 2 * _AHEAD, last)])
+        fetch(content, end[text[min(i + _AHEAD, last)]])
         row = text[i]
         begin = end[row - 1] if row > 0 else 0
         stop = end[row]
@@ -89,7 +95,9 @@ def _measure(
         units, is_wide, at = 0, False, begin
         while at < stop and units < _STORED_UNITS:
             byte = content[at]
-            if byte < 0x80 or byte >= 0xC0:
+            if byte < 0x80:
+                units += 1
+            elif byte >= 0xC0:
                 units += 1 + (byte >= 0xF0)
                 is_wide |= byte >= 0xC4
             else:
@@ -105,7 +113,10 @@ def _store(
     content: Bytes, end: Longs, text: Ints, kind: Bytes, start: Longs, out: Bytes
 ) -> None:
     """Write each value in its encoding; see `_measure`."""
+    last = len(text) - 1
     for i in range(len(text)):
+        fetch(end, text[min(i + 2 * _AHEAD, last)])
+        fetch(content, end[text[min(i + _AHEAD, last)]])
         row = text[i]
         at = end[row - 1] if row > 0 else 0
         stop = end[row]
@@ -114,6 +125,11 @@ def _store(
             for k in range(limit - into):
                 out[into + k] = content[at + k]
             continue
+        if kind[i] == _LATIN1:
+            while into < limit and at < stop and content[at] < 0x80:
+                out[into] = content[at]
+                into += 1
+                at += 1
         while into < limit:
             code = 0xFFFD
             if at < stop:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RefKind
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ ATTACHED, DETACHED = 1, 2
 """States of a DOM node, as recorded; 0 is unknown."""
 
 _NOBODY, _SEVERAL = -1, -2
+
+_AHEAD = 16
+"""Edges between asking for what is known of a target and using it."""
 
 
 class Edges(NamedTuple):
@@ -124,9 +127,10 @@ def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> bo
     Returns:
         Whether any is weak.
     """
-    found = False
+    found, last = False, len(edges.to) - 1
     for node in range(len(edges.start) - 1):
         for e in range(edges.start[node], edges.start[node + 1]):
+            fetch(is_page, edges.to[min(e + _AHEAD, last)])
             weak = edges.type[e] == types.weak
             if node > 0 and not weak:
                 weak = edges.type[e] == types.shortcut or (
