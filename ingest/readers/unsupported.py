@@ -153,7 +153,7 @@ _PATTERNS = (
     (
         rb'\{"address": \d+, "type": "[^"]*", "size": \d+',
         "a Python heap dump (meliae)",
-        "",
+        _TAKE_PYTHON,
     ),
 )
 _COMPILED = tuple(

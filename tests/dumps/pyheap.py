@@ -129,10 +129,10 @@ class PyHeap:
             made += [ids([self.type(name)]), self._attributes([])]
         return b"".join(made)
 
-    def bytes(self) -> bytes:
-        made = [self.head(), u32(len(self.objects)), *self.objects]
-        made.append(u32(len(self.types)))
-        made += [ids([ident]) + text(name) for ident, name in self.types.items()]
+    def bytes(self, types: dict[int, str] | None = None) -> bytes:
+        told = self.types if types is None else types
+        made = [self.head(), u32(len(self.objects)), *self.objects, u32(len(told))]
+        made += [ids([ident]) + text(name) for ident, name in told.items()]
         return b"".join(made) + MAGIC
 
 

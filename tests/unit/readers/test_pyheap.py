@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import struct
 import subprocess
 import sys
@@ -383,3 +384,28 @@ def test_a_real_program_is_read(python: str, leak: str, tmp_path: Path) -> None:
     assert first.sentence.startswith("4,000 Session (")
     assert _HELD[leak] in first.sentence
     assert np.count_nonzero(metrics.root_distance < 0) < 0.02 * graph.object_count
+
+
+def test_a_file_of_pydump_is_read() -> None:
+    heap = PyHeap(types={0x1000 + n: name for n, name in enumerate(KNOWN)})
+    frame = ("/app/main.py", 42, "run", [("payload", 0x2000)])
+    heap.threads.append(("MainThread", [frame]))
+    heap.obj(0x2000, "list", size=64, content=[0x3000, 0x4000])
+    heap.obj(0x3000, "object", size=16, told="<object at 0x3000>")
+    heap.obj(0x4000, "object", 0x3000, size=32, told="<object at 0x4000>")
+    heap.obj(0x5000, "object", 0x3000, size=8, told="<object at 0x5000>")
+    heap.obj(0x6000, "set", size=48, content=[0x4000, 0x3000])
+    heap.obj(0x7000, "tuple", size=40, content=[0x3000])
+    heap.obj(0x8000, "dict", size=80, content=[0x3000, 0x4000])
+    used = {i: heap.types[i] for i in (0x1000, 0x1001, 0x1002, 0x1003, 0x100A)}
+    data = heap.bytes(types=used)
+    graph = graph_of(data)
+
+    # The file, and the figures, that its project has for tests of other readers.
+    assert hashlib.sha256(data).hexdigest() == (
+        "6fd07af74817a21c2b16591cd27351f3520a8d086282123d38fac2cd808b7d51"
+    )
+    assert not graph.irregularities
+    assert (graph.object_count, graph.reference_count) == (7, 9)
+    assert graph.shallow_bytes.sum() == 288
+    assert root_names(graph, 0x2000) == ["local root in run (/app/main.py:42) payload"]
