@@ -89,8 +89,9 @@ def _search(
                 fetch(visits, 2 * stack[above])
                 fetch(start, stack[above])
                 fetch(targets, cursor[above])
-                above = max(depth - _AHEAD // 2, 0)
-                fetch(visits, 2 * targets[min(cursor[above], len(targets) - 1)])
+                ref = cursor[max(depth - _AHEAD // 2, 0)]
+                if ref < len(targets):
+                    fetch(visits, 2 * targets[ref])
                 continue
             cursor[depth] = ref + 1
             visits[target, 0] = count

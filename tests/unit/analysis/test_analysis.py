@@ -27,6 +27,7 @@ from ingest.analysis.dominators import (
 from ingest.analysis.metrics import analyse
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
+from ingest.compiled import Kernel
 from ingest.heap.graph import HeapGraph, RefKind, starts_type
 from ingest.heap.read_options import StrengthPolicy
 from ingest.suspects.holders import shortest_path
@@ -107,6 +108,28 @@ def test_strengths_agree_with_the_strongest_path(graph: HeapGraph) -> None:
                     row in held.references and graph.ref_target[row] == to
                     for row in rows
                 )
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        graph_of([], [], roots=[0, 1]),
+        graph_of([0], roots=[0], types=[0]),
+        graph_of([1, 2], [2, 3], [3], [0], roots=[0], types=[0, 1, 0, 1]),
+        graph_of([1], [2], [0, 3], [3], roots=[2], weak=[(2, 3)]),
+    ],
+)
+def test_kernels_stay_in_their_columns(graph: HeapGraph) -> None:
+    """As plain Python they would raise where machine code reads something else."""
+    expected = analyse(graph)
+
+    def interpreted(self: Kernel, *args: object) -> object:
+        return self.py_func(*args)
+
+    with mock.patch.object(Kernel, "__call__", interpreted), np.errstate(all="ignore"):
+        found = analyse(graph)
+    assert found.dominator.tolist() == expected.dominator.tolist()
+    assert found.retained_bytes.tolist() == expected.retained_bytes.tolist()
 
 
 def test_a_heap_without_objects() -> None:
