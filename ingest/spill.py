@@ -87,6 +87,11 @@ def is_supported() -> bool:
     return sys.platform == "linux"
 
 
+def is_started() -> bool:
+    """Whether large arrays are in files from when they are made."""
+    return bool(_started)
+
+
 def folder_with_room(needed_bytes: int) -> Path | None:
     """Where temporary files are on a disk with so much room; ``None`` for nowhere."""
     for folder in (Path(tempfile.gettempdir()), Path("/var/tmp")):

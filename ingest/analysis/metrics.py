@@ -24,11 +24,13 @@ from ingest.analysis.dominators import (
 from ingest.analysis.tracking import allocation_at, allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
+from ingest.aside import folder_for, set_aside
 from ingest.compiled import kernel
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import StrengthPolicy
 from ingest.memory import beside
 from ingest.progress import silent
+from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,10 +137,12 @@ def analyse(
     *,
     origins: bool = True,
     policy: StrengthPolicy = StrengthPolicy.STRONGEST,
+    spill: str = NEVER,
 ) -> HeapMetrics:
     """Measure ``graph``.
 
-    The references between types are counted beside the rest.
+    The references between types are counted beside the rest. Ids and sizes are not in
+    memory while the tree is made, if the columns of a large heap may be in files.
 
     Args:
         graph: The heap.
@@ -146,30 +150,41 @@ def analyse(
         origins: Whether to trace objects back through the history; takes time in
             proportion to objects times collections.
         policy: Which weaker references hold their target.
+        spill: Folder of such files; see `ingest.spill.can_start`. Nobody else may use
+            the graph meanwhile.
+
+    Raises:
+        IngestError: what was kept in a file cannot be read.
     """
+    ids, shallow = graph.object_id, graph.shallow_bytes
+    folder = folder_for(spill, ids)
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
     # The sets of types take most memory: what objects retain and their distances come
     # after them. Where some references are weak, strengths are found twice.
-    with beside(lambda: type_references(graph)) as pairs:
-        strength = strengths(graph, policy)
-        tree, search = dominator_tree(holding_references(graph, strength))
-        progress(stage, 1, steps)
-        preorder = preorder_of(graph, tree, search)
-        del search
+    with set_aside(folder, ids):
+        with (
+            beside(lambda: type_references(graph)) as pairs,
+            set_aside(folder, shallow),
+        ):
+            strength = strengths(graph, policy)
+            tree, search = dominator_tree(holding_references(graph, strength))
+            progress(stage, 1, steps)
+            preorder = preorder_of(graph, tree, search)
+            del search
+            pair_source, pair_target, pair_count = pairs()
         # The same tree, numbered as the preorder is, which is used anyway.
         tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
         progress(stage, 2, steps)
-        type_bytes, exact = type_retained_bytes(graph, preorder)
+        type_bytes, exact = type_retained_bytes(graph, preorder, folder=folder)
         del preorder
         progress(stage, 3, steps)
-        pair_source, pair_target, pair_count = pairs()
-    with beside(lambda: search_roots(graph, policy)) as reach:
-        retained_bytes = retained_sizes(graph, tree)
-        dominator = tree.by_object()
-        del tree
-        distance, path_parent, strength = reach()
+        with beside(lambda: search_roots(graph, policy)) as reach:
+            retained_bytes = retained_sizes(graph, tree)
+            dominator = tree.by_object()
+            del tree
+            distance, path_parent, strength = reach()
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
     sums = np.zeros((6, types), np.int64)
     sum_by_type(

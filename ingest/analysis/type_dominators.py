@@ -34,9 +34,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.types import type_classes
+from ingest.aside import set_aside
 from ingest.compiled import fetch, kernel
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from ingest.analysis.dominators import Preorder
@@ -560,7 +563,11 @@ def _sum_retained(
 
 
 def type_retained_bytes(
-    graph: HeapGraph, tree: Preorder, *, capacity: int | None = None
+    graph: HeapGraph,
+    tree: Preorder,
+    *,
+    capacity: int | None = None,
+    folder: Path | None = None,
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that are freed if all instances of a type are freed.
 
@@ -570,6 +577,7 @@ def type_retained_bytes(
         graph: The heap.
         tree: Its dominator tree.
         capacity: Limit for the int32 in lists of types; for tests.
+        folder: Where sizes are kept meanwhile; see `ingest.aside.set_aside`.
 
     Returns:
         int64 (T,) bytes, and whether they are exact. If lists of types or steps
@@ -580,11 +588,14 @@ def type_retained_bytes(
     sums = np.zeros(types, np.int64)
     if not types or count == 1:
         return sums, True
-    state = initial_state(graph, tree, capacity)
     max_work = _WORK_PER_REFERENCE * (count + graph.reference_count)
-    exact = _solve(tree, state, max_work)
-    if not exact:
-        state.cover[:] = 0
+    with set_aside(folder, graph.shallow_bytes):
+        state = initial_state(graph, tree, capacity)
+        exact = _solve(tree, state, max_work)
+        if not exact:
+            state.cover[:] = 0
+        none = state.queue[:0].copy()
+        state = state._replace(top=none, queue=none, is_queued=none.astype(np.bool_))
     # Masks are not needed any longer, and have 8 bytes a position.
     buffer = state.mask.view(np.int64)
     sizes = graph.shallow_bytes

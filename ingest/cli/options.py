@@ -241,8 +241,9 @@ Spill = Annotated[
     typer.Option(
         metavar="DIR",
         help="Folder for the columns of a dump that needs more memory, which takes "
-        "longer; nothing is left there. auto: that of temporary files, if its disk has "
-        "room. none: refuse such a dump.",
+        "longer, and for those of a large dump that are not used for a while; nothing "
+        "is left there. auto: that of temporary files, if its disk has room. none: no "
+        "files; refuse a dump that needs more.",
     ),
 ]
 AllDumps = Annotated[

@@ -125,6 +125,7 @@ class Dump:
                 self.progress,
                 origins=self.origins,
                 policy=self.options.strength,
+                spill=self.options.spill,
             )
         return self._metrics
 

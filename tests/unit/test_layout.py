@@ -25,7 +25,7 @@ FLOORS = {
     "colours": 0, "errors": 0, "interrupts": 0, "progress": 0, "places": 0, "text": 0,
     "command_line": 1, "files": 1, "kernel_cache": 1, "memory": 1, "runtimes": 1,
     "settings": 1, "spill": 1,
-    "compiled": 2, "heap": 2, "queries": 2, "server": 2, "type_names": 2,
+    "aside": 2, "compiled": 2, "heap": 2, "queries": 2, "server": 2, "type_names": 2,
     "readers.source": 3, "readers.shared": 3, "analysis": 3,
     "readers.base": 4, "readers.cpython": 4, "readers.dotnet": 4, "suspects": 4,
     "what_if": 4,

@@ -1,0 +1,123 @@
+"""Arrays that are kept in a file while nothing reads them.
+
+The analysis has columns of the heap in memory that it does not use while it needs most
+memory: ids and sizes. Their pages are given back to the system, and filled again from a
+file without a name afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import IngestError
+from ingest.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+LEAST_BYTES = 32 << 20
+"""Smaller arrays stay where they are: the time is better spent otherwise."""
+
+_MADV_DONTNEED = 4
+
+
+def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
+    """Where arrays of this size are to be kept; ``None`` where they stay in memory.
+
+    Args:
+        chosen: As for `ingest.spill.can_start`.
+        array: One of them.
+    """
+    if chosen == NEVER or array.nbytes < LEAST_BYTES or not is_supported():
+        return None
+    if is_started():  # they are in files as it is
+        return None
+    if chosen != AUTO:
+        from pathlib import Path
+
+        return Path(chosen)
+    return folder_with_room(4 * array.nbytes)
+
+
+@contextmanager
+def set_aside(folder: Path | None, *arrays: NDArray[Any]) -> Iterator[None]:
+    """Keep arrays in files within the block, in which nothing may read them.
+
+    Arrays that cannot be written stay where they are: the disk may be full.
+
+    Args:
+        folder: Where the files are; ``None`` to leave all in memory.
+        arrays: What to keep there; those that share memory with others stay.
+
+    Raises:
+        IngestError: an array cannot be read back.
+    """
+    held: list[tuple[int, memoryview]] = []
+    try:
+        for array in arrays if folder is not None else ():
+            if _is_whole(array):
+                file, content = _written(folder, array)
+                if file >= 0:
+                    held.append((file, content))
+                    _give_back(array)
+        yield
+    finally:
+        try:
+            for file, content in held:
+                _read_back(file, content)
+        except OSError as error:
+            raise IngestError(
+                f"{folder}: a column that was kept there cannot be read: "
+                f"{error.strerror}; use --spill none"
+            ) from error
+        finally:
+            for file, _ in held:
+                os.close(file)
+
+
+def _is_whole(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an array has memory of its own, and all of it."""
+    flags = array.flags
+    return bool(flags.owndata and flags.c_contiguous and array.nbytes >= LEAST_BYTES)
+
+
+def _written(folder: Path | None, array: NDArray[Any]) -> tuple[int, memoryview]:
+    """A file with the content of an array, or -1; and the array's memory, writable."""
+    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    content = memoryview(memory).cast("B")
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as made:
+            done = 0
+            while done < len(content):
+                done += made.write(content[done:])
+            return os.dup(made.fileno()), content
+    except OSError:
+        return -1, content
+
+
+def _give_back(array: NDArray[Any]) -> None:
+    """Give the whole pages of an array back to the system: they are zero then."""
+    page = mmap.PAGESIZE
+    begin = -(-array.ctypes.data // page) * page
+    end = (array.ctypes.data + array.nbytes) // page * page
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    advise(begin, end - begin, _MADV_DONTNEED)
+
+
+def _read_back(file: int, content: memoryview) -> None:
+    done = 0
+    while done < len(content):
+        count = os.preadv(file, [content[done:]], done)
+        if not count:
+            raise OSError(0, "its file has become shorter")
+        done += count
