@@ -4,8 +4,8 @@ At the start of ``_PyRuntime``, which has an ELF section of its own, a table tel
 things are in that build. The path of a script and a flag are written into the state of
 a thread, and a bit into its eval breaker: the thread runs the script where it would
 handle a signal. All threads stand still meanwhile, so that no state is freed, and no
-other bit of the eval breaker lost; if this process is killed, the kernel lets them go. The
-tables of 3.13 to 3.15 are known: each minor version has a layout.
+other bit of the eval breaker lost; if this process is killed, the kernel lets them go.
+The tables of 3.13 to 3.15 are known: each minor version has a layout.
 
 Source: CPython, Include/internal/pycore_debug_offsets.h, and "Remote debugging
 attachment protocol" in its manual.
