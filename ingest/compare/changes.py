@@ -24,7 +24,7 @@ from ingest.analysis.fingerprints import normalised_type
 from ingest.compare.dimensions import PATHS, Change, Dimension
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
-from ingest.compare.lives import Lives, lives
+from ingest.compare.lives import Lives, lives, why_unknown
 from ingest.compare.paths import PathTree, is_unsure, moved, path_tree
 from ingest.errors import IngestError
 from ingest.heap.graph import MISSING_TYPE_NAME
@@ -211,12 +211,17 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
             by: tuple(_certain(one, incomplete, more.get(one.key, 0)) for one in found)
             for by, found in differences.items()
         }
+    notes, lived = list(notes_on(dumps)), None
+    if not incomplete[0] and not incomplete[-1]:
+        lived = lives(dumps[0], dumps[-1])
+        if lived is None and (why := why_unknown(dumps[0], dumps[-1])):
+            notes.append(why)
     return Comparison(
         totals,
-        tuple(notes_on(dumps)),
+        tuple(notes),
         differences,
         trees,
-        None if incomplete[0] or incomplete[-1] else lives(dumps[0], dumps[-1]),
+        lived,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.analysis.fingerprints import normalised_type
+from ingest.runtimes import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +91,24 @@ def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
         (first.reachable_count, last.reachable_count),
         _summed([_by_type(dump, name, frame) for dump, name, frame in parts]),
         _summed([_by_path(dump, name, frame) for dump, name, frame in parts]),
+    )
+
+
+def why_unknown(first: ComparedDump, last: ComparedDump) -> str | None:
+    """Why `lives` knows nothing of dumps whose objects have ids for good.
+
+    Returns:
+        A sentence; ``None`` for dumps of other runtimes, and for those that were
+        compared without their objects.
+    """
+    if first.objects is None or last.objects is None:
+        return None
+    if not (named(first.runtime).ids_last and named(last.runtime).ids_last):
+        return None
+    return (
+        f"Which objects of {first.name} are still in {last.name} is not known: their "
+        "ids are of two numberings. V8 numbers objects anew in another process, and "
+        "once an inspector has disconnected."
     )
 
 

@@ -92,9 +92,13 @@ def test_objects_of_one_process_of_v8_have_their_ids(
     (orders,) = [one for one in lives["types"] if one["key"] == "Order"]
     assert orders["survived"] == [3, 72]
     assert orders["born"] == [2, 48]
+    assert "two numberings" not in ingest("compare", before, after)[1]
     # The same numbers are other objects there: it is another process.
     assert (
         json.loads(ingest("compare", before, elsewhere, "--json")[1])["lives"] is None
+    )
+    assert "is not known: their ids are of two numberings" in " ".join(
+        ingest("compare", before, elsewhere)[1].split()
     )
 
 
