@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -120,10 +121,17 @@ def running(
 
 
 def assert_right(program: subprocess.Popen[bytes]) -> None:
-    """The program lives, and its main thread runs Python code when it is asked."""
+    """The program lives, and its main thread runs Python code when it is asked.
+
+    It is asked again: the kernel gives a signal that comes while the main thread is
+    still traced to another one, and Python's handler waits for the main one to wake.
+    """
     assert program.stdout is not None
     for _ in range(2):
-        program.send_signal(signal.SIGUSR1)
+        for _ in range(20):
+            program.send_signal(signal.SIGUSR1)
+            if select.select([program.stdout], [], [], 1.0)[0]:
+                break
         assert program.stdout.readline().strip().isdigit(), program.poll()
     status = Path(f"/proc/{program.pid}/status").read_text()
     assert "TracerPid:\t0" in status
