@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from ingest.capture.elf import Function
     from ingest.capture.processes import RunningProgram
-    from ingest.capture.remote_exec import Runtime
+    from ingest.capture.remote_exec import PythonRuntime
     from ingest.progress import Progress
 
 SUFFIX = ".hrpy"
@@ -231,7 +231,7 @@ def _run(
     text: bytes,
     folder: Path,
     script: str,
-    runtime: Runtime | None,
+    runtime: PythonRuntime | None,
 ) -> None:
     """Have the program run a line of Python, and wait until it has begun to.
 
@@ -273,7 +273,7 @@ def _run(
 
 
 def _runs_as_offered(
-    pid: int, started: Path, script: str, runtime: Runtime | None
+    pid: int, started: Path, script: str, runtime: PythonRuntime | None
 ) -> bool:
     """Whether the runtime has begun to run the script, as it offers to since 3.14."""
     if runtime is None or not runtime.is_offered:

@@ -16,7 +16,7 @@ from ingest.capture.remote_exec import look
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
-    from ingest.capture.remote_exec import Runtime
+    from ingest.capture.remote_exec import PythonRuntime
 
 _LIBRARY = re.compile(r"/libpython3\.\d+t?[.\w-]*\.so")
 _PROGRAM = re.compile(r"/(?:python|uwsgi|pypy)[\d.]*t?$")
@@ -73,7 +73,7 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
     return target
 
 
-def _check(shown: str, runtime: Runtime) -> None:
+def _check(shown: str, runtime: PythonRuntime) -> None:
     """What the runtime tells does not forbid a capture.
 
     Raises:

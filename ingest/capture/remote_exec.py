@@ -57,7 +57,7 @@ LAYOUTS: Mapping[tuple[int, int], Mapping[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class PythonRuntime:
     """What a CPython of version 3.13 or later tells about itself.
 
     Attributes:
@@ -97,7 +97,7 @@ class _Memory:
             os.pwrite(memory.fileno(), data, at)
 
 
-def look(pid: int) -> Runtime | None:
+def look(pid: int) -> PythonRuntime | None:
     """What a process tells; ``None`` before 3.13, and if it tells nothing.
 
     Raises:
@@ -114,10 +114,10 @@ def look(pid: int) -> Runtime | None:
     layout = LAYOUTS.get(minor) if version & 0xF0 == _FINAL else None
     if layout is None or free_threaded:
         offered = None if minor >= (3, 14) and _is_refused(pid) else False
-        return Runtime(minor, bool(free_threaded), 0, offered, 0, {})
+        return PythonRuntime(minor, bool(free_threaded), 0, offered, 0, {})
     offsets = {name: memory.word(at + 8 * place) for name, place in layout.items()}
     if max(offsets.values()) > 1 << 24:
-        return Runtime(minor, False, 0, False, 0, {})
+        return PythonRuntime(minor, False, 0, False, 0, {})
     states: list[int] = []
     state = memory.word(at + offsets["interpreters_head"])
     while state and len(states) < _MOST_INTERPRETERS:
@@ -125,11 +125,11 @@ def look(pid: int) -> Runtime | None:
         state = memory.word(state + offsets["next"])
     main = next((s for s in states if memory.word(s + offsets["id"]) == 0), 0)
     if not main:
-        return Runtime(minor, False, len(states), False, 0, {})
+        return PythonRuntime(minor, False, len(states), False, 0, {})
     if "enabled" not in offsets:
-        return Runtime(minor, False, len(states), False, main, offsets)
+        return PythonRuntime(minor, False, len(states), False, main, offsets)
     enabled = memory.read(main + offsets["enabled"], 4) == b"\1\0\0\0"
-    return Runtime(minor, False, len(states), enabled or None, main, offsets)
+    return PythonRuntime(minor, False, len(states), enabled or None, main, offsets)
 
 
 def _is_refused(pid: int) -> bool:
@@ -140,7 +140,7 @@ def _is_refused(pid: int) -> bool:
     return b"PYTHON_DISABLE_REMOTE_DEBUG" in names or b"disable-remote-debug" in words
 
 
-def request(pid: int, runtime: Runtime, script: str, *, main: bool) -> int:
+def request(pid: int, runtime: PythonRuntime, script: str, *, main: bool) -> int:
     """Ask the main thread, or all others, to run a script; returns how many.
 
     Args:
@@ -158,7 +158,7 @@ def request(pid: int, runtime: Runtime, script: str, *, main: bool) -> int:
     return _written(pid, runtime, path, main=main)
 
 
-def withdraw(pid: int, runtime: Runtime) -> None:
+def withdraw(pid: int, runtime: PythonRuntime) -> None:
     """Take back what no thread has begun to run; its script may go.
 
     Raises:
@@ -170,7 +170,7 @@ def withdraw(pid: int, runtime: Runtime) -> None:
 
 
 def _written(
-    pid: int, runtime: Runtime, path: bytes | None, *, main: bool | None
+    pid: int, runtime: PythonRuntime, path: bytes | None, *, main: bool | None
 ) -> int:
     """Write a request, or without a path take it back; -1 if now is no good moment."""
     memory, offsets = _Memory(pid), runtime.offsets

@@ -47,7 +47,7 @@ class Fake:
 
     def runtime(
         self, version: int, *, free_threaded: int = 0, enabled: int = 1
-    ) -> remote_exec.Runtime | None:
+    ) -> remote_exec.PythonRuntime | None:
         layout = LAYOUTS.get((version >> 24, version >> 16 & 0xFF), {})
         offsets = {"interpreters_head": 808, "id": 16, "next": 8, "enabled": 40}
         memory = bytearray(0x10000)
@@ -105,9 +105,9 @@ def test_a_free_threaded_build_is_told(fake: Fake, version: int) -> None:
 def test_a_free_threaded_program_is_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def free_threaded(pid: int) -> remote_exec.Runtime:
+    def free_threaded(pid: int) -> remote_exec.PythonRuntime:
         del pid
-        return remote_exec.Runtime((3, 14), True, 0, False, 0, {})
+        return remote_exec.PythonRuntime((3, 14), True, 0, False, 0, {})
 
     monkeypatch.setattr(python_processes, "look", free_threaded)
     with (
