@@ -59,7 +59,8 @@ SCRIPT = Path(__file__).parent / "python" / "heaproots_dump.py"
 
 _PIECE_BYTES = 1 << 22
 _CODE_BYTES = 0x3000
-_TEXT_AT, _PENDING_AT = 0x400, 0x200
+_TEXT_AT, _PENDING_AT, _MASK_AT = 0x400, 0x200, 0x300
+_SIGNAL_SET_BYTES, _SET_MASK = 128, 2
 _MAGIC = b"heaproots 1\0"
 _MAGIC_AT = 0x3F0
 _READ_EXECUTE, _PRIVATE_FIXED = 5, 0x100022
@@ -74,7 +75,8 @@ _WAITING = frozenset({
 allocator or the loader: read, poll, select, sleep, recv, futex, wait and so on."""
 _FUTEX = frozenset({202, 449, 454, 455})
 _NEEDED = {
-    "mmap", "pthread_create", "pthread_self", "pthread_detach", "Py_AddPendingCall",
+    "mmap", "pthread_create", "pthread_self", "pthread_detach", "pthread_sigmask",
+    "Py_AddPendingCall",
     "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleStringFlags",
 }  # fmt: skip
 _LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
@@ -334,14 +336,19 @@ def _code(known: dict[str, Function], place: int, text: bytes) -> bytes:
 
     run = b"\x48\xbf" + struct.pack("<Q", place + _TEXT_AT) + b"\x31\xf6"
     run += calls("PyRun_SimpleStringFlags")
-    # push rbx; pthread_detach(pthread_self()); rbx = Ensure(); run; Release(rbx)
-    thread = b"\x53" + calls("pthread_self") + b"\x48\x89\xc7"
+    # The thread blocks all signals: one that it got would not wake the main thread,
+    # which runs the handlers of Python.
+    mask = b"\xbf" + struct.pack("<I", _SET_MASK) + b"\x48\xbe"
+    mask += struct.pack("<Q", place + _MASK_AT) + b"\x31\xd2" + calls("pthread_sigmask")
+    # push rbx; mask; pthread_detach(pthread_self()); rbx = Ensure(); run; Release(rbx)
+    thread = b"\x53" + mask + calls("pthread_self") + b"\x48\x89\xc7"
     thread += calls("pthread_detach") + calls("PyGILState_Ensure") + b"\x89\xc3" + run
     thread += b"\x89\xdf" + calls("PyGILState_Release") + b"\x31\xc0\x5b\xc3"
     pending = b"\x53" + run + b"\x31\xc0\x5b\xc3"
     if len(text) > _CODE_BYTES - _TEXT_AT:
         raise CaptureError("the folder of the program has too long a name")
     made = thread.ljust(_PENDING_AT, b"\x90") + pending
+    made = made.ljust(_MASK_AT, b"\x90") + b"\xff" * _SIGNAL_SET_BYTES
     made = made.ljust(_MAGIC_AT, b"\x90") + _MAGIC
     return made.ljust(_TEXT_AT, b"\0") + text
 
