@@ -519,29 +519,24 @@ class Document:
         self._numbers(stride, take, "edges")
 
     def _read_locations(self) -> None:
-        meta = self._described("the locations")
-        stride = len(meta.location_fields)
-        if not stride:
-            self._skip()
-            return
-
-        def take(rows: Longs, count: int) -> int:
-            self._locations.add({"rows": rows}, count * stride)
-            return -1
-
-        self._numbers(stride, take, "locations")
+        fields = self._described("the locations").location_fields
+        self._read_rows(len(fields), self._locations, "locations")
 
     def _read_functions(self) -> None:
-        stride = len(self._described("the functions").function_fields)
+        fields = self._described("the functions").function_fields
+        self._read_rows(len(fields), self._functions, "functions")
+
+    def _read_rows(self, stride: int, into: _GrowingColumns, what: str) -> None:
+        """Keep rows of ``stride`` numbers as they are; skip them if that is 0."""
         if not stride:
             self._skip()
             return
 
         def take(rows: Longs, count: int) -> int:
-            self._functions.add({"rows": rows}, count * stride)
+            into.add({"rows": rows}, count * stride)
             return -1
 
-        self._numbers(stride, take, "functions")
+        self._numbers(stride, take, what)
 
     def _read_trace_tree(self) -> None:
         feed = self._feed
