@@ -12,6 +12,7 @@ import mmap
 import os
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
@@ -19,7 +20,6 @@ from ingest.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -42,8 +42,6 @@ def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
     if is_started():  # they are in files as it is
         return None
     if chosen != AUTO:
-        from pathlib import Path
-
         return Path(chosen)
     return folder_with_room(4 * array.nbytes)
 
