@@ -10,6 +10,7 @@ import numpy as np
 from ingest.heap.graph import NO_FIELD, Folded
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.columns import ObjectColumns, starts_of
+from ingest.readers.shared.id_table import IdTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from ingest.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.values import ObjectValues
+    from ingest.readers.shared.irregularities import IrregularityCounter
 
 KEY, ENTRY = NO_FIELD + 1, NO_FIELD + 2
 """In place of a field: the key of an entry of a dict, and its value, which follows."""
@@ -76,6 +78,32 @@ class PythonObjects:
 def is_of(kinds: Collection[str], type_names: Sequence[str]) -> Bools:
     """Bool (T,): whether each type is one of ``kinds``."""
     return np.array([name in kinds for name in type_names], np.bool_)
+
+
+def resolved(
+    objects: PythonObjects,
+    values: ObjectValues,
+    table: IdTable,
+    counter: IrregularityCounter,
+) -> tuple[ObjectValues, IdTable]:
+    """Find what objects refer to, once those that repeat an id are dropped.
+
+    Args:
+        objects: The objects; changed.
+        values: Their values.
+        table: Their ids.
+        counter: Counts the repeated ones.
+
+    Returns:
+        The values and the ids of what is left.
+    """
+    if len(table.duplicate_of):
+        repeated = table.duplicate_of >= 0
+        counter.add("repeated_object", int(repeated.sum()), 0, None)
+        values = without(objects, values, ~repeated)
+        table = IdTable(objects.id)
+    objects.target, _ = table.find(objects.ref_id)
+    return values, table
 
 
 def without(objects: PythonObjects, values: ObjectValues, kept: Bools) -> ObjectValues:

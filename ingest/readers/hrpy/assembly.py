@@ -31,7 +31,7 @@ from ingest.readers.cpython.objects import (
     is_of,
     name_context_variables,
     name_entries,
-    without,
+    resolved,
 )
 from ingest.readers.cpython.roots import PythonRoots
 from ingest.readers.hrpy import NAME
@@ -218,12 +218,7 @@ def _joined(
     )
     chunks.clear()
     table = IdTable(objects.id)
-    if len(table.duplicate_of):
-        repeated = table.duplicate_of >= 0
-        counter.add("repeated_object", int(repeated.sum()), 0, None)
-        values = without(objects, values, ~repeated)
-        table = IdTable(objects.id)
-    objects.target, _ = table.find(objects.ref_id)
+    values, table = resolved(objects, values, table, counter)
     return values, objects, table
 
 

@@ -29,7 +29,7 @@ from ingest.readers.cpython.objects import (
     folded,
     is_of,
     name_entries,
-    without,
+    resolved,
 )
 from ingest.readers.cpython.roots import PythonRoots
 from ingest.readers.pyheap import NAME
@@ -102,12 +102,7 @@ def assemble(
     _qualify(type_names, rows, texts)
     values = texts.values(objects.type, type_names, rows)
     del texts
-    if len(table.duplicate_of):
-        repeated = table.duplicate_of >= 0
-        counter.add("repeated_object", int(repeated.sum()), 0, None)
-        values = without(objects, values, ~repeated)
-        table = IdTable(objects.id)
-    objects.target, _ = table.find(objects.ref_id)
+    values, table = resolved(objects, values, table, counter)
     has_largest = bool((objects.size_bytes == _LARGEST_BYTES).any())
     fields = Fields(recorded.names)
     kinds = _Kinds(objects, type_names)
