@@ -107,6 +107,7 @@ class Summary(_Facts):
                 name: column.tolist()
                 for name, column in of_types(graph, metrics).items()
             },
+            spill=options.spill,
         )
         if dump.kept is not None:  # the tables do not have them
             found |= {"null_references": None, "domains": []}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.analysis.fingerprints import fingerprint, normalised_type
+from ingest.analysis.types import rows_where
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS, Step, growing
 from ingest.compare.paths import is_unsure, path_tree
@@ -588,20 +589,20 @@ def _sentence(finding: Finding, graph: HeapGraph, holder: Holder, kind: int) -> 
 
 def _objects_on(
     wanted: Container[str], tables: HeapTables
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, NDArray[np.int32]]:
     """Some of the objects at the end of each path, by its fingerprint."""
     graph, metrics = tables.graph, tables.metrics
     tree = tables.merged[TREE]
     assert tree.row is not None
     keys = tables.type_paths["fingerprint"].to_list()
-    found: dict[str, NDArray[np.int64]] = {}
+    found: dict[str, NDArray[np.int32]] = {}
     for path, (key, above) in enumerate(zip(keys, tree.parent.tolist(), strict=True)):
         # The nodes and tables of a collection are on the same path, below it.
         if key in wanted and key not in found and keys[above] != key:
             on_path = (tree.row == path) & (metrics.root_distance > 0)
             # Rows of paths that are left out are those of the nearest path above.
             on_path &= graph.type_index == tree.type_index[path]
-            rows = np.flatnonzero(on_path)
+            rows = rows_where(on_path)
             at = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)
             found[key] = rows[at]
     return found

@@ -62,7 +62,7 @@ def evidence(
     graph: HeapGraph,
     metrics: HeapMetrics,
     holder: Holder,
-    members: NDArray[np.int64],
+    members: NDArray[np.int32],
     pattern: str,
 ) -> Evidence:
     """What speaks for and against a leak.
@@ -71,7 +71,7 @@ def evidence(
         graph: The heap.
         metrics: Its metrics.
         holder: What holds the objects.
-        members: int64. The objects.
+        members: int32. The objects.
         pattern: How they are held.
     """
     signs, doubts = [], []
@@ -91,7 +91,7 @@ def evidence(
     return Evidence(tuple(signs), tuple(doubts), bool(ended) and word != _KEPT)
 
 
-def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> tuple[str, str]:
+def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
     """The word by which most of the objects say that their work is done; a sentence."""
     if graph.values is None or not len(graph.values.object_index):
         return "", ""
@@ -117,7 +117,7 @@ def _ended(graph: HeapGraph, members: NDArray[np.int64]) -> tuple[str, str]:
     return word, f"{which} of them are {word}, as their own field says, and still held."
 
 
-def _unused(graph: HeapGraph, members: NDArray[np.int64]) -> str:
+def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     """That the type of the objects tells that they are no longer used."""
     name = graph.type_name(int(members[0]))
     for prefix, what in named(graph.runtime).ended.items():
@@ -153,7 +153,7 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
 
 
 def _few_keys(
-    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int64]
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
 ) -> str:
     """That the keys of a map are of a type that has few instances."""
     runtime = named(graph.runtime)

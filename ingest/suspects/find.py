@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.fingerprints import of_suspect
-from ingest.analysis.types import count_by, sum_by
+from ingest.analysis.types import count_by, rows_where, sum_by
+from ingest.aside import folder_for, set_aside
+from ingest.spill import NEVER
 from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
 from ingest.suspects.words import Words
@@ -114,22 +116,37 @@ class Suspect:
 
 
 def find_suspects(
-    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str] = ()
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    own: Sequence[str] = (),
+    *,
+    spill: str = NEVER,
 ) -> Findings:
     """The leak suspects of a heap.
+
+    Ids are not in memory while piles are sought, if the columns of a large heap may be
+    in files.
 
     Args:
         graph: The heap.
         metrics: Its metrics.
         own: Globs of types that are the program's own, or with ``!`` not; see
             `ingest.runtimes.Runtime.type_classes`.
+        spill: Folder of such files; as for `ingest.analysis.metrics.analyse`.
+
+    Raises:
+        IngestError: what was kept in a file cannot be read.
     """
     if not metrics.reachable_bytes:
         return Findings((), 0)
-    search = PileSearch(graph, metrics, own)
-    held = [
-        _told(search, *found) for pile in search.piles() if (found := search.held(pile))
-    ]
+    with set_aside(folder_for(spill, graph.object_id), graph.object_id):
+        search = PileSearch(graph, metrics, own)
+        held = [
+            _told(search, *found)
+            for pile in search.piles()
+            if (found := search.held(pile))
+        ]
+        search.forget_owners()
     held.sort(key=lambda found: (-found.score, found.pile.members[0]))
     least = LEAST_SHARE * metrics.reachable_bytes
     count = _standing_out(held, search.base, least)
@@ -244,7 +261,7 @@ def _told_apart(holder: Holder) -> str | None:
 
 
 def _contents_of(
-    graph: HeapGraph, metrics: HeapMetrics, piles: Sequence[NDArray[np.int64]]
+    graph: HeapGraph, metrics: HeapMetrics, piles: Sequence[NDArray[np.int32]]
 ) -> list[list[str]]:
     """The types that have most bytes of each pile, as ``1,200 Tile, 3.1 MiB``.
 
@@ -258,7 +275,7 @@ def _contents_of(
     mark = marked(metrics, piles)
     types, listed = len(graph.type_names), []
     for number in range(1, len(piles) + 1):
-        rows = np.flatnonzero(mark == number).astype(np.int32)
+        rows = rows_where(mark == number)
         kinds = graph.type_index[rows]
         size = sum_by(kinds, graph.shallow_bytes[rows], types)
         del rows

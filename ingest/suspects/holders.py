@@ -109,13 +109,13 @@ class Paths:
         self._roots = holding_roots(graph, metrics.strength)
 
     def holder(
-        self, type_index: int, members: NDArray[np.int64], entry: int
-    ) -> tuple[Holder, NDArray[np.int64]] | None:
+        self, type_index: int, members: NDArray[np.int32], entry: int
+    ) -> tuple[Holder, NDArray[np.int32]] | None:
         """What holds most objects of a pile; ``None`` if nothing does.
 
         Args:
             type_index: The type of the pile.
-            members: int64. Its objects, the one that retains most first.
+            members: int32. Its objects, the one that retains most first.
             entry: The container that all are in, or -1.
 
         Returns:

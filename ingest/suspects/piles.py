@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.analysis.types import sum_by
+from ingest.analysis.types import rows_where, sum_by
 from ingest.compiled import kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.compiled import Bytes, Ints
+    from ingest.compiled import Bools, Bytes, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
 
 PILE_SHARE = 0.04
@@ -77,7 +77,7 @@ class Pile(NamedTuple):
     type_index: int
     object_count: int
     retained_bytes: int
-    members: NDArray[np.int64]
+    members: NDArray[np.int32]
     entry: int
     owner: int
     is_run: bool = False
@@ -108,12 +108,22 @@ class Pile(NamedTuple):
         return self.compared_bytes * min(weight, 1.0)
 
 
+@kernel
+def _sum_heads(
+    place: Starts, rows: Ints, is_inner: Bools, retained_bytes: Longs, sums: Longs
+) -> None:
+    """Sum what those rows retain that no other one of their type dominates."""
+    for at in range(len(rows)):
+        if not is_inner[at]:
+            sums[place[at]] += retained_bytes[rows[at]]
+
+
 def _owned(
     level: Ownership, owners: list[int], container: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """What some objects own.
 
-    Memory: 9 bytes an object, and 13 while they are sought.
+    Memory: 9 bytes an object.
 
     Args:
         level: Owners of objects.
@@ -129,7 +139,7 @@ def _owned(
         is_owned = np.isin(level.owner, owners)
     if container is not None:
         is_owned &= (level.entry == container) | (level.entry == ~container)
-    rows = np.flatnonzero(is_owned).astype(np.int32)
+    rows = rows_where(is_owned)
     del is_owned
     entry = level.entry[rows]
     is_inner = entry < 0
@@ -155,7 +165,7 @@ def _mark(dominator: Ints, mark: Bytes, links: Ints) -> None:
 
 
 def marked(
-    metrics: HeapMetrics, piles: Sequence[NDArray[np.int32] | NDArray[np.int64]]
+    metrics: HeapMetrics, piles: Sequence[NDArray[np.int32]]
 ) -> NDArray[np.uint8]:
     """uint8 (N + M,): 1 + the pile that an object is in, 255 for none.
 
@@ -235,6 +245,11 @@ class PileSearch:
             )
         return pile, holder
 
+    def forget_owners(self) -> None:
+        """Free what finding piles takes most memory for; no more can be found then."""
+        del self.program
+        self.__dict__.pop("_libraries", None)
+
     @cached_property
     def _libraries(self) -> Ownership:
         return ownership(self.graph, self.metrics, self.classes, libraries_own=True)
@@ -257,7 +272,7 @@ class PileSearch:
         retained = self.metrics.retained_bytes[rows]
         sums = sum_by(kinds, retained, len(self.classes))
         for kind in np.flatnonzero(sums >= self.least).tolist():
-            members = rows[kinds == kind].astype(np.int64)
+            members = rows[kinds == kind]
             order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
             size = int(sums[kind])
             pile = Pile(kind, len(members), size, members[order], -1, ROOT)
@@ -288,8 +303,7 @@ class PileSearch:
             yield from self._followed(level, owning, pile)
         if owning is TypeClass.PROGRAM:
             for container in entries:
-                within, _, _ = _owned(level, owners, container)
-                for pile in self._values(container, within, owners):
+                for pile in self._values(level, container, owners):
                     # Values beside objects of the program only lead to these.
                     if pile.compared_bytes > _MUCH_MORE * found[container]:
                         yield pile
@@ -334,11 +348,8 @@ class PileSearch:
         del owns, kinds, slot
         numbers = np.arange(groups) if groups <= len(rows) else np.unique(key)
         place = key if groups <= len(rows) else np.searchsorted(numbers, key)
-        sums = sum_by(
-            place.astype(np.int32, copy=False),
-            np.where(is_inner, 0, self.metrics.retained_bytes[rows]),
-            len(numbers),
-        )
+        sums = np.zeros(len(numbers), np.int64)
+        _sum_heads(place, rows, is_inner, self.metrics.retained_bytes, sums)
         del place
         large = sums >= self.least
         for group, size in zip(
@@ -348,9 +359,11 @@ class PileSearch:
             if owning is TypeClass.LIBRARY and not at and owner == ROOT:
                 continue  # shared strings and the like, which nothing has in common
             found = key == group
-            members = rows[found & ~is_inner].astype(np.int64)
-            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
             count = int(np.count_nonzero(found))
+            found &= ~is_inner
+            members = rows[found]
+            del found
+            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
             yield Pile(
                 type_index=group % types,
                 object_count=count,
@@ -361,7 +374,7 @@ class PileSearch:
                 is_run=self._is_run(members, count),
             )
 
-    def _is_run(self, members: NDArray[np.int64], count: int) -> bool:
+    def _is_run(self, members: NDArray[np.int32], count: int) -> bool:
         """Whether so many objects are a list or tree with little else in it.
 
         A large structure of many types, such as that of a user interface, also has
@@ -399,19 +412,21 @@ class PileSearch:
             yield pile
 
     def _values(
-        self, container: int, within: NDArray[np.int32], owners: list[int]
+        self, level: Ownership, container: int, owners: list[int]
     ) -> Iterator[Pile]:
         """The pile of the runtime's values in a container, if it is one.
 
         Args:
+            level: Owners of objects.
             container: What the owner dominates.
-            within: What it leads to down to the program's objects.
             owners: The owners, as in `_piles_of`.
         """
-        kinds = self.graph.type_index[within]
+        values, _, _ = _owned(level, owners, container)
+        kinds = self.graph.type_index[values]
         is_value = (kinds >= 0) & (self.classes[kinds] != TypeClass.PROGRAM)
-        is_value &= ~self.program.is_metadata[within]
-        values = within[is_value]
+        is_value &= ~self.program.is_metadata[values]
+        values = values[is_value]
+        del kinds, is_value  # what follows takes as much again
         size = int(self.graph.shallow_bytes[values].sum())
         if size < self.least:
             return
@@ -429,7 +444,7 @@ class PileSearch:
         if found:
             yield max(found, key=lambda pile: pile.compared_bytes)
             return
-        kinds = kinds[is_value]
+        kinds = self.graph.type_index[values]
         by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
         largest = int(np.argmax(by_type))
         if 2 * by_type[largest] >= size:
@@ -449,7 +464,7 @@ class PileSearch:
             int(self.graph.type_index[heads[0]]),
             len(found),
             int(retained.sum()),
-            heads[order].astype(np.int64),
+            heads[order],
             container,
             owner,
             counted_bytes=counted_bytes,

@@ -19,6 +19,7 @@ from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
 from ingest.analysis.metrics import most_connected
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
+from ingest.spill import NEVER
 from ingest.suspects.find import find_suspects
 from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
@@ -61,6 +62,7 @@ class HeapColumns:
         path_limit: The most groups of each merged tree.
         trees: The merged trees that there are, by their names in the graph.
         path_rows: Whether these have the row of each object.
+        spill: Where leak suspects may keep columns meanwhile; see `find_suspects`.
     """
 
     graph: HeapGraph
@@ -80,6 +82,7 @@ class HeapColumns:
         trees: Sequence[str] = TREES,
         path_rows: bool = False,
         options: str = "",
+        spill: str = NEVER,
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -91,6 +94,7 @@ class HeapColumns:
         self.trees = trees
         self.path_rows = path_rows
         self.options = options
+        self.spill = spill
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -368,7 +372,7 @@ class HeapColumns:
     @cached_property
     def findings(self) -> Findings:
         """Leak suspects, and the size of the runtime's metadata."""
-        return find_suspects(self.graph, self.metrics, self.own)
+        return find_suspects(self.graph, self.metrics, self.own, spill=self.spill)
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:

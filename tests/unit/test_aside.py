@@ -15,7 +15,8 @@ from ingest import aside, spill
 from ingest.analysis.metrics import HeapMetrics, analyse
 from ingest.aside import folder_for, set_aside
 from ingest.errors import IngestError
-from tests.dumps.gclog import large_gclog
+from ingest.suspects.find import find_suspects
+from tests.dumps.gclog import Gclog, large_gclog
 from tests.heaps import measure
 
 pytestmark = pytest.mark.skipif(
@@ -89,6 +90,21 @@ def test_arrays_of_heaps_that_are_in_files_already_stay(
     assert folder_for(str(tmp_path), numbers()) == tmp_path
     monkeypatch.setattr(spill, "_started", [object()])
     assert folder_for(str(tmp_path), numbers()) is None
+
+
+def test_leak_suspects_are_the_same(tmp_path: Path) -> None:
+    log = Gclog().domain("App.exe").type(1, "App.Cache").type(2, "App.Entry")
+    log.object(1, 1, 24, range(2, 502)).root(1, 3)  # a static field
+    for entry in range(2, 502):
+        log.object(entry, 2, 100)
+    (tmp_path / "heap.gclog").write_bytes(log.close("App.exe").bytes())
+    graph, metrics, *_ = measure(str(tmp_path / "heap.gclog"))
+    expected = find_suspects(graph, metrics)
+    with mock.patch.object(aside, "_give_back", wraps=aside._give_back) as given:
+        found = find_suspects(graph, metrics, spill=str(tmp_path))
+    assert given.call_count == 1
+    assert expected.suspects[0].path == found.suspects[0].path  # it has addresses
+    assert found == expected
 
 
 def test_the_analysis_finds_the_same(tmp_path: Path) -> None:
