@@ -26,7 +26,7 @@ import os
 import sys
 import time
 from array import array
-from itertools import chain, filterfalse, repeat
+from itertools import chain, filterfalse, islice, repeat
 
 if __name__ != "__heaproots__":
     # `ingest capture python` lists all objects before it compiles this text, so that
@@ -40,6 +40,8 @@ MAGIC = b"\x89HRPY\r\n\x01"
 
 _CHUNK = 4096
 _PENDING = 16384
+_PART = 16384  # references or objects that are looked at together
+_LISTED = _MOST_REFERENCES = 65536
 _BUFFER_BYTES = 1 << 20
 _TEXT_LENGTH = 200
 _EXEMPLARS = 8
@@ -247,6 +249,12 @@ class _Out:
         self.add(MAGIC)
 
     def add(self, data):
+        if len(data) > _BUFFER_BYTES:  # as it is, without a copy
+            self.flush()
+            view = memoryview(data)
+            for at in range(0, len(view), _BUFFER_BYTES):
+                self._put(view[at : at + _BUFFER_BYTES])
+            return
         self._parts.append(data)
         self._bytes += len(data)
         if self._bytes >= _BUFFER_BYTES:
@@ -258,11 +266,20 @@ class _Out:
         for part in parts:
             self.add(part)
 
-    def flush(self, last=False):
+    def flush(self):
         data = b"".join(self._parts)
         self._parts, self._bytes = [], 0
+        self._put(data)
+
+    def end(self):
+        self.flush()
         if self._zip is not None:
-            data = self._zip.compress(data) + (self._zip.flush() if last else b"")
+            data, self._zip = self._zip.flush(), None
+            self._put(data)
+
+    def _put(self, data):
+        if self._zip is not None:
+            data = self._zip.compress(data)
         view = memoryview(data)
         while view:
             done = os.write(self._fd, view)
@@ -273,7 +290,7 @@ class _Out:
 if sys.byteorder == "little":
 
     def _bytes_of(column):
-        return column.tobytes()
+        return memoryview(column).cast("B") if column else b""
 else:
 
     def _bytes_of(column):
@@ -548,13 +565,14 @@ _WRITERS = _by_id({
 class _Writer:
     """One dump: finds objects type by type, and writes them in chunks."""
 
-    def __init__(self, out, *, values, is_copy, listed):
+    def __init__(self, out, *, values, is_copy, is_frozen):
         self.out, self.values, self.is_copy = out, values, is_copy
         self.kinds, self._by_type = [], {}
-        self._names, self._new_names = {}, []
+        self._names, self._all_names, self._new_names = {}, [], []
         self._told_types = 0
         self._site_of, self._sites, self._new_sites = _traced(), {}, []
-        self._seen, self._listed = set(), listed
+        # A byte for each place where an object may begin, in parts of 16 KiB.
+        self._pages, self._is_all_new = {}, is_frozen
         self._pending, self._pending_count = {}, 0
         self._late, self._is_flushing = {}, False
         self._program_names, self._around = set(), {}
@@ -566,6 +584,7 @@ class _Writer:
         if number is None:
             number = self._names[text] = len(self._names)
             self._new_names.append(text)
+            self._all_names.append(text)
         return number
 
     def kind(self, t):
@@ -585,8 +604,7 @@ class _Writer:
                 found = get.__get__(o)
                 if type(found) is dict:
                     # One that was there is found as any other object is.
-                    if id(found) not in there and id(found) not in self._seen:
-                        self._seen.add(id(found))
+                    if id(found) not in there and self.see(id(found)):
                         self._put(found)
                     return list(filter(_is_text, list(found)))
         return []
@@ -625,31 +643,37 @@ class _Writer:
             bucket.append(o)
         self._pending_count += 1
 
+    def see(self, i):
+        """Whether the object of an id is seen for the first time."""
+        page = self._pages.get(i >> 14)
+        if page is None:
+            page = self._pages[i >> 14] = bytearray(1024)
+        if page[i >> 4 & 1023]:
+            return False
+        page[i >> 4 & 1023] = 1
+        return True
+
     def found(self, children):
         """Take what the collector does not list, each object once."""
-        probe = [object()]
-        if self._listed is not None:
-            children = list(children)
-            tracked = list(filter(_tracked, children))
-            unlisted = set(map(id, tracked))
-            unlisted -= self._listed
-            if unlisted:
-                probe.extend(o for o in tracked if id(o) in unlisted)
-            del tracked, unlisted
-        probe.extend(filterfalse(_tracked, children))
-        del children
-        new = dict(zip(map(id, probe), probe))
-        del probe[:]
-        seen, alone, count = self._seen, None, 0
+        rest = iter(children)
+        for _ in range(0, len(children), _PART):
+            part = islice(rest, _PART)
+            part = list(part if self._is_all_new else filterfalse(_tracked, part))
+            new = dict(zip(map(id, part), part))
+            del part
+            self._take(new)
+
+    def _take(self, new):
+        pages, count = self._pages, 0
         pending, late = self._pending, self._pending if self.values else self._late
         for i, o in new.items():
-            if alone is None:  # the probe, to which nothing else refers
-                alone = _refcount(o) + 1
+            page = pages.get(i >> 14)  # as `see`, whose call would take as long
+            if page is None:
+                page = pages[i >> 14] = bytearray(1024)
+            at = i >> 4 & 1023
+            if page[at]:
                 continue
-            if i in seen:
-                continue
-            if _refcount(o) > alone:
-                seen.add(i)
+            page[at] = 1
             k = id(type(o))
             into = late if k == _STR else pending
             if k in into:
@@ -658,6 +682,33 @@ class _Writer:
                 into[k] = [o]
             count += 1
         self._pending_count += count
+
+    def write_listed(self, moment):
+        """Write what the collector lists, which is taken off its list meanwhile."""
+        buckets, hidden = moment.buckets, moment.hidden()
+        objects = moment.objects
+        objects.reverse()
+        while objects:
+            part = objects[-_LISTED:]
+            del objects[-_LISTED:]
+            part.reverse()
+            o = None
+            for k, o in zip(map(id, map(type, part)), part):
+                if k in buckets:
+                    buckets[k].append(o)
+                else:
+                    buckets[k] = [o]
+            del part, o
+            for k in list(buckets):
+                if len(buckets[k]) < _CHUNK and objects:
+                    continue
+                bucket = buckets.pop(k)
+                if k in _HIDDEN:
+                    bucket = [o for o in bucket if id(o) not in hidden]
+                if bucket:
+                    self.write_bucket(bucket)
+                if moment.is_copy:
+                    moment.written.append(bucket)
 
     def flush_pending(self, least=0):
         self._is_flushing = True
@@ -828,15 +879,37 @@ class _Writer:
         )  # fmt: skip
 
     def write_elements(self, kind, part):
-        counts = list(map(_refcount, part))
-        children = list(chain.from_iterable(part))
-        lengths = list(map(len, part))
+        self._write_collections(kind, part, list(map(_refcount, part)), _ELEMENTS)
+
+    def _write_collections(self, kind, part, counts, flag):
+        """Lists and tuples, or dicts, whose references are ``length`` elements each."""
+        factor = 2 if flag == _PAIRS else 1
+        half = len(part) // 2
+        if half and factor * sum(map(len, part)) > _MOST_REFERENCES:
+            for rows in (slice(0, half), slice(half, None)):
+                self._write_collections(kind, part[rows], counts[rows], flag)
+            return
+        while True:
+            # Each is one step, between which other threads may change them.
+            lengths = list(map(len, part))
+            rest = array("Q", map(id, _elements_of(part, flag)))
+            if factor * sum(lengths) == len(rest):
+                break
         self.chunk(
-            kind, part, counts, flags=_ELEMENTS, rest=array("Q", map(id, children)),
-            rest_counts=_NEVER - 1, lengths=lengths,
+            kind, part, counts, flags=flag, rest=rest, rest_counts=_NEVER - 1,
+            lengths=lengths,
         )  # fmt: skip
-        del part
-        self.found(children)
+        del rest
+        if half or len(part[0]) <= _PART:
+            children = list(_elements_of(part, flag))
+            del part
+            self.found(children)
+            return
+        for children in _parts_of(part[0], flag):
+            self.found(children)
+            del children
+            if self._pending_count > _PENDING and not self._is_flushing:
+                self.flush_pending(_PENDING // 2)
 
     def write_dicts(self, kind, part):
         counts = list(map(_refcount, part))
@@ -852,24 +925,7 @@ class _Writer:
                 return
             counts, part = map(list, zip(*told))
             del told
-        keys, children, lengths = [], [], []
-        for d in part:
-            k, v = list(d), list(d.values())
-            if len(k) != len(v):  # another thread has changed it meanwhile
-                k, v = k[: len(v)], v[: len(k)]
-            keys += k
-            children += v
-            lengths.append(len(k))
-        rest = array("Q", bytes(16 * len(keys)))
-        rest[::2], rest[1::2] = array("Q", map(id, keys)), array("Q", map(id, children))
-        self.chunk(
-            kind, part, counts, flags=_PAIRS, rest=rest, rest_counts=_NEVER - 1,
-            lengths=lengths,
-        )  # fmt: skip
-        del part
-        children += keys
-        del keys
-        self.found(children)
+        self._write_collections(kind, part, counts, _PAIRS)
 
     def write_others(self, kind, part, counts=None):
         """Objects of any other type: named references, then what is left."""
@@ -925,6 +981,18 @@ class _Writer:
                 del part
                 self.found(children)
                 return
+        if not columns and elements is None and not typed and kind.texts is None:
+            many = list(map(len, lists))
+            rest = array("Q", map(id, chain.from_iterable(lists)))
+            self.chunk(
+                kind, part, counts, flags=self._owns(kind), rest=rest,
+                rest_counts=many[0] if len(set(many)) == 1 else many,
+            )  # fmt: skip
+            children = lists.pop() if len(lists) == 1 else []
+            children.extend(chain.from_iterable(lists))
+            del part, lists, rest
+            self.found(children)
+            return
         plain, odd = [], []
         if columns or elements is not None or typed:
             ids = [list(map(id, column)) for column in columns]
@@ -966,10 +1034,7 @@ class _Writer:
             columns.append(
                 [0 if column[at] == _MISSING_ID else column[at] for at in rows]
             )
-        flags = _OWNER if kind.is_instance or kind.flags & _TYPE_OBJECT else 0
-        if kind.type is _Module or kind.type is _Function or kind.flags & _EXCEPTION:
-            flags |= _OWNER
-        lengths = None
+        flags, lengths = self._owns(kind), None
         if elements is not None:
             flags |= _PAIRS if kind.flags & _DICT else _ELEMENTS
             factor = 2 if kind.flags & _DICT else 1
@@ -1016,6 +1081,12 @@ class _Writer:
             values=values, typed=typed,
         )  # fmt: skip
 
+    def _owns(self, kind):
+        """The flag of objects whose dict is a part of them."""
+        if kind.is_instance or kind.flags & (_TYPE_OBJECT | _EXCEPTION):
+            return _OWNER
+        return _OWNER if kind.type is _Module or kind.type is _Function else 0
+
     def _note_names(self, kind, part):
         """Names in the program's code, which are written even without values."""
         if self.values:
@@ -1042,7 +1113,7 @@ class _Writer:
         columns = []
         for number, get in zip(kind.names, kind.getters):
             if get is None:
-                name = self._name_texts()[number]
+                name = self._all_names[number]
                 arguments = (_attribute, part, repeat(name))
             else:
                 arguments = (get, part)
@@ -1056,9 +1127,6 @@ class _Writer:
                 column = [_missing] * len(part)
             columns.append(column)
         return columns
-
-    def _name_texts(self):
-        return list(self._names)
 
     def _add_locals(self, o, columns, names):
         """What the locals of a frame that is kept refer to, with their names."""
@@ -1099,6 +1167,30 @@ class _Writer:
         else:
             return [], None
         return list(map(len, found)), found
+
+
+def _elements_of(part, flag):
+    """The elements of all, or the keys and values, each key before its value."""
+    if flag != _PAIRS:
+        return chain.from_iterable(part)
+    return chain.from_iterable(chain.from_iterable(map(dict.items, part)))
+
+
+def _parts_of(o, flag):
+    """The elements of a large collection, some at a time, in lists."""
+    if flag != _PAIRS:
+        for at in range(0, len(o), _PART):
+            yield list(o[at : at + _PART])
+        return
+    rest = _elements_of([o], flag)
+    try:
+        while True:
+            part = [list(islice(rest, _PART))]
+            if not part[0]:
+                return
+            yield part.pop()
+    except RuntimeError:  # another thread has changed it meanwhile
+        yield list(_elements_of([o], flag))
 
 
 def _array_type(t):
@@ -1381,52 +1473,69 @@ class _Moment:
 
     def __init__(self, is_copy):
         self.started = time.time()
+        # In a copy of several threads, what they held goes away, unless something here
+        # holds it. One of a single thread lists its objects by itself.
+        self.lists_later = is_copy and not _BEFORE and _is_alone()
+        self.objects = _BEFORE
+        if not _BEFORE and not self.lists_later:
+            self.objects = gc.get_objects()
         self.kept = []
         self.threads = _threads(self.kept)
         self.modules = _modules()
         self.held = _handlers(self.kept)
         several = is_copy and len(self.threads) > 1
         self.of_threads = _locals_of_threads() if several else []
-        self.objects = _BEFORE or gc.get_objects()
-        self.frozen = gc.get_freeze_count()
-        self.was_frozen = bool(self.frozen) and is_copy
+        self.is_frozen = bool(gc.get_freeze_count())
         self.is_copy = is_copy
+        # Of objects by type; in a copy those that are written are never freed, for that
+        # would run the program's code.
+        self.buckets, self.written = {}, []
 
-    def buckets(self):
-        """All objects that the collector lists, by type; empties ``objects``."""
-        if self.was_frozen:
+    def list_in_copy(self):
+        """List what is not listed yet."""
+        if self.lists_later:
+            if self.is_frozen:
+                gc.unfreeze()
+            self.objects = gc.get_objects()
+        elif self.is_frozen:
             before = set(map(id, gc.get_objects()))
             gc.unfreeze()
             for o in gc.get_objects():  # a comprehension would be a function among them
                 if id(o) not in before and o is not before:
                     self.objects.append(o)
-            del before
-        buckets = {}
-        hidden = {id(self.objects), id(self.kept), id(_BEFORE), id(self), id(buckets)}
-        hidden |= {id(self.threads), id(self.modules), id(self.held)}
-        hidden.add(id(self.of_threads))
-        hidden.update(_own_namespaces())
-        for k, o in zip(map(id, map(type, self.objects)), self.objects):
-            bucket = buckets.get(k)
-            if bucket is None:
-                buckets[k] = [o]
-            else:
-                bucket.append(o)
-        del o
-        for k, bucket in buckets.items():
-            if k == id(list) or k == id(dict) or k == id(_Moment):
-                buckets[k] = [o for o in bucket if id(o) not in hidden]
-        del self.objects[:]
-        return {k: bucket for k, bucket in buckets.items() if bucket}
+
+    def hidden(self):
+        """Ids of what is listed and was made here."""
+        found = {id(self), id(vars(self)), id(self.objects), id(self.kept)}
+        found |= {id(_BEFORE), id(self.of_threads), id(self.buckets), id(self.written)}
+        found.update(_own_namespaces())
+        todo = [self.threads, self.modules, self.held]
+        while todo:
+            o = todo.pop()
+            found.add(id(o))
+            for part in o.values() if type(o) is dict else o:
+                if type(part) is dict or type(part) is list:
+                    todo.append(part)
+        return found
+
+
+_HIDDEN = (id(list), id(dict), id(set), id(_Moment))
+
+
+def _is_alone():
+    """Whether the process has one thread only, be it one without Python code."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
 
 
 def _write(moment, fd, *, values, compress, mode):
     """Write the dump of a moment to a file that is open; returns the footer."""
     began = time.process_time()
-    listed = None
-    if moment.frozen and not moment.is_copy:
-        listed = set(map(id, moment.objects))
-    buckets = moment.buckets()  # before anything is made that it could find
+    if moment.is_copy:
+        moment.list_in_copy()  # before anything is made that it could find
+    is_frozen = moment.is_frozen and not moment.is_copy
     out = _Out(fd, compress)
     header = {
         "format": "hrpy", "version": 1, "writer": "heaproots_dump " + VERSION,
@@ -1442,16 +1551,15 @@ def _write(moment, fd, *, values, compress, mode):
         "threads": moment.threads, "modules": moment.modules, "held": moment.held,
     }  # fmt: skip
     out.record(b"ROOT", [_json(roots).encode("ascii")])
-    writer = _Writer(out, values=values, is_copy=moment.is_copy, listed=listed)
+    writer = _Writer(out, values=values, is_copy=moment.is_copy, is_frozen=is_frozen)
     try:
+        if is_frozen:
+            for i in map(id, moment.objects):
+                writer.see(i)
+            writer.found([sys.modules])
         writer.found(moment.kept)
         del moment.kept[:]
-        if listed is not None:
-            writer.found([sys.modules])
-        for k in list(buckets):
-            writer.write_bucket(buckets[k])
-            if not moment.is_copy:
-                del buckets[k]
+        writer.write_listed(moment)
         writer.finish()
         footer = {
             "objects": writer.objects, "references": writer.references,
@@ -1461,10 +1569,8 @@ def _write(moment, fd, *, values, compress, mode):
         if not moment.is_copy:  # a circle that would wait for the collector
             vars(writer).clear()
     out.record(b"DONE", [_json(footer).encode("ascii")])
-    out.flush(last=True)
+    out.end()
     footer["bytes"] = out.written
-    if moment.is_copy:
-        os._exit_buckets = buckets  # never freed: that would run the program's code
     return footer
 
 
@@ -1587,6 +1693,7 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
         del _BEFORE[:]
         if moment is not None:
             del moment.objects[:], moment.kept[:], moment.of_threads[:]
+            moment.buckets.clear()
         if was_enabled:
             gc.enable()
     return dict(found, mode=mode, pause_seconds=pause, interpreters=_interpreters())

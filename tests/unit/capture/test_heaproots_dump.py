@@ -429,3 +429,48 @@ def test_nothing_remains_where_the_file_cannot_be_written(
     told = run(sys.executable, "-c", limited + text)
     assert told in ("OSError\n", "DumpRefused\n")
     assert not list(path.parent.iterdir())
+
+
+_COSTS = """
+import gc, resource, sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Order:
+    def __init__(self, number):
+        self.number, self.lines = number, [number, (number, "line %d" % number)]
+ORDERS = {{number: Order(number) for number in range(60_000)}}
+if {freeze}:
+    gc.freeze()
+def costs():
+    with open("/proc/self/status") as lines:
+        (peak,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return int(peak), resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+before, faults = costs()
+heaproots_dump.dump({path!r}, {mode!r})
+after, more_faults = costs()
+print(before, after, more_faults - faults)
+"""
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_program_itself_writes_with_little_memory(
+    python: str, tmp_path: Path, *, freeze: bool
+) -> None:
+    path = str(tmp_path / "x.hrpy")
+    text = _COSTS.format(writer=str(WRITER), path=path, mode="stop", freeze=freeze)
+    before, after, _ = map(int, run(python, "-c", text).split())
+
+    assert after - before < 0.35 * before
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_copy_of_one_thread_leaves_the_memory_of_the_program_as_it_is(
+    python: str, tmp_path: Path
+) -> None:
+    """Each page that the program writes to is copied; counting references writes."""
+    path = str(tmp_path / "x.hrpy")
+    text = _COSTS.format(writer=str(WRITER), path=path, mode="fork", freeze=False)
+    before, _, copied = map(int, run(python, "-c", text).split())
+
+    assert copied * os.sysconf("SC_PAGE_SIZE") < 0.2 * before * 1024
