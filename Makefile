@@ -10,6 +10,9 @@ OBJECT ?=
 LIMIT  ?= 20
 MINUTES ?= 30
 ARGS   ?=
+# Tests start hundreds of commands: each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Two processes, for a test waits for a server more often than for a processor. A file is
 # run by one of them; those with a server that they may end come first (tests/sharing.py),
 # so that none is left over at the end.
