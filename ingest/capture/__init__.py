@@ -6,3 +6,6 @@ written is read to its end before it gets its name, see `ingest.capture.complete
 
 TIMEOUT_S = 60.0
 """How long to wait for a response of the program."""
+
+EVERY_S = 10.0
+"""Between two snapshots over one connection."""

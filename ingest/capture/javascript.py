@@ -6,6 +6,7 @@ its heap; then it continues. The protocol is in `ingest.capture.inspector`.
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest.capture import TIMEOUT_S
+from ingest.capture import EVERY_S, TIMEOUT_S
 from ingest.capture.completeness import check_captured
 from ingest.capture.inspector import (
     InspectorAddress,
@@ -36,7 +37,7 @@ from ingest.files import check_writable, output_file
 from ingest.progress import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ingest.capture.inspector import InspectedTarget
     from ingest.progress import Progress
@@ -81,24 +82,58 @@ def capture(
     timeout_s: float = TIMEOUT_S,
     progress: Progress = silent,
 ) -> JavaScriptCapture:
-    """Take a heap snapshot of a program or page.
+    """Take a heap snapshot of a program or page; see `captures`."""
+    (taken,) = captures(
+        address,
+        output,
+        wanted=wanted,
+        start_inspector=start_inspector,
+        force=force,
+        timeout_s=timeout_s,
+        progress=progress,
+    )
+    return taken
+
+
+def captures(
+    address: str,
+    output: Path | None = None,
+    *,
+    count: int = 1,
+    every_s: float = EVERY_S,
+    wanted: str | None = None,
+    start_inspector: bool = False,
+    force: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    progress: Progress = silent,
+) -> Iterator[JavaScriptCapture]:
+    """Take heap snapshots of a program or page over one connection.
+
+    As long as that is open, objects keep their ids.
 
     Args:
         address: ``HOST:PORT`` of an inspector, or the process id of a Node program.
-        output: The file; by default the target's title with ``.heapsnapshot``.
+        output: The file; by default the target's title with ``.heapsnapshot``. Of
+            several, each has its number behind the name.
+        count: How many.
+        every_s: How long to wait between two.
         wanted: Id, or part of the title or URL, of a target; optional if there is one.
         start_inspector: Have a Node program that has no inspector start one.
         force: Overwrite the file.
         timeout_s: How long to wait for an answer, or for more data.
         progress: Receives the bytes captured, as stage ``capture``.
 
+    Yields:
+        Each as soon as it is complete.
+
     Raises:
         CaptureError: there is no inspector, it refuses, or the connection is lost. No
-            file is written.
-        IngestError: the file cannot be written.
+            file is written but those that were complete before.
+        IngestError: a file cannot be written.
     """
     if output is not None:
-        check_writable(output, force=force)
+        for path in _numbered(output, count):
+            check_writable(path, force=force)
     if address.isascii() and address.isdigit():
         place = inspector_of(
             int(address), start_inspector=start_inspector, timeout_s=timeout_s
@@ -106,18 +141,39 @@ def capture(
     else:
         place = place_of(address)
     target = choose(targets(place, timeout_s), wanted, place)
-    path = output or Path(file_name(target))
+    paths = _numbered(output or Path(file_name(target)), count)
+    with inspecting(place, target, timeout_s) as session:
+        for number, path in enumerate(paths):
+            if number:
+                _wait(every_s, progress)
+            began = time.monotonic()
+            with output_file(path, force=force, private=True) as file:
+                for piece in session.snapshot():
+                    file.write(piece)
+                    progress("capture", file.byte_count, None)
+                taken_s = time.monotonic() - began
+                check_captured(file.written())
+            yield JavaScriptCapture(
+                path, file.byte_count, file.sha256, target, place, taken_s
+            )
+
+
+def _numbered(path: Path, count: int) -> list[Path]:
+    """The files of so many snapshots."""
+    if count == 1:
+        return [path]
+    return [
+        path.with_name(f"{path.stem}-{number}{path.suffix}")
+        for number in range(1, count + 1)
+    ]
+
+
+def _wait(seconds: float, progress: Progress) -> None:
+    """Wait between two snapshots."""
     began = time.monotonic()
-    with (
-        inspecting(place, target, timeout_s) as session,
-        output_file(path, force=force, private=True) as file,
-    ):
-        for piece in session.snapshot():
-            file.write(piece)
-            progress("capture", file.byte_count, None)
-        taken_s = time.monotonic() - began
-        check_captured(file.written())
-    return JavaScriptCapture(path, file.byte_count, file.sha256, target, place, taken_s)
+    while (waited := time.monotonic() - began) < seconds:
+        progress("wait", int(waited), math.ceil(seconds))
+        time.sleep(min(_POLL_S, seconds - waited))
 
 
 def file_name(target: InspectedTarget) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from ingest.capture import TIMEOUT_S
+from ingest.capture import EVERY_S, TIMEOUT_S
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson, usage_errors
@@ -120,6 +121,21 @@ SnapshotFile = Annotated[
 ]
 
 
+Count = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Take N snapshots over one connection, so that objects keep their ids; "
+        "each file has its number behind the name.",
+    ),
+]
+Every = Annotated[
+    float,
+    typer.Option("--every", min=0.0, metavar="SECONDS", help="Wait between two."),
+]
+
+
 @app.command(epilog=examples("capture node"))
 def node(
     program: Annotated[
@@ -138,6 +154,8 @@ def node(
             help="Send a program without an inspector SIGUSR1, which starts one.",
         ),
     ] = False,
+    count: Count = 1,
+    every_s: Every = EVERY_S,
     timeout_s: Timeout = TIMEOUT_S,
     force: Overwrite = False,
     as_json: AsJson = False,
@@ -153,8 +171,9 @@ def node(
         program,
         output,
         target,
-        runtime="node",
         start_inspector=start_inspector,
+        count=count,
+        every_s=every_s,
         timeout_s=timeout_s,
         force=force,
         as_json=as_json,
@@ -172,6 +191,8 @@ def chrome(
     ],
     output: SnapshotFile = None,
     target: Target = None,
+    count: Count = 1,
+    every_s: Every = EVERY_S,
     timeout_s: Timeout = TIMEOUT_S,
     force: Overwrite = False,
     as_json: AsJson = False,
@@ -181,11 +202,14 @@ def chrome(
     Start the browser with --remote-debugging-port=9222. The page stops while V8 writes
     its heap, and then continues. Exit 11: no snapshot was captured.
     """
+    if address.isdigit():
+        raise typer.BadParameter(f"name the host too: 127.0.0.1:{address}")
     _snapshot(
         address,
         output,
         target,
-        runtime="chrome",
+        count=count,
+        every_s=every_s,
         timeout_s=timeout_s,
         force=force,
         as_json=as_json,
@@ -197,26 +221,47 @@ def _snapshot(
     output: Path | None,
     target: str | None,
     *,
-    runtime: Literal["chrome", "node"],
     start_inspector: bool = False,
+    count: int,
+    every_s: float,
     timeout_s: float,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Capture a snapshot of V8, and print what it is."""
-    from ingest.capture.javascript import JavaScriptCapture
+    """Capture snapshots of V8, and print what each is as soon as it is complete."""
+    from ingest.capture.javascript import captures
 
-    taken = _captured(
-        JavaScriptCapture,
-        address,
-        output,
-        runtime=runtime,
-        target=target,
-        start_inspector=start_inspector,
-        force=force,
-        timeout_s=timeout_s,
-    )
-    facts = {
+    taken: list[JavaScriptCapture] = []
+    try:
+        with Bars() as progress:
+            for one in captures(
+                address,
+                output,
+                count=count,
+                every_s=every_s,
+                wanted=target,
+                start_inspector=start_inspector,
+                force=force,
+                timeout_s=timeout_s,
+                progress=progress,
+            ):
+                progress.close()
+                taken.append(one)
+                if not as_json:
+                    _show_snapshot(one)
+                    sys.stdout.flush()
+        if not as_json:
+            following = command("load", *(str(one.path) for one in taken))
+            typer.echo(f"next    {printable(following)}")
+    finally:
+        # Those that are complete are told of, whatever came after them.
+        if as_json and taken:
+            facts = [_facts_of_snapshot(one) for one in taken]
+            typer.echo(json.dumps(facts if count > 1 else facts[0], indent=2))
+
+
+def _facts_of_snapshot(taken: JavaScriptCapture) -> dict[str, object]:
+    return _facts_of_file(taken) | {
         "inspector": str(taken.place),
         "target": {
             "id": taken.target.id,
@@ -226,9 +271,11 @@ def _snapshot(
         },
         "seconds": round(taken.duration_s, 3),
     }
+
+
+def _show_snapshot(taken: JavaScriptCapture) -> None:
     title = f"{taken.target.title} ({taken.target.kind}, {taken.place})"
-    rows = [("target", title), ("took", f"{taken.duration_s:.1f} s")]
-    _show(taken, facts, rows, as_json=as_json)
+    _show_rows(taken, [("target", title), ("took", f"{taken.duration_s:.1f} s")])
 
 
 @app.command("list", epilog=examples("capture list"))
@@ -527,15 +574,26 @@ def _show(
     ``options`` are those of the command that loads it.
     """
     if as_json:
-        written = {
-            "file": str(taken.path),
-            "bytes": taken.byte_count,
-            "sha256": taken.sha256,
-        }
-        typer.echo(json.dumps(written | dict(facts), indent=2))
+        typer.echo(json.dumps(_facts_of_file(taken) | dict(facts), indent=2))
         return
-    following = command("load", str(taken.path), *options)
-    rows = [*rows, ("sha256", taken.sha256), ("next", following)]
+    _show_rows(taken, rows, [("next", command("load", str(taken.path), *options))])
+
+
+def _facts_of_file(taken: _Capture) -> dict[str, object]:
+    return {
+        "file": str(taken.path),
+        "bytes": taken.byte_count,
+        "sha256": taken.sha256,
+    }
+
+
+def _show_rows(
+    taken: _Capture,
+    rows: list[tuple[str, str]],
+    last: list[tuple[str, str]] | None = None,
+) -> None:
+    """Print what was written, with a line for each row, the digest before the last."""
+    rows = [*rows, ("sha256", taken.sha256), *(last or [])]
     size = counted(taken.byte_count, "bytes")
     typer.echo(f"wrote {printable(str(taken.path))}, {size}")
     width = max(len(label) for label, _ in rows)

@@ -126,6 +126,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "capture list": ("ingest capture list",),
     "capture node": (
+        "ingest capture node 4711 -o shop.heapsnapshot --count 3 --every 60",
         "ingest capture node 4711 --start-inspector",
         "ingest capture node 127.0.0.1:9229 -o monday.heapsnapshot",
     ),

@@ -122,6 +122,32 @@ def test_a_running_program_is_captured(
 
 
 @pytest.mark.deep
+def test_snapshots_over_one_connection_have_the_same_ids(
+    server: subprocess.Popen[str], tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    def captured(name: str, *options: str) -> list[str]:
+        code, out, said = ingest(
+            "capture", "node", str(server.pid), "--start-inspector",
+            "-o", str(tmp_path / f"{name}.heapsnapshot"), "--json", *options,
+        )  # fmt: skip
+        assert code == 0, said
+        found = json.loads(out)
+        return [one["file"] for one in (found if options else [found])]
+
+    one, two, three = captured("a", "--count", "3", "--every", "0.5")
+    (later,) = captured("b")
+    lives = [
+        json.loads(ingest("compare", before, after, "--json")[1])["lives"]
+        for before, after in ((one, two), (one, three), (three, later))
+    ]
+
+    assert lives[0]["known"][0] > 20_000
+    assert all(sum(of["born"][0] for of in each["types"]) < 5_000 for each in lives[:2])
+    # The connection of the first three is closed, and V8 has numbered all anew.
+    assert lives[2] is None
+
+
+@pytest.mark.deep
 def test_no_signal_is_sent_to_other_programs(
     tmp_path: Path, ingest: Callable[..., Ran]
 ) -> None:

@@ -16,7 +16,7 @@ from websockets.http11 import Response
 from websockets.sync.server import serve
 
 from ingest.capture.inspector import InspectedTarget, InspectorAddress, place_of
-from ingest.capture.javascript import capture, choose, file_name
+from ingest.capture.javascript import capture, captures, choose, file_name
 from ingest.errors import CaptureError
 from tests.dumps.v8 import program
 
@@ -34,6 +34,8 @@ OTHER = InspectedTarget(
 )
 WORKER = InspectedTarget("C3", "worker", "Shop worker", "https://x/", "/devtools/C3")
 PLACE = InspectorAddress("127.0.0.1", 9222)
+MOST = 3
+"""Snapshots that a connection is asked for."""
 
 
 def event(method: str, **parameters: object) -> str:
@@ -73,9 +75,10 @@ def inspector(
 
     def handle(connection: ServerConnection) -> None:
         try:
-            asked: dict[str, Any] = json.loads(connection.recv())
-            assert asked["method"] == "HeapProfiler.takeHeapSnapshot"
-            answers(connection, asked["id"])
+            for _ in range(MOST):
+                asked: dict[str, Any] = json.loads(connection.recv())
+                assert asked["method"] == "HeapProfiler.takeHeapSnapshot"
+                answers(connection, asked["id"])
         except ConnectionClosed:
             pass
 
@@ -99,6 +102,35 @@ def test_a_snapshot_is_what_the_page_sends(tmp_path: Path) -> None:
     assert taken.byte_count == pieces[-1] == len(HEAP)
     assert (taken.target.title, taken.target.kind) == ("Shop", "page")
     assert taken.path.stat().st_mode & 0o077 == 0
+
+
+def test_several_come_over_one_connection_and_those_before_a_fault_are_kept(
+    tmp_path: Path,
+) -> None:
+    connections, waits = set(), []
+
+    def goes_away(connection: ServerConnection, request: int) -> None:
+        connections.add(connection)
+        (behaves if request < 3 else closes)(connection, request)
+
+    def note(stage: str, done: int, total: int | None) -> None:
+        if stage == "wait":
+            waits.append((done, total))
+
+    with inspector(goes_away) as address:
+        found = captures(
+            address, tmp_path / "x.heapsnapshot", count=3, every_s=0.05, progress=note
+        )
+        taken = [next(found), next(found)]
+        with pytest.raises(CaptureError, match="connection lost"):
+            next(found)
+
+    assert len(connections) == 1
+    assert waits
+    names = ["x-1.heapsnapshot", "x-2.heapsnapshot"]
+    assert [one.path.name for one in taken] == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert all(one.path.read_text() == HEAP for one in taken)
 
 
 def closes(connection: ServerConnection, _: int) -> None:
