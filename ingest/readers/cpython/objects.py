@@ -1,4 +1,4 @@
-"""Objects of CPython by rows: names of the entries of dicts, and folding."""
+"""Objects of CPython by rows, and names of the entries of dicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.heap.graph import NO_FIELD, Folded
+from ingest.heap.graph import NO_FIELD
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.columns import ObjectColumns, starts_of
 from ingest.readers.shared.id_table import IdTable
@@ -114,10 +114,11 @@ def without(objects: PythonObjects, values: ObjectValues, kept: Bools) -> Object
     objects.start = starts_of(counts[kept])
     objects.ref_id = objects.ref_id[references]
     objects.ref_field = objects.ref_field[references]
-    return values.renumbered(_new_rows(kept))
+    return values.renumbered(new_rows(kept))
 
 
-def _new_rows(kept: Bools) -> Ints:
+def new_rows(kept: Bools) -> Ints:
+    """int32: the rows of those that are kept once the others are dropped, else -1."""
     new = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     new[~kept] = -1
     return new
@@ -263,75 +264,3 @@ def columns_of(objects: PythonObjects) -> ObjectColumns:
         ref_field=objects.ref_field,
         further={"length": (objects.length, -1)},
     )
-
-
-def folded(
-    objects: PythonObjects,
-    values: ObjectValues,
-    is_held: Bools,
-    is_dict: Bools,
-    fields: Fields,
-) -> tuple[Folded, ObjectColumns, ObjectValues]:
-    """Make each ``__dict__`` that only its object refers to a part of it.
-
-    Its entries follow the object's own references, without their keys' references where
-    the key is a text.
-
-    Args:
-        objects: The objects; changed.
-        values: Their values.
-        is_held: bool (N,). Whether something that is no object refers to it.
-        is_dict: bool (N,). Whether it is a dict, not one of a class that extends it.
-        fields: Names of fields.
-    """
-    start, target = objects.start, objects.target
-    row = fields.row(DICT_NAME)
-    at = np.flatnonzero((objects.ref_field == row) & (target >= 0))
-    at = at[is_dict[target[at]]]
-    owner = np.searchsorted(start, at, "right") - 1
-    held = target[at]
-    times = np.bincount(target[target >= 0], minlength=len(objects.id))
-    alone = (times[held] == 1) & ~is_held[held] & objects.is_owner[owner]
-    alone &= held != owner
-    at, owner, held = at[alone], owner[alone], held[alone]
-    owner, chosen = np.unique(owner, return_index=True)
-    at, held = at[chosen], held[chosen]
-    # A dict that would be folded into an object which is folded itself stays.
-    is_folded = np.zeros(len(objects.id), np.bool_)
-    is_folded[held] = True
-    good = ~is_folded[owner]
-    at, owner, held = at[good], owner[good], held[good]
-    if not len(held):
-        return Folded(), columns_of(objects), values
-    is_folded[:] = False
-    is_folded[held] = True
-    counts = np.diff(start)
-    kept = np.ones(len(target), np.bool_)
-    kept[at] = False
-    moved = np.repeat(is_folded, counts)
-    new_owner = np.arange(len(counts), dtype=np.int32)
-    new_owner[held] = owner
-    own = counts.copy()
-    own[owner] -= 1
-    total = own.copy()
-    total[owner] += counts[held]
-    total[is_folded] = 0
-    new_start = starts_of(total)
-    # Where each reference goes: after those of its object that stay before it.
-    rank = np.cumsum(kept) - 1
-    before = np.concatenate([[0], np.cumsum(kept)])[start[:-1]]
-    base = new_start[new_owner] - before
-    base[held] += own[owner]
-    place = np.repeat(base, counts) + rank
-    del moved, rank
-    place = place[kept]
-    ref_id = np.empty(len(place), np.uint64)
-    ref_field = np.empty(len(place), np.int32)
-    ref_id[place], ref_field[place] = objects.ref_id[kept], objects.ref_field[kept]
-    objects.size_bytes[owner] += objects.size_bytes[held]
-    stays = ~is_folded
-    objects.start = starts_of(total[stays])
-    objects.ref_id, objects.ref_field = ref_id, ref_field
-    objects.keep(stays)
-    values = values.renumbered(_new_rows(stays))
-    return Folded(len(held), 0, len(held)), columns_of(objects), values

@@ -22,12 +22,12 @@ from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
 from ingest.heap.history import Allocations, History
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ObjectValues
+from ingest.readers.cpython.folding import folded, times_referenced
 from ingest.readers.cpython.objects import (
     ATOMS,
     Fields,
     PythonObjects,
     columns_of,
-    folded,
     is_of,
     name_context_variables,
     name_entries,
@@ -59,7 +59,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     type_names = recorded.declared.type_names
     history = _history(recorded)
     values, objects, table = _joined(recorded, counter)
-    excess, is_lost = _excess(recorded, objects, table)
+    is_held, is_lost = _unexplained(recorded, objects, table)
     fields = Fields(recorded.declared.names)
     roots = PythonRoots(fields)
     is_dict = objects.type == _row_of(type_names, "dict")
@@ -71,8 +71,6 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     assert objects.refcount is not None
     is_immortal = objects.refcount >= np.uint32(1 << 30)
     name_context_variables(objects, values, type_names, fields)
-    is_held = excess > 0
-    del excess
     held = np.flatnonzero(is_held & ~is_atom)
     at, places = _places(recorded, objects, held, table, fields)
     roots.add(objects.id[at], RootKind.RUNTIME, places)
@@ -222,18 +220,17 @@ def _joined(
     return values, objects, table
 
 
-def _excess(
+def _unexplained(
     recorded: Recorded, objects: PythonObjects, table: IdTable
-) -> tuple[Longs, Bools]:
-    """References that CPython counts and nothing found explains.
+) -> tuple[Bools, Bools]:
+    """Objects to which there are references that nothing found explains.
 
     Returns:
-        int64 (N,): their number, -1 where all are explained, or it counts none; and
-        bool (N,): what nothing refers to. CPython frees that at once, so in a copy of a
-        process other threads, which it does not have, have referred to it.
+        bool (N,): those of which CPython counts more than is found; and bool (N,): what
+        nothing refers to. CPython frees that at once, so in a copy of a process other
+        threads, which it does not have, have referred to it.
     """
-    targets = objects.target[objects.target >= 0]
-    explained = np.bincount(targets, minlength=len(objects.id))
+    explained = times_referenced(objects)
     if not recorded.header.get("frames_are_objects", False):
         held = [
             at
@@ -242,9 +239,9 @@ def _excess(
             for _, at in frame.locals
         ]
         rows, _ = table.find(np.array(held, np.uint64))
-        explained += np.bincount(rows[rows >= 0], minlength=len(objects.id))
+        np.add.at(explained, rows[rows >= 0], 1)
     assert objects.refcount is not None
     excess = objects.refcount.astype(np.int64) - recorded.number("own_references", 0)
     excess -= explained
     excess[objects.refcount >= recorded.number("immortal_references", NEVER)] = -1
-    return np.maximum(excess, -1), (excess == 0) & (explained == 0)
+    return excess > 0, (excess == 0) & (explained == 0)

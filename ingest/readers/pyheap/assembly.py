@@ -21,12 +21,12 @@ from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ObjectValues, ValueKind
 from ingest.readers.cpython.facts import Frame, Module, Thread
+from ingest.readers.cpython.folding import folded
 from ingest.readers.cpython.objects import (
     ATOMS,
     Fields,
     PythonObjects,
     columns_of,
-    folded,
     is_of,
     name_entries,
     resolved,
