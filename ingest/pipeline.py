@@ -348,6 +348,8 @@ class Loader:
             incomplete=cast("str", about.get("incomplete") or ""),
             seconds=round(time.monotonic() - begun, 3),
             replaced=tuple(dump.name for dump in place.replaced),
+            linked=written.linked,
+            not_linked=written.not_linked,
         )
 
 
@@ -385,6 +387,8 @@ class Receipt:
         renamed_from: Its name before, where only that was changed.
         replaced: Names of the dumps that it replaces.
         process: Of the dump, where its file records several; else empty.
+        linked: Names of the dumps to whose objects ids have linked its own.
+        not_linked: Names of others whose ids last, but are of another numbering.
         left_out: The other processes, whose dumps ``--all-dumps`` does not load.
         incomplete: Why the dump is not the whole heap; empty if nothing speaks against
             it.
@@ -406,4 +410,6 @@ class Receipt:
     replaced: tuple[str, ...] = ()
     process: str = ""
     left_out: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    not_linked: tuple[str, ...] = ()
     incomplete: str = ""

@@ -1,7 +1,7 @@
 // name: born-between
-// title: Objects allocated since an earlier dump of the trace, by type
+// title: Objects allocated since an earlier dump of the process, by type
 // group: Traces
-// needs: trace, siblings
+// needs: siblings
 // mode: read
 // param: dump     INTEGER        number of the dump
 // param: earlier  STRING = null  name of the earlier dump; null for the previous one
@@ -9,30 +9,35 @@
 // column: type                    STRING   full type name
 // column: object_count            INTEGER  objects that are not in the earlier dump
 // column: shallow_bytes           INTEGER  their shallow size, bytes
-// column: survived_count          INTEGER  of those, objects that survived an earlier collection
+// column: survived_count          INTEGER  of those, objects that survived an earlier collection; null if not recorded
 // column: largest_address         STRING   address of the one with the largest retained size
 // column: largest_retained_bytes  INTEGER  its retained size, bytes
 // column: earlier                 STRING   name of the earlier dump
 //
-// Only objects known to be new: allocated after the collection at which the earlier
-// dump was taken. To check an operation for leaks, run it once between two dumps:
-// none of its objects should be listed here. Continue with why for largest_address.
-// Objects that went through a collection without survival events may be new or old
-// and are left out. No rows: nothing is new, or the file has no other dump (see
+// Only objects known to be new: in a trace those allocated after the collection at
+// which the earlier dump was taken, elsewhere those whose ids it does not have. To
+// check an operation for leaks, run it once between two dumps: none of its objects
+// should be listed here. Continue with why for largest_address. Objects that went
+// through a collection without survival events may be new or old and are left out. No
+// rows: nothing is new, or no earlier dump of the process is loaded (see
 // survivors-of-dump).
-MATCH (d:Dump {number: $dump})
-MATCH (e:Dump {trace: d.trace})
-WHERE e.collection_number < d.collection_number
-  AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
-WITH d.number AS now, e.collection_number AS gc, e.name AS earlier
-ORDER BY gc DESC
+MATCH (e:Dump {state: 'ready'})-[:CONTINUED_AS]->(d:Dump {number: $dump})
+WHERE $earlier IS NULL OR e.name = $earlier
+WITH d, e
+ORDER BY e.collection_number DESC, e.last_object_id DESC, e.number DESC
 LIMIT 1
+WITH d.number AS now, d.trace IS NULL AS by_id, e.number AS then,
+  e.collection_number AS gc, e.name AS earlier
 MATCH (b:Object)
-WHERE b.dump = now AND b.born_in_gc > gc
+WHERE b.dump = now AND b.retained_bytes >= 0
+  AND (b.born_in_gc > gc
+    OR by_id AND b.passing_id IS NULL
+    AND NOT EXISTS { MATCH (a:Object)-[:SURVIVED_AS]->(b) WHERE a.dump = then })
 MATCH (b)-[:INSTANCE_OF]->(t:Type)
 WITH t.name AS type, earlier, count(*) AS object_count,
   sum(b.shallow_bytes) AS shallow_bytes,
-  sum(CASE WHEN b.collections_survived > 1 THEN 1 ELSE 0 END) AS survived_count,
+  CASE WHEN count(b.collections_survived) > 0
+    THEN sum(CASE WHEN b.collections_survived > 1 THEN 1 ELSE 0 END) END AS survived_count,
   max([b.retained_bytes, -b.key]) AS most
 ORDER BY shallow_bytes DESC, object_count DESC, type
 LIMIT $limit

@@ -1,7 +1,7 @@
 // name: died-between
-// title: Objects of an earlier dump of the trace freed since then, by type
+// title: Objects of an earlier dump of the process freed since then, by type
 // group: Traces
-// needs: trace, siblings
+// needs: siblings
 // mode: read
 // param: dump     INTEGER        number of the dump
 // param: earlier  STRING = null  name of the earlier dump; null for the previous one
@@ -15,23 +15,22 @@
 //
 // Objects that the program has released. A cache whose entries never appear here
 // does not evict; a type of which as many objects are freed as allocated (see
-// born-between) is no leak, however many there are. No rows: nothing was freed, the
-// file has no other dump (see survivors-of-dump), or a collection in between has no
-// survival events, so that it is unknown.
-MATCH (d:Dump {number: $dump})
-MATCH (e:Dump {trace: d.trace})
-WHERE e.collection_number < d.collection_number
-  AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
+// born-between) is no leak, however many there are. No rows: nothing was freed, no
+// earlier dump of the process is loaded (see survivors-of-dump), or a collection in
+// between has no survival events, so that it is unknown.
+MATCH (e:Dump {state: 'ready'})-[:CONTINUED_AS]->(d:Dump {number: $dump})
+WHERE $earlier IS NULL OR e.name = $earlier
 WITH d, e
-ORDER BY e.collection_number DESC
+ORDER BY e.collection_number DESC, e.last_object_id DESC, e.number DESC
 LIMIT 1
 WHERE NOT EXISTS {
   MATCH (d)-[:HAS_COLLECTION]->(c:GarbageCollection)
   WHERE e.collection_number < c.number <= d.collection_number AND NOT c.records_survivors
 }
-WITH d.number AS now, e.number AS then, e.name AS earlier
+WITH d.number AS now, d.trace IS NULL AS by_id, e.number AS then, e.name AS earlier
 MATCH (a:Object)
-WHERE a.dump = then AND a.known_at IS NOT NULL
+WHERE a.dump = then AND a.retained_bytes >= 0
+  AND (by_id AND a.passing_id IS NULL OR a.known_at IS NOT NULL)
   AND NOT EXISTS { MATCH (a)-[:SURVIVED_AS]->(b:Object) WHERE b.dump = now }
 MATCH (a)-[:INSTANCE_OF]->(t:Type)
 WITH t.name AS type, earlier, count(*) AS object_count,

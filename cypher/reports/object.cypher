@@ -28,7 +28,7 @@
 // column: collections_survived  INTEGER       collections of the trace that it survived
 // column: allocated_ms          INTEGER       time of its allocation by the clock of the log, milliseconds
 // column: allocation_stack      STRING        call stack of its allocation, innermost function first
-// column: earlier_addresses     LIST<STRING>  its addresses in earlier dumps of the trace
+// column: earlier_addresses     LIST<STRING>  its addresses in earlier dumps of the process
 //
 // One row for each object with the address: addresses are unique only within a
 // domain. Continue with references-of, referrers-of, shortest-root-path,
@@ -66,7 +66,7 @@ RETURN
     MATCH (o)<-[:SURVIVED_AS]-(e:Object)
     MATCH (d:Dump {number: e.dump})
     RETURN d.name + ' ' + e.address
-    ORDER BY d.collection_number, d.number
+    ORDER BY d.collection_number, d.last_object_id, d.number
   } AS earlier_addresses
 ORDER BY o.key
 LIMIT $limit

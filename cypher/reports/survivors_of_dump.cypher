@@ -1,7 +1,7 @@
 // name: survivors-of-dump
-// title: Objects that survived since an earlier dump of the trace, by type
+// title: Objects that survived since an earlier dump of the process, by type
 // group: Traces
-// needs: trace, siblings
+// needs: siblings
 // mode: read
 // param: dump     INTEGER        number of the dump
 // param: earlier  STRING = null  name of the earlier dump; null for the previous one
@@ -14,20 +14,20 @@
 // column: share          FLOAT    share of those that survived, 0 to 1
 // column: earlier        STRING   name of the earlier dump
 //
-// The objects are followed exactly, not matched by guess: the trace records what
-// each collection moved and what survived in place. Look for types that should be
+// The objects are followed exactly, not matched by guess: a trace records what each
+// collection moved and what survived in place, and V8 gives each object an id that lasts
+// until the process ends or its inspector is disconnected. Look for types that should be
 // short-lived and yet survive; see died-between for objects that were freed and
-// born-between for new ones. No rows: the file has no other dump (load it with
-// --all-dumps), or it was not recorded with --track.
-MATCH (d:Dump {number: $dump})
-MATCH (e:Dump {trace: d.trace})
-WHERE e.collection_number < d.collection_number
-  AND e.state = 'ready' AND ($earlier IS NULL OR e.name = $earlier)
-WITH d.number AS now, e.number AS then, e.name AS earlier
-ORDER BY e.collection_number DESC
+// born-between for new ones. No rows: no earlier dump of the process is
+// loaded (--all-dumps loads those of one file), or it was not recorded with --track.
+MATCH (e:Dump {state: 'ready'})-[:CONTINUED_AS]->(d:Dump {number: $dump})
+WHERE $earlier IS NULL OR e.name = $earlier
+WITH d, e
+ORDER BY e.collection_number DESC, e.last_object_id DESC, e.number DESC
 LIMIT 1
+WITH d.number AS now, e.number AS then, e.name AS earlier
 MATCH (b:Object)
-WHERE b.dump = now AND b.known_at IS NOT NULL
+WHERE b.dump = now AND b.retained_bytes >= 0
 MATCH (a:Object)-[:SURVIVED_AS]->(b)
 WHERE a.dump = then
 MATCH (b)-[:INSTANCE_OF]->(t:Type)

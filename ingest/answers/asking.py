@@ -63,6 +63,7 @@ FUNCTIONS: dict[str, Function] = {
     "born-between": of_dump.none_earlier,
     "died-between": of_dump.none_earlier,
     "survivors-of-dump": of_dump.none_earlier,
+    "survivors-of-three": of_dump.none_earlier,
     "roots-by-kind": of_holders.roots_by_kind,
     "static-roots": of_holders.static_roots,
     "isolates": of_holders.isolates,
@@ -76,14 +77,16 @@ FUNCTIONS: dict[str, Function] = {
 _OF_NODE = frozenset({"dump", "warnings"})
 """Queries about the node of the dump."""
 
-_OF_TRACE = frozenset({"born-between", "died-between", "survivors-of-dump"})
+_OF_PROCESS = frozenset(
+    name for name, function in FUNCTIONS.items() if function is of_dump.none_earlier
+)
 """Queries about earlier dumps of the same process."""
 
 _OF_MANY = frozenset({"dominated-types", "objsize", "path-between", "referrers-of"})
 """Queries about one object of which the answer follows from many."""
 
 
-def are_tables_faster(query: Query, *, is_of_trace: bool) -> bool:
+def are_tables_faster(query: Query, *, is_one_of_several: bool) -> bool:
     """Whether stored tables answer a query, and not much later than its graph.
 
     Where one object is asked about, the graph has found it while a column of all
@@ -91,12 +94,12 @@ def are_tables_faster(query: Query, *, is_of_trace: bool) -> bool:
 
     Args:
         query: The query.
-        is_of_trace: Whether there may be other dumps of the same process.
+        is_one_of_several: Whether there may be other dumps of the same process.
     """
     if query.name not in FUNCTIONS.keys() - _OF_NODE:
         return False
-    if query.name in _OF_TRACE:
-        return not is_of_trace
+    if query.name in _OF_PROCESS:
+        return not is_one_of_several
     is_of_object = any(one.name in {"address", "from"} for one in query.parameters)
     return not is_of_object or query.name in _OF_MANY
 

@@ -388,6 +388,6 @@ def allocation_sites(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 
 def none_earlier(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of queries about an earlier dump of the trace: a file stands alone."""
+    """Rows of queries about an earlier dump of the process: a file stands alone."""
     del heap, values
     return []

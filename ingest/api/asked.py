@@ -11,6 +11,7 @@ from ingest.progress import silent
 from ingest.queries.library import find, same_in_library
 from ingest.reports.about import About
 from ingest.reports.html import QuerySource
+from ingest.runtimes import named
 from ingest.text import Captions
 
 if TYPE_CHECKING:
@@ -211,8 +212,9 @@ class AskedStore:
             return None
         from ingest.answers.asking import answered, are_tables_faster
 
-        is_of_trace = self.chosen.dump.identity.trace is not None
-        if not are_tables_faster(query, is_of_trace=is_of_trace):
+        dump = self.chosen.dump
+        several = dump.trace is not None or named(dump.runtime).lasting_ids is not None
+        if not are_tables_faster(query, is_one_of_several=several):
             return None
         return answered(self._tables, query, query.bind(given, self.chosen.dump.number))
 

@@ -88,6 +88,7 @@ ARROWS = {
     "HAS_COLLECTION": ArrowLook("#A23B72", 1),
     "FOLLOWED_BY": ArrowLook("#A23B72", 2),
     "SURVIVED_AS": ArrowLook("#3F6F2E", 3),
+    "CONTINUED_AS": ArrowLook("#3F6F2E", 2),
     "NEXT": ArrowLook("#3F6F2E", 3),
     "HAS_ALLOCATION_SITE": ArrowLook("#5B7F95", 1),
     "ALLOCATED_AT": ArrowLook("#5B7F95", 2),

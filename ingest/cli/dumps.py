@@ -178,6 +178,14 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
             "itself "
             f"({human_bytes(receipt.folded_bytes)}); --fold none loads them"
         )
+    if receipt.linked:
+        names = printable(", ".join(receipt.linked))
+        typer.echo(f"  of one process with {names}, by its ids: objects are linked")
+    elif receipt.not_linked:
+        typer.echo(
+            "  its objects are not looked for in other dumps: ids there are of other "
+            "numberings (of another process, or of before an inspector disconnected)"
+        )
     for kind, count in receipt.warnings.items():
         hint = "; --all-dumps loads each" if kind == "other_heap_dump" else ""
         typer.echo(f"  warning: {kind.replace('_', ' ')}: {count:,}{hint}", err=True)

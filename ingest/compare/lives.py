@@ -16,6 +16,7 @@ import polars as pl
 
 from ingest.analysis.fingerprints import normalised_type
 from ingest.runtimes import named
+from ingest.tables.processes import LEAST_OF_TYPES, SharedIds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from ingest.compare.dumps import ComparedDump
 
 _KEY = ("first", "second")
-_LEAST_ALIKE = 0.9
-"""Share of the identities in both dumps that belong to objects of one type, from which
-on the dumps are taken to be of one process."""
 _SUMS = ("survived", "born", "died")
 
 
@@ -76,13 +74,15 @@ def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
     before, after = first.objects, last.objects
     if before is None or after is None or _process(first) != _process(last):
         return None
-    survived = after.join(before, on=_KEY, how="semi")
-    if survived.height <= _LEAST_ALIKE * _known_in_both(before, after):
+    if not _are_of_one_process(before, after):
         return None
+    # An object with an id for good may be of another type later: a node of a page that
+    # has been detached, a plain object with one more property.
+    by = _KEY[:1] if _ids_last(first, last) else _KEY
     parts = (
-        (last, "survived", survived),
-        (last, "born", after.join(before, on=_KEY, how="anti")),
-        (first, "died", before.join(after, on=_KEY, how="anti")),
+        (last, "survived", after.join(before, on=by, how="semi")),
+        (last, "born", after.join(before, on=by, how="anti")),
+        (first, "died", before.join(after, on=by, how="anti")),
     )
     return Lives(
         first.name,
@@ -103,7 +103,7 @@ def why_unknown(first: ComparedDump, last: ComparedDump) -> str | None:
     """
     if first.objects is None or last.objects is None:
         return None
-    if not (named(first.runtime).ids_last and named(last.runtime).ids_last):
+    if not _ids_last(first, last):
         return None
     return (
         f"Which objects of {first.name} are still in {last.name} is not known: their "
@@ -112,10 +112,33 @@ def why_unknown(first: ComparedDump, last: ComparedDump) -> str | None:
     )
 
 
-def _known_in_both(before: pl.DataFrame, after: pl.DataFrame) -> int:
-    """How many identities two dumps have in common, whatever their types are."""
+def _ids_last(*dumps: ComparedDump) -> bool:
+    return all(named(dump.runtime).lasting_ids is not None for dump in dumps)
+
+
+def _are_of_one_process(before: pl.DataFrame, after: pl.DataFrame) -> bool:
+    """Whether the identities of two dumps name the same objects."""
+    if "text" in before.columns and "text" in after.columns:
+        return _evidence(before, after).is_of_one_numbering
     first = [frame.select("first").unique() for frame in (before, after)]
-    return first[1].join(first[0], on="first", how="semi").height
+    known = first[1].join(first[0], on="first", how="semi").height
+    return after.join(before, on=_KEY, how="semi").height > LEAST_OF_TYPES * known
+
+
+def _evidence(before: pl.DataFrame, after: pl.DataFrame) -> SharedIds:
+    """What the objects of two dumps with lasting ids have in common."""
+    columns = ("first", "second", "text")
+    both = after.select(columns).join(
+        before.select(columns), on="first", suffix="_then"
+    )
+    is_text = (pl.col("text") != 0) & (pl.col("text_then") != 0)
+    counts = both.select(
+        pl.len(),
+        types=(pl.col("second") == pl.col("second_then")).sum(),
+        texts=is_text.sum(),
+        equal_texts=(is_text & (pl.col("text") == pl.col("text_then"))).sum(),
+    )
+    return SharedIds(*counts.row(0))
 
 
 def _process(dump: ComparedDump) -> str | None:

@@ -113,13 +113,13 @@ class BoltWriter:
         """
         database, progress, number = self._database, self._progress, dump.number
         self._write_graph(dump)
-        linked = links.siblings(database, number)
-        links.link_traces(database, number, linked, progress)
+        known = links.candidates(database, number)
+        links.link(database, number, known, progress)
         name = claims.publish(database, number, dump.place)
         with interrupts.leaving(f"{name} is loaded"):
-            # A load of another dump of the trace that ended meanwhile did not see ours.
-            late = links.siblings(database, number) - linked
-            links.link_traces(database, number, late, progress)
+            # A load of another dump of the process that ended meanwhile did not see it.
+            late = links.candidates(database, number) - known
+            links.link(database, number, late, progress)
             cleaner.remove(database, dump.place.numbers, progress)
             links.link_next(database)
         return name

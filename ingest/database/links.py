@@ -1,28 +1,34 @@
-"""Relationships between loaded dumps: `NEXT` of one program, `LINKS` of one trace.
+"""Relationships between loaded dumps: `NEXT` of one program, `LINKS` of one process.
 
 Nothing in a dump says of which program it is. Two dumps are taken to be of one if many
 of their paths from the top of the dominator tree are the same, which their fingerprints
 say. They follow one another in the order in which they were loaded; those of one trace
 in that of their collections.
 
-The objects of two dumps of a trace are linked only once, however often that is done:
-existing links are unchanged.
+Which dumps are of one process, `ingest.tables.processes` decides. Their objects are
+linked only once, however often that is done: existing links are unchanged.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ingest.database.claims import WINDOW_KEYS, beat, object_rows
 from ingest.progress import silent
-from ingest.tables.schema import KEY_BITS, LINKS
+from ingest.tables.processes import (
+    BY_HISTORY,
+    BY_ID,
+    Moment,
+    SharedIds,
+    sample_step,
+)
+from ingest.tables.schema import CONTINUED, KEY_BITS, SURVIVED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.database.connection import Database
     from ingest.progress import Progress
-    from ingest.tables.column import Link
 
 SHARED = 0.3
 """Of the paths of the dump that has fewer, which two dumps of a program have in common
@@ -30,6 +36,24 @@ at least."""
 
 DEEPEST = 2
 """Steps of the paths that are compared."""
+
+
+_SEEKS = 10_000
+"""Objects looked up in one question."""
+
+
+class PossibleSibling(NamedTuple):
+    """A dump that may be of one process with another one.
+
+    Attributes:
+        number: Its number.
+        is_before: Whether it would be the earlier one.
+        by: Columns that are equal for the same object.
+    """
+
+    number: int
+    is_before: bool
+    by: tuple[str, ...]
 
 
 class ReadyDump(NamedTuple):
@@ -118,60 +142,120 @@ def link_next(database: Database) -> None:
     )
 
 
-def siblings(database: Database, number: int) -> set[int]:
-    """Numbers of the ready dumps that are of one trace with a dump."""
+def candidates(database: Database, number: int) -> set[PossibleSibling]:
+    """The ready dumps that may be of one process with a dump, ready or not."""
     _, rows = database.read(
         """
-        MATCH (d:Dump {number: $number})
-        MATCH (e:Dump {trace: d.trace, state: 'ready'})
-        WHERE e.number <> d.number AND e.collection_number <> d.collection_number
-        RETURN e.number
+        MATCH (d:Dump) WHERE d.number = $number OR d.state = 'ready'
+        RETURN coalesce(d.runtime, ''), d.sha256, d.trace, d.collection_number,
+          d.last_object_id, d.number
         """,
         {"number": number},
     )
-    return {cast("int", row[0]) for row in rows}
+    moments = [Moment(*cast("tuple[Any, ...]", row)) for row in rows]
+    mine = next(one for one in moments if one.number == number)
+    found = set()
+    for other in moments:
+        if other.is_in_trace_with(mine) or other.may_share_ids_with(mine):
+            by = BY_HISTORY if other.is_in_trace_with(mine) else BY_ID
+            found.add(PossibleSibling(other.number, other.is_before(mine), by))
+    return found
 
 
-def link_traces(
-    database: Database, number: int, others: set[int], progress: Progress = silent
+def link(
+    database: Database,
+    number: int,
+    others: Iterable[PossibleSibling],
+    progress: Progress = silent,
 ) -> None:
-    """Link a dump to others of its trace; their collection numbers give the order.
+    """Link a dump and its objects to others of its process, if they are of it.
 
     Args:
         database: Where they are, with the indexes online.
         number: Of a dump that is written, ready or not.
-        others: From `siblings`.
+        others: From `candidates`.
         progress: Receives the number of objects.
     """
-    if not others:
+    chosen = [one for one in sorted(others) if _is_of_process(database, number, one)]
+    if not chosen:
         return
     first, total = number << KEY_BITS, object_rows(database, number)
-    for done, other in enumerate(sorted(others)):
+    for done, other in enumerate(chosen):
         for begin in range(0, total, WINDOW_KEYS):
-            progress("link", done * total + begin, len(others) * total)
+            progress("link", done * total + begin, len(chosen) * total)
             last = first + min(begin + WINDOW_KEYS, total)
-            for entry in LINKS:
-                database.write(
-                    _statement(entry),
-                    {
-                        "number": number,
-                        "other": other,
-                        "first": first + begin,
-                        "last": last,
-                    },
-                )
-            beat(database, number)
+            values = {"other": other.number, "first": first + begin, "last": last}
+            database.write(_survivors(other), values)
+        ends = (other.number, number)[:: 1 if other.is_before else -1]
+        database.write(
+            "MATCH (a:Dump {number: $older}), (b:Dump {number: $newer}) "
+            f"MERGE (a)-[:{CONTINUED.name}]->(b)",
+            dict(zip(("older", "newer"), ends, strict=True)),
+        )
+        beat(database, number)
 
 
-def _statement(entry: Link) -> str:
-    same = " AND ".join(f"b.{name} = a.{name}" for name in entry.equal)
+def _is_of_process(database: Database, number: int, other: PossibleSibling) -> bool:
+    """Whether objects with the same ids are the same objects."""
+    if other.by != BY_ID:
+        return True
+    newer, older = (number, other.number)[:: 1 if other.is_before else -1]
+    first, total = newer << KEY_BITS, object_rows(database, newer)
+    step = sample_step(total)
+    found = SharedIds()
+    for begin in range(0, total, _SEEKS * step):
+        last = min(begin + _SEEKS * step, total) - 1
+        values = {"first": first + begin, "last": first + last, "step": step}
+        _, rows = database.read(_EVIDENCE, values | {"older": older})
+        found += cast("tuple[int, ...]", rows[0])
+    return found.is_of_one_numbering
+
+
+_EVIDENCE = """
+UNWIND range($first, $last, $step) AS key
+MATCH (a:Object {key: key})-[:INSTANCE_OF]->(t:Type)
+WHERE a.passing_id IS NULL
+MATCH (b:Object {dump: $older, address: a.address})-[:INSTANCE_OF]->(u:Type)
+WITH t.name = u.name AS alike,
+  CASE WHEN t.value_kind = 'string' AND u.value_kind = 'string'
+    THEN a.value = b.value END AS equal
+RETURN count(*), count(CASE WHEN alike THEN 1 END), count(equal),
+  count(CASE WHEN equal THEN 1 END)
+"""
+
+
+def _survivors(other: PossibleSibling) -> str:
+    same = " AND ".join(f"b.{name} = a.{name}" for name in other.by)
+    lasts = "AND a.passing_id IS NULL " if other.by == BY_ID else ""
+    ends = "(b)-[:{}]->(a)" if other.is_before else "(a)-[:{}]->(b)"
     return (
-        "MATCH (d:Dump {number: $number}), (e:Dump {number: $other}) "
-        "WITH e.collection_number < d.collection_number AS follows "
-        f"MATCH (a:{entry.label}) WHERE $first <= a.key < $last "
-        f"AND a.{entry.equal[0]} IS NOT NULL "
-        f"MATCH (b:{entry.label}) WHERE b.dump = $other AND {same} "
-        "WITH CASE WHEN follows THEN b ELSE a END AS older, "
-        "CASE WHEN follows THEN a ELSE b END AS newer "
-        f"MERGE (older)-[:{entry.name}]->(newer)"
+        f"MATCH (a:{SURVIVED.label}) WHERE $first <= a.key < $last "
+        f"AND a.{other.by[0]} IS NOT NULL {lasts}"
+        f"MATCH (b:{SURVIVED.label}) WHERE b.dump = $other AND {same} "
+        f"MERGE {ends.format(SURVIVED.name)}"
     )
+
+
+def told_by_ids(
+    database: Database, number: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Other ready dumps whose ids last, by name, if those of a dump do.
+
+    Returns:
+        Those of the same numbering, whose objects are linked, and the others.
+    """
+    _, rows = database.read(
+        f"""
+        MATCH (d:Dump {{number: $number}}) WHERE d.last_object_id IS NOT NULL
+        MATCH (e:Dump {{state: 'ready', runtime: d.runtime}})
+        WHERE e.number <> d.number AND e.last_object_id IS NOT NULL
+        RETURN e.name, EXISTS {{ (e)-[:{CONTINUED.name}]-(d) }}
+        ORDER BY e.number
+        """,
+        {"number": number},
+    )
+    linked, others = (
+        tuple(str(name) for name, is_linked in rows if is_linked is wanted)
+        for wanted in (True, False)
+    )
+    return linked, others

@@ -134,7 +134,6 @@ NEEDS: dict[str, Need] = {
         "(o:Object) WHERE o.dump = d.number AND o.collections_survived >= 0",
         "this dump does not record how long its objects have lived",
     ),
-    "trace": Need("(d) WHERE d.trace IS NOT NULL", "this dump is not from a trace"),
     "fingerprints": Need(
         f"(top:TypePath {{key: d.number * {1 << KEY_BITS}}}) WHERE NOT EXISTS {{ "
         "MATCH (n:TypePath) WHERE n.depth = 0 AND n.tree = top.tree "
@@ -152,8 +151,8 @@ NEEDS: dict[str, Need] = {
         f"{command('fleet', 'graph', 'DIR')}",
     ),
     "siblings": Need(
-        "(e:Dump {trace: d.trace, state: 'ready'}) WHERE e.number <> d.number",
-        "no other dump of this trace is loaded",
+        "(d)-[:CONTINUED_AS]-(:Dump {state: 'ready'})",
+        "no other dump of this process is loaded",
         _load_all,
     ),
 }

@@ -13,7 +13,7 @@ from ingest import __version__, interrupts
 from ingest.database import claims, dump_list
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_schema
-from ingest.database.links import link_next
+from ingest.database.links import link_next, told_by_ids
 from ingest.database.writing import Via, writer_for
 from ingest.errors import (
     NeedsRestart,
@@ -52,11 +52,14 @@ class Written:
         name: The dump's name; differs from the requested one if that was taken.
         number: The dump's number.
         counts: Its nodes and relationships.
+        linked, not_linked: See `ingest.database.links.told_by_ids`.
     """
 
     name: str
     number: int
     counts: Counts
+    linked: tuple[str, ...] = ()
+    not_linked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,8 @@ class Store:
                 counts = stored.counts()
                 tables.close()  # they are read from the files, and memory is needed
             new = claims.NewDump(number, node, place, properties, chosen, counts)
-            return Written(writer.write(new), number, counts)
+            name = writer.write(new)
+        return Written(name, number, counts, *told_by_ids(database, number))
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
         """Drop a loaded dump; returns what it was.

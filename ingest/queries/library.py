@@ -13,7 +13,7 @@ A header is the run of ``//`` lines at the top of the file::
     // A paragraph on how to read the answer.
 
 ``group`` is one of `GROUPS`. A query that not every dump can answer has a line such as
-``// needs: trace, siblings``, whose words `ingest.database.needs` explains. One that
+``// needs: v8, fields``, whose words `ingest.database.needs` explains. One that
 does not look at everything has a line ``// searched:`` with what it looks at, in which
 ``$name`` is a parameter; ``// more:`` lines are the Cypher condition under which the
 dump ``d`` has more than that (see `ingest.database.bounds`). A parameter

@@ -114,7 +114,8 @@ class Runtime:
         bounded: Globs of caches that drop entries when they are full.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
-        ids_last: Whether an object has the same id in all dumps of one process.
+        lasting_ids: Tells which ids name the same object in all dumps of one process;
+            ``None`` where none does.
         stack_last: Whether an object that the stack refers to has its path and distance
             from another root or a module, where one reaches it too.
         module_prefix: Begins the name of a type that stands for the variables of a
@@ -161,7 +162,7 @@ class Runtime:
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     root_words: Mapping[str, str] = field(default_factory=dict)
-    ids_last: bool = False
+    lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     stack_last: bool = False
     module_prefix: str = ""
 

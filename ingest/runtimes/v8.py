@@ -35,10 +35,19 @@ def _listener_tables(types: TypeColumns) -> NDArray[np.int64]:
     return np.flatnonzero(found)
 
 
+def _lasting(ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Ids of what V8 follows are odd; even ones are made of addresses, anew each time.
+
+    Source: v8/v8, src/profiler/heap-snapshot-generator.cc, HeapObjectsMap and
+    EmbedderGraphEntriesAllocator.
+    """
+    return (ids & np.uint64(1)).astype(np.bool_)
+
+
 V8 = Runtime(
     name="v8",
     program="a program of V8",
-    ids_last=True,
+    lasting_ids=_lasting,
     stack_last=True,
     module_prefix="module ",
     delegate_types=_listener_tables,

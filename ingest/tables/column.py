@@ -201,14 +201,12 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One relationship type from a dump to a later one of the same trace.
+    """One relationship type from a dump to a later one of the same process.
 
     Attributes:
         label: Of the nodes at both ends.
-        equal: Their properties that are the same, the one with an index first.
     """
 
     name: str
     label: str
     meaning: str
-    equal: tuple[str, ...]

@@ -19,6 +19,7 @@ from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
 from ingest.analysis.metrics import most_connected
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
+from ingest.runtimes import named as runtime_named
 from ingest.spill import NEVER
 from ingest.suspects.find import find_suspects
 from ingest.tables import estimates
@@ -105,6 +106,25 @@ class HeapColumns:
     def address(self, rows: slice) -> pl.Series:
         """Addresses of objects, in hexadecimal."""
         return addresses(self.graph.object_id[rows])
+
+    @property
+    def last_object_id(self) -> int | None:
+        """The highest lasting id; ``None`` if there is none, and if it is too high."""
+        last = int(self.graph.object_id.max(where=~self._passing, initial=0))
+        return last if 0 < last < 1 << 63 else None
+
+    @property
+    def passing_id(self) -> Flags | None:
+        """Bool (N + M,): ids of this dump only; ``None`` where no ids last."""
+        lasting = runtime_named(self.graph.runtime).lasting_ids
+        return None if lasting is None else self._passing
+
+    @cached_property
+    def _passing(self) -> Flags:
+        lasting = runtime_named(self.graph.runtime).lasting_ids
+        if lasting is None:
+            return np.ones(len(self.graph.object_id), np.bool_)
+        return ~lasting(self.graph.object_id)
 
     @cached_property
     def captions(self) -> pl.Series:

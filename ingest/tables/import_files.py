@@ -10,7 +10,9 @@ Source: Neo4j operations manual, "Import", sections "CSV file header format" and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from functools import cached_property
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import polars as pl
 
@@ -25,7 +27,22 @@ from ingest.tables.mapping import (
     rows_by_size,
 )
 from ingest.tables.parquet import LIST_SEPARATOR, write_csv
-from ingest.tables.schema import LABELS, LINKS, RELATIONSHIPS, label
+from ingest.tables.processes import (
+    BY_HISTORY,
+    BY_ID,
+    Moment,
+    SharedIds,
+    sample_step,
+)
+from ingest.tables.schema import (
+    CONTINUED,
+    LABELS,
+    LINKS,
+    RELATIONSHIPS,
+    SURVIVED,
+    label,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,8 +97,8 @@ def write_import_files(
         writer.add_label(entry)
     for relation in RELATIONSHIPS:
         writer.add_relationship(relation)
-    for link in LINKS:
-        writer.add_link(link)
+    writer.add_survivors()
+    writer.add_continued()
     if fleet is not None:
         writer.add_fleet(fleet)
     return [
@@ -170,29 +187,46 @@ class _FolderWriter:
         name = f"{relation.start}-{relation.name}-{relation.end}"
         self._add(f"--relationships={relation.name}", name, header, part)
 
-    def add_link(self, link: Link) -> None:
-        """Write the relationships of one kind between dumps."""
-        entry = label(link.label)
-        header = [":START_ID", ":END_ID"]
+    def add_survivors(self) -> None:
+        """Write the relationships from objects to themselves in later dumps."""
+        entry = label(SURVIVED.label)
 
-        def ends(at: int, name: str) -> pl.LazyFrame:
+        def ends(at: int, name: str, by: tuple[str, ...]) -> pl.LazyFrame:
             assert entry.table is not None
-            first = self._first_ids[at][entry.name]
-            row = pl.col(row_column(entry)).cast(pl.Int64) + first
-            recorded = pl.col(link.equal[0]).is_not_null()
-            frame = self._dumps[at].tables.lazy(entry.table.name).filter(recorded)
-            return frame.select(row.alias(name), *link.equal)
+            number = row_column(entry)
+            known = pl.col(by[0]).is_not_null()
+            if by == BY_ID:
+                known &= pl.col("passing_id").is_null()
+            names = (number, *by, "passing_id")
+            frame = _columns(self._dumps[at].tables, entry.table.name, *names)
+            row = pl.col(number).cast(pl.Int64) + self._first_ids[at][entry.name]
+            return frame.filter(known).select(row.alias(name), *by)
 
         def part(at: int) -> pl.LazyFrame:
-            newer = ends(at, END)
             pairs = [
-                ends(before, START).join(newer, on=link.equal).select(START, END)
-                for before in self._earlier(at)
+                ends(before, START, by)
+                .join(ends(at, END, by), on=by)
+                .select(START, END)
+                for before, by in self._before[at]
             ]
             none = pl.LazyFrame(schema={START: pl.Int64, END: pl.Int64})
             return pl.concat([none, *pairs])
 
-        name = f"{entry.name}-{link.name}-{entry.name}"
+        self._add_link(SURVIVED, part)
+
+    def add_continued(self) -> None:
+        """Write the relationships from dumps to later ones of their processes."""
+
+        def part(at: int) -> pl.LazyFrame:
+            before = [self._first_ids[one]["Dump"] for one, _ in self._before[at]]
+            pairs = {START: before, END: [self._first_ids[at]["Dump"]] * len(before)}
+            return pl.LazyFrame(pairs, schema={START: pl.Int64, END: pl.Int64})
+
+        self._add_link(CONTINUED, part)
+
+    def _add_link(self, link: Link, part: Callable[[int], pl.LazyFrame]) -> None:
+        name = f"{link.label}-{link.name}-{link.label}"
+        header = [":START_ID", ":END_ID"]
         self._add(f"--relationships={link.name}", name, header, part)
 
     def add_fleet(self, fleet: FleetFrames) -> None:
@@ -224,21 +258,21 @@ class _FolderWriter:
         each = (dump.tables.absent(table.name) for dump in self._dumps)
         return frozenset.intersection(*each)
 
-    def _earlier(self, at: int) -> list[int]:
-        """The dumps that are of one trace with a dump, and before it."""
-
-        def place(dump: DumpToImport) -> tuple[object, int | None]:
-            number = cast("int | None", dump.properties.get("collection_number"))
-            return dump.properties.get("trace"), number
-
-        trace, number = place(self._dumps[at])
-        if trace is None or number is None:
-            return []
-        found = []
-        for other, dump in enumerate(self._dumps):
-            its_trace, its_number = place(dump)
-            if its_trace == trace and its_number is not None and its_number < number:
-                found.append(other)
+    @cached_property
+    def _before(self) -> list[list[tuple[int, tuple[str, ...]]]]:
+        """Of each dump those of its process before it, and what tells their objects."""
+        moments = [_moment(dump) for dump in self._dumps]
+        found: list[list[tuple[int, tuple[str, ...]]]] = [[] for _ in moments]
+        for at, other in permutations(range(len(moments)), 2):
+            mine, its = moments[at], moments[other]
+            if not its.is_before(mine):
+                continue
+            if its.is_in_trace_with(mine):
+                found[at].append((other, BY_HISTORY))
+            elif its.may_share_ids_with(mine) and _is_one_numbering(
+                self._dumps[other].tables, self._dumps[at].tables
+            ):
+                found[at].append((other, BY_ID))
         return found
 
     def _add(
@@ -308,6 +342,47 @@ def _more_labels(row: pl.Expr, dump: DumpToImport) -> pl.Expr:
             labels[at] = LIST_SEPARATOR.join(filter(None, (labels.get(at), name)))
     more = row.replace_strict(labels, default=None, return_dtype=pl.String)
     return more.alias(":LABEL")
+
+
+def _moment(dump: DumpToImport) -> Moment:
+    values = {name: dump.properties.get(name) for name in Moment._fields}
+    values |= {"runtime": values["runtime"] or "", "number": dump.number}
+    return Moment(**cast("dict[str, Any]", values))
+
+
+def _is_one_numbering(older: Tables, newer: Tables) -> bool:
+    """Whether objects with the same ids are the same objects."""
+
+    def told(tables: Tables, step: int) -> pl.LazyFrame:
+        types = _columns(tables, "types", "type", "name", "value_kind")
+        objects = _columns(tables, "objects", "address", "type", "value", "passing_id")
+        some = objects.gather_every(step).filter(pl.col("passing_id").is_null())
+        return some.join(types, on="type").select(
+            "address",
+            "name",
+            text=pl.when(pl.col("value_kind") == "string").then("value"),
+        )
+
+    step = sample_step(newer.rows("objects"))
+    both = told(newer, step).join(told(older, 1), on="address", suffix="_then")
+    equal = pl.col("text") == pl.col("text_then")
+    counts = both.select(
+        pl.len(),
+        types=(pl.col("name") == pl.col("name_then")).sum(),
+        texts=equal.count(),
+        equal_texts=equal.sum(),
+    )
+    evidence = SharedIds(*counts.collect(engine="streaming").row(0))
+    return evidence.is_of_one_numbering
+
+
+def _columns(tables: Tables, name: str, *columns: str) -> pl.LazyFrame:
+    """Columns of a table, null where it does not have them."""
+    known = table(name).schema
+    absent = tables.absent(name)
+    return tables.lazy(name).select(
+        pl.lit(None, known[one]).alias(one) if one in absent else one for one in columns
+    )
 
 
 def _typed(column: Column) -> str:

@@ -80,6 +80,10 @@ OBJECTS = Table(
             lambda heap: heap.external_bytes, absent=None),
         Column("external_name", TEXT, "kind of that memory, as the runtime names it",
             lambda heap: heap.external_name, absent=None),
+        Column("passing_id", FLAG,
+            "true if its id is another one in each dump of its process, where those of "
+            "other objects last, else absent",
+            lambda heap: heap.passing_id, absent=False),
         Column("identity_hash", INT64,
             "the same in all dumps of one process; not unique",
             lambda heap: heap.graph.identity_hash, absent=0),

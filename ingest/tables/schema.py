@@ -151,18 +151,21 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
 )
 # fmt: on
 
-LINKS: tuple[Link, ...] = (
-    Link(
-        "SURVIVED_AS",
-        "Object",
-        "the same object in a later dump of the trace",
-        ("known_at", "known_since_gc"),
-    ),
+SURVIVED = Link(
+    "SURVIVED_AS",
+    "Object",
+    "the same object in a later dump of the process",
 )
+CONTINUED = Link(
+    "CONTINUED_AS",
+    "Dump",
+    "a later dump of the same process, into which its objects are followed",
+)
+LINKS: tuple[Link, ...] = (SURVIVED, CONTINUED)
 """They follow from the nodes, and belong to no dump: whatever writes or removes dumps
 makes or removes them too."""
 
-NEXT = Link("NEXT", "Dump", "the next loaded dump of the same program", ())
+NEXT = Link("NEXT", "Dump", "the next loaded dump of the same program")
 """Made by `ingest.database.links` whenever a dump is loaded or dropped."""
 
 SIZES: tuple[tuple[str, int], ...] = (("Retains1Percent", 1), ("Retains10Percent", 10))

@@ -333,6 +333,9 @@ CASES: dict[str, Asked] = {
     "survivors-of-dump": rows("trace", {}, TWO)
     + nothing("trace", NOBODY)
     + nothing("main", {}),
+    "survivors-of-three": rows("trace", {}, FIRST)
+    + nothing("trace", {"second": "none of that name"})
+    + nothing("main", {}),
     "thread-statics": rows("dotnet", {}, FIRST) + nothing("main", {}),
     "timers": rows("main dotnet", {"pattern": ".*Timer", "skip": "-"})
     + rows("dotnet", {}, FIRST)

@@ -125,6 +125,41 @@ def died_between(heap: Heap, earlier: str | None, limit: int) -> Rows:
     return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
 
 
+def survivors_of_three(
+    heap: Heap, first: str | None, second: str | None, limit: int
+) -> Rows:
+    trace = heap.trace
+    if trace is None or second not in (None, trace.names[-2]):
+        return []
+    assert first is None
+    one, two = trace.names[-3:-1]
+    last = {id(seen.thing): row for row, (_, seen) in enumerate(_rows_of_now(heap))}
+    before, middle = (
+        {id(seen.thing): seen for seen in trace.dumps[at].objects} for at in (-3, -2)
+    )
+    groups: dict[int, list[int]] = defaultdict(list)
+    for who in middle.keys() - before.keys():
+        groups[middle[who].thing.type].append(who)
+    rows = []
+    for kind, new in groups.items():
+        if kept := [last[who] for who in new if who in last]:
+            largest = max(kept, key=lambda row: (heap.retained_bytes(row), -row))
+            rows.append(
+                (
+                    TYPES[kind],
+                    len(kept),
+                    sum(heap.objects[row].shallow for row in kept),
+                    len(new),
+                    len(kept) / len(new),
+                    heap.objects[largest].address,
+                    heap.retained_bytes(largest),
+                    one,
+                    two,
+                )
+            )
+    return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
+
+
 def _born_in(seen: Seen) -> int | None:
     return seen.thing.born + 1 if seen.thing.born else None
 

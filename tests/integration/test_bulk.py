@@ -183,7 +183,7 @@ def stored_tables_answer(database: Database, heaps: Mapping[str, HeapGraph]) -> 
         for query in map(find, FUNCTIONS):
             if any(one.required for one in query.parameters if one.name != "dump"):
                 continue
-            if not are_tables_faster(query, is_of_trace=name.startswith("dump")):
+            if not are_tables_faster(query, is_one_of_several=name.startswith("dump")):
                 continue
             given = {"min_bytes": "1"} if "min_bytes" in query.text else {}
             expected = answered(opened, query, query.bind(given, 0))

@@ -413,7 +413,7 @@ def test_an_empty_answer_says_why(loaded: Callable[..., Ran]) -> None:
         "\nno rows: this dump is not from a trace or log that records collections\n"
     )
     _, out, _ = loaded("query", "born-between", "--json")
-    assert json.loads(out)["why_empty"] == "this dump is not from a trace"
+    assert json.loads(out)["why_empty"] == "no other dump of this process is loaded"
 
 
 def test_a_dollar_in_a_string_is_no_parameter(

@@ -66,14 +66,28 @@ def test_objects_with_hash_codes_are_told_apart(
     assert sum(one["died"][0] for one in lives["paths"]) == 1
 
 
-def _v8(path: Path, orders: int, first_id: int) -> str:
-    """A snapshot with so many orders, numbered after so many other objects."""
+def _v8(
+    path: Path, orders: int, first_id: int, *, run: str = "", last: str = ""
+) -> str:
+    """A snapshot with so many orders, numbered after so many other objects.
+
+    Args:
+        path: Where to.
+        orders: How many.
+        first_id: Of the parts.
+        run: What the program's texts have of the process.
+        last: What the name of the last part begins with.
+    """
     heap = V8Heap()
     heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
     heap.node("object", "global", 8)
     for number in range(20):
-        node = heap.node("object", f"Part{number}", 8, number=first_id + 2 * number)
+        name = f"{last if number == 19 else ''}Part{number}"
+        node = heap.node("object", name, 8, number=first_id + 2 * number)
         heap.edge(1, "property", f"part{number}", node)
+        text = f"{run}{number}"
+        node = heap.node("string", text, 16, number=first_id + 1000 + 2 * number)
+        heap.edge(1, "property", f"text{number}", node)
     for number in range(orders):
         node = heap.node("object", "Order", 24, number=9001 + 2 * number)
         heap.edge(1, "element", number, node)
@@ -93,6 +107,13 @@ def test_objects_of_one_process_of_v8_have_their_ids(
     assert orders["survived"] == [3, 72]
     assert orders["born"] == [2, 48]
     assert "two numberings" not in ingest("compare", before, after)[1]
+    # Its type is another one meanwhile, as that of a node that has been detached.
+    changed = _v8(tmp_path / "d.heapsnapshot", 5, 101, last="Late")
+    lives = json.loads(ingest("compare", before, changed, "--json")[1])["lives"]
+    assert sum(one["born"][0] for one in lives["types"]) == 2
+    # In another run of the program types have the same numbers, and texts do not.
+    again = _v8(tmp_path / "e.heapsnapshot", 5, 101, run="e")
+    assert json.loads(ingest("compare", before, again, "--json")[1])["lives"] is None
     # The same numbers are other objects there: it is another process.
     assert (
         json.loads(ingest("compare", before, elsewhere, "--json")[1])["lives"] is None

@@ -1,0 +1,39 @@
+"""Numbers that are equal for equal texts, to compare the texts of two heaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+from ingest.heap.values import ValueKind
+
+if TYPE_CHECKING:
+    from ingest.compiled import Bytes, Ids, Ints, Longs
+    from ingest.heap.values import ObjectValues
+
+_UTF16 = int(ValueKind.UTF16)
+
+
+@kernel
+def _digest(row: Ints, kind: Bytes, start: Longs, content: Bytes, digest: Ids) -> None:
+    """Fill ``digest`` of the rows whose value is a text: FNV-1a, never 0.
+
+    Source: draft-eastlake-fnv, section 5.
+    """
+    for i in range(len(row)):
+        if kind[i] > _UTF16:
+            continue
+        number = np.uint64(0xCBF29CE484222325)
+        for at in range(start[i], start[i + 1]):
+            number = (number ^ np.uint64(content[at])) * np.uint64(0x100000001B3)
+        digest[row[i]] = number | np.uint64(1)
+
+
+def text_digests(values: ObjectValues | None, object_count: int) -> Ids:
+    """uint64 (N,): a digest of the text that each object is; 0 for others."""
+    digest = np.zeros(object_count, np.uint64)
+    if values is not None:
+        _digest(values.object_index, values.kind, values.start, values.content, digest)
+    return digest

@@ -1,0 +1,187 @@
+"""Snapshots of V8: objects of one process are linked by their ids, and of no other."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.database.connection import connect
+from ingest.server.embedded import target_of
+from tests.conftest import embedded_only
+from tests.dumps.v8 import V8Heap
+from tests.integration.content import content, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ingest.database.connection import Database
+    from ingest.server.embedded import EmbeddedServer
+    from ingest.server.target import Target
+    from tests.conftest import Ran
+
+pytestmark = pytest.mark.server
+
+OLD = {101 + 2 * n: f"Part{n % 7}" for n in range(30)}
+ONE = OLD | {161: "Request", 163: "Request", 165: "<p>"}
+TWO = OLD | {163: "Request", 165: "Detached <p>"} | {
+    number: "Session" for number in (171, 173, 175, 177)
+}  # fmt: skip
+THREE = OLD | {165: "Detached <p>", 173: "Session", 177: "Session", 181: "Session"}
+"""What one process had at three moments, by id. A paragraph is detached meanwhile."""
+ELSEWHERE = {number + 2: name for number, name in TWO.items()} | {101: "Session"}
+"""Another process, which has the same ids for objects of other types."""
+AGAIN = TWO
+"""Another run of the same program: ids and types are the same, but texts are not."""
+MOMENTS = {"one": ONE, "two": TWO, "three": THREE}
+TEXTS = range(11, 51, 2)
+PASSING = 1 << 20
+
+Links = set[tuple[str, str, str]]
+
+
+def snapshot(things: dict[int, str], run: str) -> bytes:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 8)
+    for place, (number, name) in enumerate(things.items()):
+        kind = "native" if name.endswith(">") else "object"
+        state = 2 if name.startswith("Detached ") else 0
+        text = name.removeprefix("Detached ")
+        node = heap.node(kind, text, 16, number=number, detachedness=state)
+        heap.edge(1, "element", place, node)
+    for number in TEXTS:
+        # What the environment of a process is differs; much else is the same.
+        text = f"{run} {number}" if number < 19 else str(number)
+        heap.edge(1, "property", "x", heap.node("string", text, 16, number=number))
+    # Of the inspector; its id is an address.
+    heap.edge(1, "property", "y", heap.node("native", "Node / A", 8, number=PASSING))
+    return heap.bytes()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    found = {}
+    others = {"elsewhere": ELSEWHERE, "again": AGAIN}
+    for name, things in (MOMENTS | others).items():
+        path = tmp_path / f"{name}.heapsnapshot"
+        path.write_bytes(snapshot(things, name if name in others else "first"))
+        found[name] = str(path)
+    return found
+
+
+@pytest.fixture
+def loaded_by(
+    ingest: Callable[..., Ran],
+    neo4j_target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Ran]:
+    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    return ingest
+
+
+def true_links(*names: str) -> Links:
+    """Of these moments, in their order: name, name, id."""
+    return {
+        (older, newer, hex(number))
+        for at, newer in enumerate(names)
+        for older in names[:at]
+        for number in (MOMENTS[older].keys() & MOMENTS[newer].keys()) | {3, *TEXTS}
+    }
+
+
+def links(database: Database) -> Links:
+    found = rows(
+        database,
+        "MATCH (a:Object)-[:SURVIVED_AS]->(b) MATCH (d:Dump {number: a.dump}), "
+        "(e:Dump {number: b.dump}) RETURN d.name, e.name, a.address, b.address",
+    )
+    assert all(then == now for *_, then, now in found)
+    one_each = {(str(older), str(newer), str(then)) for older, newer, then, _ in found}
+    assert len(one_each) == len(found)
+    return one_each
+
+
+def continued(database: Database) -> set[tuple[object, ...]]:
+    text = "MATCH (d:Dump)-[:CONTINUED_AS]->(e:Dump) RETURN d.name, e.name"
+    return set(rows(database, text))
+
+
+def test_in_any_order_and_beside_another_process(
+    empty_database: Database, loaded_by: Callable[..., Ran], files: dict[str, str]
+) -> None:
+    ingest, database = loaded_by, empty_database
+
+    told = ingest("load", files["two"], files["elsewhere"], files["three"])[1]
+    assert "its objects are not looked for in other dumps: ids there" in told
+    assert "of one process with two, by its ids: objects are linked" in told
+    assert links(database) == true_links("two", "three")
+    assert "of one process with two, three, by" in ingest("load", files["one"])[1]
+    assert links(database) == true_links("one", "two", "three")
+    assert continued(database) == {("one", "two"), ("one", "three"), ("two", "three")}
+
+    def asked(query: str, *given: str) -> dict[str, list[object]]:
+        out = ingest("query", query, "--dump", "three", *given, "--json")[1]
+        return {row["type"]: list(row.values())[1:] for row in json.loads(out)["rows"]}
+
+    assert asked("survivors-of-three") == {
+        "Session": [2, 32, 4, 0.5, "0xad", 16, "one", "two"]
+    }
+    assert asked("born-between") == {
+        "Session": [1, 16, None, "0xb5", 16, "two"]
+    }  # no collections: how many it has survived is not known
+    assert asked("born-between", "-p", "earlier=one")["Session"][0] == 3
+    assert asked("died-between") == {
+        "Request": [1, 16, 1, 1.0, "two"], "Session": [2, 32, 4, 0.5, "two"],
+    }  # fmt: skip
+    survived = asked("survivors-of-dump")
+    assert survived["Session"] == [2, 32, 0, 4, 0.5, "two"]
+    assert survived["Detached <p>"][:2] == [1, 16]
+    why = ingest("why", "0xad", "--dump", "three")[1]
+    assert "earlier: two 0xad" in why
+    report = ingest("report", "--dump", "three")[1]
+    assert "Allocated between two earlier dumps and still here" in report
+
+    ingest("drop", "two")
+    assert links(database) == true_links("one", "three")
+    assert asked("survivors-of-three") == {}
+    assert asked("died-between")["Request"][-1] == "one"
+    ingest("load", files["two"])
+    assert links(database) == true_links("one", "two", "three")
+
+
+def test_of_two_processes_nothing_is_said(
+    empty_database: Database, loaded_by: Callable[..., Ran], files: dict[str, str]
+) -> None:
+    loaded_by("load", files["two"], files["elsewhere"], files["again"])
+
+    assert links(empty_database) == continued(empty_database) == set()
+    code, out, said = loaded_by("query", "born-between", "--dump", "elsewhere")
+    assert code == 0
+    assert "no other dump of this process is loaded" in out + said
+
+
+@pytest.mark.deep
+@embedded_only("only the embedded server's store can be made anew")
+def test_in_bulk_the_same(
+    own_server: EmbeddedServer, ingest: Callable[..., Ran], files: dict[str, str]
+) -> None:
+    ingest("load", files["two"], files["elsewhere"], files["one"], "--via", "bolt")
+    with connect(target_of(own_server.start()), server=own_server) as database:
+        before = {name: content(database, name) for name in ("one", "two", "elsewhere")}
+        assert links(database) == true_links("one", "two")
+
+    code, out, said = ingest("load", files["three"], "--via", "bulk")
+
+    assert code == 0, said
+    assert "of one process with two, one, by its ids" in out
+    with connect(target_of(own_server.start()), server=own_server) as database:
+        assert links(database) == true_links("one", "two", "three")
+        assert continued(database) == {
+            ("one", "two"), ("one", "three"), ("two", "three"),
+        }  # fmt: skip
+        assert before == {name: content(database, name) for name in before}
