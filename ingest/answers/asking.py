@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ingest.answers import of_dump, of_holders, of_object, of_type
+from ingest.answers import of_dump, of_holders, of_leaks, of_object, of_type
 from ingest.answers.opened import OpenedHeap
 from ingest.errors import QueryError
 from ingest.progress import silent
@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Function] = {
     "k-shortest-root-paths": of_object.k_shortest_root_paths,
     "dominator-chain": of_object.dominator_chain,
     "referrers-of": of_object.referrers_of,
+    "references-of": of_object.references_of,
     "objsize": of_object.objsize,
     "path-between": of_object.path_between,
     "dominated-types": of_object.dominated_types,
@@ -71,6 +72,11 @@ FUNCTIONS: dict[str, Function] = {
     "timers": of_holders.timers,
     "closures": of_holders.closures,
     "strings": of_holders.strings,
+    "big-drops": of_leaks.big_drops,
+    "accumulation-points": of_leaks.accumulation_points,
+    "single-type-chains": of_leaks.single_type_chains,
+    "delegate-only": of_leaks.delegate_only,
+    "string-duplicates": of_leaks.string_duplicates,
 }
 """By name of the query."""
 

@@ -141,7 +141,7 @@ def isolates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 # ---------------------------------------------------------------- references
 
 
-def _fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
+def fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
     """Bool (T + 1,): which types have a name like that; no placeholder has."""
     fits = re.compile(pattern, re.ASCII).fullmatch
     return np.array([*(bool(fits(name)) for name in heap.type_names), False])
@@ -188,9 +188,9 @@ _METHOD = r"System\.Reflection\..*"
 def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``event-handlers``."""
     kinds = heap.type_index
-    is_delegate = _fitting(heap, str(values["pattern"]))
-    is_list = _fitting(heap, _LIST)
-    is_other = is_delegate | is_list | _fitting(heap, _METHOD)
+    is_delegate = fitting(heap, str(values["pattern"]))
+    is_list = fitting(heap, _LIST)
+    is_other = is_delegate | is_list | fitting(heap, _METHOD)
     delegates = np.flatnonzero(is_delegate[kinds])
     live = _live(heap, delegates)
     if not len(live):
@@ -314,8 +314,8 @@ def _types_of(heap: HeapView, objects: pl.Series) -> pl.Series:
 def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``timers``."""
     kinds = heap.type_index
-    is_timer = _fitting(heap, str(values["pattern"]))
-    is_callback = _fitting(heap, str(values["callback"]))
+    is_timer = fitting(heap, str(values["pattern"]))
+    is_callback = fitting(heap, str(values["callback"]))
     skips = re.compile(str(values["skip"]), re.ASCII).fullmatch
     found = _live(heap, np.flatnonzero(is_timer[kinds]))
     if not len(found):

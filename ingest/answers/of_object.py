@@ -164,6 +164,49 @@ def _object_referrers(heap: HeapView, row: int, limit: int) -> list[Row]:
     ]
 
 
+def references_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``references-of``."""
+    limit = limit_of(values)
+    found: list[Row] = []
+    for row in heap.objects_at(str(values["address"])):
+        if row >= heap.object_count:
+            continue  # a placeholder has no references
+        domain = heap.object(row)["domain"]
+        begin, end = (int(heap.ref_start[at]) for at in (row, row + 1))
+        columns = ["target", "holds", "strength", "field"]
+        references = heap.tables.part("references", begin, end, columns)
+        targets = references["target"].to_numpy()
+        groups = (
+            references.with_columns(
+                held=pl.Series(heap.retained_bytes[targets]),
+                strength=pl.col("strength").cast(pl.String),
+            )
+            .group_by("target", "holds", "strength")
+            .agg(pl.len().alias("count"), pl.col("field").min(), pl.col("held").first())
+            .sort(
+                "held", "target", "holds", "strength",
+                descending=[True, False, True, False], nulls_last=True,
+            )
+            .head(limit - len(found))
+        )  # fmt: skip
+        found += [
+            {
+                "domain": domain,
+                "type": heap.full_type(one["target"]),
+                "address": heap.address(one["target"]),
+                "weak": not one["holds"],
+                "strength": one["strength"],
+                "field": one["field"],
+                "reference_count": one["count"],
+                "shallow_bytes": int(heap.shallow_bytes[one["target"]]),
+                "retained_bytes": one["held"],
+                "dominated": int(heap.dominator[one["target"]]) == row,
+            }
+            for one in groups.to_dicts()
+        ]
+    return found
+
+
 def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``k-shortest-root-paths``."""
     limit = limit_of(values)

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ingest.answers.view import HeapView
 
 
+LEAST = {"min_bytes": "1", "min_drop_bytes": "1", "share": "0.001"}
+"""So low that small heaps have rows."""
+
+
 def some_values(
     heap: HeapView, taken: set[str], *, objects: int, ends: int, types: int
 ) -> list[dict[str, str]]:
@@ -23,6 +27,13 @@ def some_values(
         ends: About how many objects of which each pair is taken.
         types: The most types, those with most instances.
     """
+    least = {name: value for name, value in LEAST.items() if name in taken}
+    return [least | one for one in _subjects(heap, taken, objects, ends, types)]
+
+
+def _subjects(
+    heap: HeapView, taken: set[str], objects: int, ends: int, types: int
+) -> list[dict[str, str]]:
     if "from" in taken:
         ways = range(0, heap.row_count, max(1, heap.row_count // ends))
         return [

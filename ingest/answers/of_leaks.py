@@ -1,0 +1,271 @@
+"""Answers about what piles up below objects, and what alone holds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import polars as pl
+
+from ingest.analysis.types import count_by
+from ingest.answers.of_holders import fitting
+from ingest.answers.view import limit_of, whole
+from ingest.compiled import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ingest.answers.view import HeapView, Row
+    from ingest.compiled import Ints
+    from ingest.queries.library import Value
+
+
+def _parents(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
+    """Objects with how many others each immediately dominates, and the largest.
+
+    Columns: ``row``, ``child_count``, ``largest_bytes``, 0 where there is none.
+
+    Args:
+        heap: The heap.
+        rows: The objects, ascending.
+    """
+    below = heap.dominated_by(rows)
+    retained = pl.Series(heap.retained_bytes)
+    children = (
+        below.with_columns(bytes=retained.gather(below["below"]))
+        .group_by("above")
+        .agg(
+            pl.len().cast(pl.Int64).alias("child_count"),
+            pl.col("bytes").max().alias("largest_bytes"),
+        )
+    )
+    return (
+        pl.DataFrame({"row": rows})
+        .join(children, left_on="row", right_on="above", how="left")
+        .with_columns(pl.col("child_count", "largest_bytes").fill_null(0))
+    )
+
+
+def _children(heap: HeapView, row: int) -> NDArray[np.int64]:
+    """What an object immediately dominates, by descending retained size."""
+    below = heap.dominated_by(np.array([row]))["below"].to_numpy()
+    return below[np.lexsort((below, -heap.retained_bytes[below]))]
+
+
+def big_drops(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``big-drops``."""
+    least = cast("int", values["min_drop_bytes"])
+    chosen = heap.retained_bytes >= least
+    if least <= 0:  # nothing unreachable retains more
+        chosen &= heap.root_distance >= 0
+    retained = pl.Series(heap.retained_bytes)
+    parents = _parents(heap, np.flatnonzero(chosen))
+    tops = (
+        parents.with_columns(held=retained.gather(parents["row"]))
+        .with_columns(drop=pl.col("held") - pl.col("largest_bytes"))
+        .filter(pl.col("drop") >= least)
+        .sort("drop", "row", descending=[True, False])
+        .head(limit_of(values))
+    )
+    found: list[Row] = []
+    for row, child_count, largest_bytes, held, drop in tops.iter_rows():
+        largest = int(_children(heap, row)[0]) if child_count else None
+        found.append(
+            {
+                "type": heap.full_type(row),
+                "address": heap.address(row),
+                "retained_bytes": held,
+                "child_count": child_count,
+                "largest_child_type": None
+                if largest is None
+                else heap.full_type(largest),
+                "largest_child_address": None
+                if largest is None
+                else heap.address(largest),
+                "largest_child_bytes": largest_bytes,
+                "drop_bytes": drop,
+            }
+        )
+    return found
+
+
+def accumulation_points(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``accumulation-points``."""
+    reachable = int(heap.of_types("reachable_bytes").sum())
+    held = heap.retained_bytes
+    enough = cast("float", values["share"]) * reachable
+    rows = np.flatnonzero((held >= enough) & (held > 0))
+    share = cast("float", values["pile_share"])
+    parents = _parents(heap, rows).with_columns(held=pl.Series(held[rows]))
+    tops = (
+        parents.filter(
+            (pl.col("child_count") > 1)
+            & (pl.col("largest_bytes") < share * pl.col("held"))
+        )
+        .sort("held", "row", descending=[True, False])
+        .head(limit_of(values))
+    )
+    found: list[Row] = []
+    for row, child_count, largest_bytes, retained in tops.iter_rows():
+        pile = _pile(heap, row)
+        if pile is not None and row < heap.object_count:
+            kind, count, size = pile
+            found.append(
+                {
+                    "type": heap.full_type(row),
+                    "address": heap.address(row),
+                    "retained_bytes": retained,
+                    "child_count": child_count,
+                    "largest_child_bytes": largest_bytes,
+                    "piled_type": heap.type_names[kind],
+                    "piled_count": count,
+                    "piled_bytes": size,
+                }
+            )
+    return found
+
+
+def _pile(heap: HeapView, row: int) -> tuple[int, int, int] | None:
+    """The type with most bytes of what an object dominates: its row, count, bytes."""
+    children = _children(heap, row)
+    by_type = (
+        pl.DataFrame(
+            {"kind": heap.type_index[children], "bytes": heap.retained_bytes[children]}
+        )
+        .filter(pl.col("kind") >= 0)
+        .group_by("kind")
+        .agg(pl.len().cast(pl.Int64).alias("count"), pl.col("bytes").sum())
+        .sort("bytes", "kind", descending=[True, False])
+    )
+    if by_type.is_empty():
+        return None
+    kind, count, size = by_type.row(0)
+    return int(kind), int(count), int(size)
+
+
+@kernel
+def _follow(dominator: Ints, kind: Ints, head: Ints, depth: Ints) -> None:
+    """Find the head of the chain of one kind that an object is in, and its depth.
+
+    ``head`` is -1 at first, and meanwhile the object below; unreachable objects are
+    heads of their own.
+    """
+    for first in range(len(dominator)):
+        row, below = first, -1
+        while head[row] < 0:
+            above = dominator[row]
+            if above < 0 or kind[above] != kind[row]:
+                head[row], depth[row] = row, 0
+                break
+            depth[row] = below
+            below, row = row, above
+        while below >= 0:
+            row, below = below, depth[below]
+            above = dominator[row]
+            head[row], depth[row] = head[above], depth[above] + 1
+
+
+@kernel
+def _deepest(head: Ints, depth: Ints, length: Ints) -> None:
+    """The objects from each head to the deepest below it, in int32 (N + M,)."""
+    for row in range(len(head)):
+        length[head[row]] = max(length[head[row]], depth[row] + 1)
+
+
+def single_type_chains(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``single-type-chains``."""
+    rows = heap.row_count
+    names = heap.captions.rank("dense").to_numpy().astype(np.int32)
+    head, depth = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
+    _follow(heap.dominator, names[heap.type_index], head, depth)
+    length = np.zeros(rows, np.int32)
+    _deepest(head, depth, length)
+    chosen = (length >= max(cast("int", values["min_length"]), 2)) & (
+        heap.retained_bytes >= cast("int", values["min_bytes"])
+    )
+    heads = np.flatnonzero(chosen)
+    order = np.argsort(-length[heads], kind="stable")[: limit_of(values)]
+    members = count_by(head, rows)
+    return [
+        {
+            "type": heap.full_type(row),
+            "address": heap.address(row),
+            "length": int(length[row]),
+            "member_count": int(members[row]),
+            "retained_bytes": heap.retained(row),
+        }
+        for row in heads[order].tolist()
+    ]
+
+
+def delegate_only(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``delegate-only``."""
+    is_delegate = fitting(heap, str(values["pattern"]))[heap.type_index]
+    pairs = heap.dominated_by(np.flatnonzero(is_delegate))
+    tops = (
+        pairs.with_columns(
+            held=pl.Series(heap.retained_bytes).gather(pairs["below"]),
+        )
+        .sort("held", "below", descending=[True, False])
+        .head(limit_of(values))
+    )
+    holder_of: dict[int, int | None] = {}
+    found: list[Row] = []
+    for delegate, row, held in tops.iter_rows():
+        if delegate not in holder_of:
+            references = heap.holding_rows(heap.references_to([delegate]))
+            sources = heap.sources(references)
+            holder_of[delegate] = min(
+                sources[sources != delegate].tolist(), default=None
+            )
+        holder = holder_of[delegate]
+        found.append(
+            {
+                "type": heap.full_type(row),
+                "address": heap.address(row),
+                "shallow_bytes": int(heap.shallow_bytes[row]),
+                "retained_bytes": held,
+                "delegate_type": heap.full_type(delegate),
+                "delegate_address": heap.address(delegate),
+                "referrer_type": None if holder is None else heap.declared_type(holder),
+                "referrer_address": None if holder is None else heap.address(holder),
+            }
+        )
+    return found
+
+
+def string_duplicates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``string-duplicates``."""
+    name = str(values["type"])
+    kinds = heap.types_named(name)
+    if heap.has("types", "value_kind") and kinds:
+        told = whole(heap, "types", ["value_kind"])["value_kind"]
+        kinds = [kind for kind in kinds if told[kind] is None]
+    chosen = np.zeros(len(heap.type_names) + 1, np.bool_)
+    chosen[kinds] = True
+    rows = np.flatnonzero(chosen[heap.type_index] & (heap.root_distance >= 0))
+    size = pl.col("each_bytes")
+    groups = (
+        pl.DataFrame(
+            {
+                "kind": heap.type_index[rows],
+                "each_bytes": heap.shallow_bytes[rows].astype(np.int64),
+                "row": rows,
+            }
+        )
+        .group_by("kind", "each_bytes")
+        .agg(pl.len().cast(pl.Int64).alias("string_count"), pl.col("row").min())
+        .filter(pl.col("string_count") >= values["min_count"])
+        .with_columns(
+            shallow_bytes=pl.col("string_count") * size,
+            wasted_bytes=(pl.col("string_count") - 1) * size,
+        )
+        .sort("wasted_bytes", "string_count", "row", descending=[True, True, False])
+        .head(limit_of(values))
+    )
+    return [
+        one | {"type": name, "sample_address": heap.address(one["row"])}
+        for one in groups.to_dicts()
+    ]
