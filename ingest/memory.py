@@ -9,10 +9,10 @@ import sys
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Result = TypeVar("Result")
 
@@ -146,3 +146,23 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
     with ThreadPoolExecutor(1) as thread:
         # In our context, which says how arrays are allocated.
         yield thread.submit(copy_context().run, work).result
+
+
+def one_ahead(items: Iterable[Result]) -> Iterator[Result]:
+    """The same items, of which the next one is made while one is used.
+
+    Args:
+        items: What makes them releases the interpreter's lock most of the time, as
+            reading a file does.
+    """
+    if thread_count() == 1:
+        yield from items
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    end, rest = object(), iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, rest, end)
+        while (item := coming.result()) is not end:
+            coming = thread.submit(next, rest, end)
+            yield cast("Result", item)

@@ -98,9 +98,14 @@ def _search(
             object_index[count] = target
             parent[count] = visits[source, 0]
             count += 1
+            begin = start[target]
+            if begin == start[target + 1]:
+                # It refers to nothing, as strings do: it need not be opened.
+                finished[done] = count - 1
+                done += 1
+                continue
             depth += 1
             stack[depth] = target
-            begin = start[target]
             cursor[depth] = begin
             for ref in range(begin, min(start[target + 1], begin + _AHEAD)):
                 fetch(visits, 2 * targets[ref])
@@ -207,6 +212,18 @@ def _immediate_dominators(
         link[vertex, 1] = link[dominator, 1] + 1
 
 
+@kernel
+def _to_objects(object_index: Ints, idom: Ints, dominator: Ints) -> None:
+    """Fill ``dominator`` of all reachable objects."""
+    last = len(object_index) - 1
+    for vertex in range(1, len(object_index)):
+        fetch(object_index, idom[min(vertex + 2 * _AHEAD, last)])
+        fetch(dominator, object_index[min(vertex + 2 * _AHEAD, last)])
+        above = idom[vertex]
+        found = object_index[above] if above > 0 else ROOT
+        dominator[object_index[vertex]] = found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DominatorTree:
     """Dominators of the reachable objects, numbered by a depth-first search.
@@ -226,10 +243,8 @@ class DominatorTree:
 
     def by_object(self) -> NDArray[np.int32]:
         """int32 (N + M,): immediate dominator as object, `ROOT` or `UNREACHABLE`."""
-        dominator = self.object_index[self.idom]
-        dominator[self.idom == 0] = ROOT
         column = np.full(self.all_count, UNREACHABLE, np.int32)
-        column[self.object_index[1:]] = dominator[1:]
+        _to_objects(self.object_index, self.idom, column)
         return column
 
 

@@ -87,9 +87,7 @@ class _Rest(io.RawIOBase):
             view[:count] = self._taken[:count]
             self._taken = self._taken[count:]
         else:
-            data = self._stream.read(len(view))
-            count = len(data)
-            view[:count] = data
+            count = self._stream.readinto(view)  # type: ignore[attr-defined]
         self.position += count
         return count
 

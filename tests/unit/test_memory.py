@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import gzip
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
 
-from ingest.errors import NotEnoughMemory
+from ingest.errors import DumpError, NotEnoughMemory
 from ingest.heap.read_options import Fold, ReadOptions
-from ingest.memory import available_bytes, used_bytes
+from ingest.memory import available_bytes, one_ahead, used_bytes
 from ingest.readers import open_source
 from tests.dumps.gclog import large_gclog
 from tests.heaps import measure
 from tests.unit.readers.test_gclog import EXCERPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.conftest import Ran
@@ -126,3 +127,16 @@ def test_what_a_container_has_left_counts(tmp_path: Path) -> None:
     assert left == pytest.approx(300, abs=MIB)
     (root / "job" / "memory.max").write_text("max\n")
     assert available_bytes(root, membership) > 100 * MIB
+
+
+def test_what_is_made_one_ahead_is_all_there_in_its_order_and_so_is_its_fault() -> None:
+    def some() -> Iterator[int]:
+        yield from range(5)
+        raise DumpError("no more")
+
+    found = one_ahead(some())
+
+    assert list(islice(found, 5)) == [0, 1, 2, 3, 4]
+    with pytest.raises(DumpError, match="no more"):
+        next(found)
+    assert list(one_ahead([])) == []

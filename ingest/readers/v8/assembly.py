@@ -13,12 +13,14 @@ DevTools does: the elements of an array with the array.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingest.heap.graph import EPHEMERON, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.read_options import Fold
+from ingest.memory import beside
 from ingest.readers.shared.columns import (
     Folding,
     ObjectColumns,
@@ -118,10 +120,13 @@ def assemble(
     closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
     scripts = names.scripts_of(closures)
     names.name_scopes(closures, scripts)
-    values = names.values(closures, scripts, with_synthetic=fold is Fold.NONE)
-    kind = _strengths(snapshot, edges, types, kinds)
-    stays = _without_repeats(snapshot, counter)
-    notes, pseudo = _folded(snapshot, edges, types, kinds, fold)
+    with beside(
+        partial(names.values, closures, scripts, with_synthetic=fold is Fold.NONE)
+    ) as reading:
+        kind = _strengths(snapshot, edges, types, kinds)
+        stays = _without_repeats(snapshot, counter)
+        notes, pseudo = _folded(snapshot, edges, types, kinds, fold)
+        values = reading()
     stays[pseudo] = fold is Fold.NONE
     field_names = _name_fields(snapshot, edges, types, kind)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)

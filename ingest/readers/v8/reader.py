@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.memory import one_ahead
 from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.v8.assembly import assemble
 from ingest.readers.v8.document import Document
@@ -26,7 +27,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     # Nothing here holds the snapshot, so that its columns are freed as they are used.
     return assemble(
-        Document(source.chunks(progress), counter).read(
+        Document(one_ahead(source.chunks(progress)), counter).read(
             is_cut=lambda: source.truncated
         ),
         fold=options.fold,
