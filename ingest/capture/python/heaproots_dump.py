@@ -50,6 +50,9 @@ _SMALL = 50
 _NEVER = 0xFFFFFFFF
 _NO_INTEGER = -(1 << 63)
 _MOST_INLINE = 29
+_NAMES_OF_LOCALS = (
+    96  # of code: a tuple and bytes that nothing gives, mostly of one block
+)
 _BEGIN_SECONDS = 5.0
 
 # Flags of a chunk.
@@ -59,6 +62,7 @@ _SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER, _SI
 
 # Flags of a type in CPython.
 _INLINE_VALUES, _MANAGED_DICT, _HEAP_TYPE, _HAVE_GC = 1 << 2, 1 << 4, 1 << 9, 1 << 14
+_MANAGED_WEAK = 1 << 3  # from 3.12 on
 _LIST, _TUPLE, _DICT, _TYPE_OBJECT = 1 << 25, 1 << 26, 1 << 29, 1 << 31
 _EXCEPTION, _READY = 1 << 30, 1 << 12
 
@@ -175,7 +179,8 @@ _OF_CODE = ("co_consts", "co_names", "co_filename", "co_name")
 if _PY >= (3, 11):
     _OF_CODE += ("co_qualname", "co_linetable", "co_exceptiontable")
 else:
-    _OF_CODE += ("co_varnames", "co_freevars", "co_cellvars")
+    _OF_CODE += ("co_varnames", "co_freevars", "co_cellvars", "co_code", "co_lnotab")
+    _OF_CODE += ("co_linetable",)
 
 
 def _dict_of(t):
@@ -382,10 +387,46 @@ class _Kind:
             if type(found) is _MethodDescriptor:
                 self.sizeof = found
                 break
-        self.extra = 16 if self.flags & _HAVE_GC else 0
+        self._extra()
         if self.sizeof is None or self.sizeof is object.__dict__["__sizeof__"]:
             if not _item_of(self.type):
                 self.sizeof = None
+
+    def _extra(self):
+        """Bytes of each object that its ``__sizeof__`` leaves out."""
+        flags, item = self.flags, _item_of(self.type)
+        managed = _MANAGED_DICT if _VALUES else 0
+        managed |= _MANAGED_WEAK if _PY >= (3, 12) else 0
+        self.extra = (16 if flags & _HAVE_GC else 0) + (16 if flags & managed else 0)
+        if self.type is _Code and _VALUES:
+            self.extra += _NAMES_OF_LOCALS
+        if item:
+            # The last of the items that the allocator of classes makes is not used.
+            is_made = flags & _HEAP_TYPE and _PY < (3, 14)
+            self.extra += item if is_made or flags & _TYPE_OBJECT else 0
+        elif not (_INLINE and flags & _INLINE_VALUES):
+            # What more there is has memory of its own, and both are rounded up.
+            self.extra += -(self.basic + self.extra) % 16
+
+    def _add_values(self, found, exemplars):
+        """Add the memory in which objects without a dict have their attributes."""
+        flags = self.flags
+        if not flags & _HEAP_TYPE or (_INLINE and not flags & _INLINE_VALUES):
+            return
+        many, slots = len(found), len(self.getters)
+        if all(_flags_of(k) & _HEAP_TYPE for k in (_mro_of(self.type) or ())[:-1]):
+            for o in exemplars:
+                told = [v for v in _referents(o) if v is not self.type]
+                if not found and len(told) == 1 and type(told[0]) is dict:
+                    told = told[0]  # it has one by now
+                many = max(many, len(told) - slots)
+        elif not _INLINE:
+            return  # only `object` makes room for them
+        many = min(many + 1, _MOST_INLINE)
+        if _INLINE:
+            self.extra += 8 * (many + 1) + (many + 7 & ~7)
+        else:
+            self.extra += 8 * many + (many + 2 + 7 & ~7) + 15 & ~15
 
     def learn(self, writer, part):
         """Find the names of attributes, from a few objects of the type."""
@@ -410,6 +451,7 @@ class _Kind:
                     found.setdefault(name)
         elif untold and len(found) < _MOST_INLINE:
             _try_names(t, untold, writer.names_around(t), found)
+        self._add_values(found, exemplars)
         for name in found:
             at = _in_mro(t, name)
             if at is _missing:
@@ -417,14 +459,6 @@ class _Kind:
             elif _in_mro(type(at), "__get__") is _missing:
                 # The class has a value of that name too; see `_without_untold`.
                 self._add(writer, name, None)
-        if self.is_instance and self.flags & _MANAGED_DICT:
-            many = min(len(found) + 1, _MOST_INLINE)
-            if _INLINE and not self.flags & _INLINE_VALUES:
-                self.extra += 16
-            elif _INLINE:
-                self.extra += 16 + 8 * (many + 1) + (many + 7 & ~7)
-            else:
-                self.extra += 16 + 8 * many + (many + 2 + 7 & ~7)
 
 
 def _try_names(t, exemplars, names, found):

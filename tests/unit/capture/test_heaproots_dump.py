@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -474,3 +475,70 @@ def test_a_copy_of_one_thread_leaves_the_memory_of_the_program_as_it_is(
     before, _, copied = map(int, run(python, "-c", text).split())
 
     assert copied * os.sysconf("SC_PAGE_SIZE") < 0.2 * before * 1024
+
+
+_MANY = """
+import collections, ctypes, dataclasses, gc, os, sys, tempfile
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Order:
+    def __init__(self, number):
+        self.number, self.customer, self.lines = number, str(number), [number]
+class Wide:
+    def __init__(self):
+        for number in range(12):
+            setattr(self, "a%d" % number, None)
+@dataclasses.dataclass
+class Row:
+    left: int
+    right: str
+    weight: float = 1.5
+class Extended(dict):
+    pass
+class Slotted:
+    __slots__ = ("left", "__dict__")
+Point = collections.namedtuple("Point", "x y z")
+class Error(Exception):
+    pass
+def make(number):
+    slotted = Slotted()
+    slotted.left = slotted.right = {{number, None}}
+    slotted.next = collections.defaultdict(list, a=[])
+    return (Order(number), Wide(), Row(1, "b"), Extended(a=number), slotted,
+        Point(1, 2, 3), Error(number), lambda: number)
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "abcdhfguij"]
+ask = ctypes.CDLL(None).mallinfo2
+ask.restype = Info
+def allocated():
+    with tempfile.TemporaryFile() as told:
+        before = os.dup(2)
+        os.dup2(told.fileno(), 2)
+        sys._debugmallocstats()
+        os.dup2(before, 2)
+        told.seek(0)
+        lines = told.read().decode().splitlines()
+    for line in lines:
+        if line.startswith("# bytes in allocated blocks"):
+            in_blocks = int(line.rpartition("=")[2].replace(",", ""))
+    info = ask()
+    return in_blocks + info.u + info.h
+KEPT = [make(number) for number in range(15_000)]
+gc.collect()
+before = allocated()
+heaproots_dump.dump({path!r}, "fork")
+print(before)
+"""
+
+
+@pytest.mark.skipif(
+    platform.libc_ver() < ("glibc", "2.33"), reason="mallinfo2 is of glibc 2.33"
+)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_sizes_add_up_to_what_is_allocated(python: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.hrpy"
+    text = _MANY.format(writer=str(WRITER), path=str(path))
+    allocated = int(run(python, "-c", text))
+
+    found = int(dump_of(path).shallow_bytes.sum()) / allocated
+    assert 0.95 < found < 1.01, found
