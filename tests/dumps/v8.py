@@ -235,6 +235,24 @@ def julia() -> V8Heap:
     return heap
 
 
+def tracked() -> V8Heap:
+    """A heap whose objects 2 to 5 were allocated by calls 3, 4, 9 and 1 of its tree."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", i, i) for i in range(1, 7)])
+    heap.node("object", "Before", 16)
+    for call in (3, 4, 9, 1):
+        heap.node("object", "Session", 16, call=call)
+    heap.node("object", "Unknown", 16, call=77)
+    heap.function("(root)", "", 0, 0)
+    heap.function("serve", "/srv/app.js", 7, 3)
+    heap.function("", "/srv/app.js", 9, 1)
+    heap.calls = [1, 0, 0, 0, [
+        2, 1, 0, 0, [3, 2, 1, 16, [9, 8, 1, 16, []]],
+        4, 1, 1, 16, [],
+    ]]  # fmt: skip
+    return heap
+
+
 def large_snapshot(objects: int, references: int, seed: int = 1) -> bytes:
     """So many nodes: a wide tree and more references, texts in a quarter."""
     rng = random.Random(seed)

@@ -107,7 +107,12 @@ def _pyheap() -> list[bytes]:
 
 
 def _v8() -> list[bytes]:
-    return [v8.example(), v8.julia().bytes(), v8.large_snapshot(20, 40)]
+    return [
+        v8.example(),
+        v8.julia().bytes(),
+        v8.tracked().bytes(),
+        v8.large_snapshot(20, 40),
+    ]
 
 
 def _example(package: str) -> Callable[[], list[bytes]]:

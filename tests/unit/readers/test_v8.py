@@ -22,7 +22,7 @@ from ingest.readers.v8.naming import label
 from ingest.readers.v8.reader import read
 from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
-from tests.dumps.v8 import V8Heap, julia, program, written
+from tests.dumps.v8 import V8Heap, julia, program, tracked, written
 from tests.unit.readers.shared import Pieces, alive, by_id, roots, same, warnings, weak
 
 if TYPE_CHECKING:
@@ -538,24 +538,6 @@ def test_objects_that_are_marked_as_detached_have_their_class(reading: Reading) 
     heap.node("object", "Session", 24, detachedness=2)
     graph = reading(heap.bytes())
     assert graph.type_name(by_id(graph)[number(1)]) == "Session"
-
-
-def tracked() -> V8Heap:
-    """A heap whose objects 2 to 5 were allocated by calls 3, 4, 9 and 1 of its tree."""
-    heap = V8Heap()
-    heap.node("synthetic", "", 0, [("element", i, i) for i in range(1, 7)])
-    heap.node("object", "Before", 16)
-    for call in (3, 4, 9, 1):
-        heap.node("object", "Session", 16, call=call)
-    heap.node("object", "Unknown", 16, call=77)
-    heap.function("(root)", "", 0, 0)
-    heap.function("serve", "/srv/app.js", 7, 3)
-    heap.function("", "/srv/app.js", 9, 1)
-    heap.calls = [1, 0, 0, 0, [
-        2, 1, 0, 0, [3, 2, 1, 16, [9, 8, 1, 16, []]],
-        4, 1, 1, 16, [],
-    ]]  # fmt: skip
-    return heap
 
 
 def stacks(graph: HeapGraph) -> dict[int, tuple[str, ...] | None]:
