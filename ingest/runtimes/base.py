@@ -126,6 +126,8 @@ class Runtime:
             by a prefix of its full name: ``detached from all documents``.
         function_type: Full name of the type of functions whose value is their name and
             place; empty if there is none.
+        library_functions: Regular expression that finds something in the values of
+            those that are not the program's own.
         collections: What to call the runtime's own collections, by their full names,
             where a variable of the program refers to one; empty where the pattern
             says it.
@@ -159,6 +161,7 @@ class Runtime:
     limited_keys: tuple[str, ...] = ()
     ended: Mapping[str, str] = field(default_factory=dict)
     function_type: str = ""
+    library_functions: str = r"(?!)"
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     root_words: Mapping[str, str] = field(default_factory=dict)

@@ -84,6 +84,8 @@ V8 = Runtime(
     ),
     ended={"Detached <": "detached from all documents"},
     function_type="Function",
+    # Those of Node's scripts, and what is bound or built in, which has no place.
+    library_functions=r" node:|^[^:]*$",
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",
         "event handlers": r"^(?:EventEmitter|(?:Node)?EventTarget|V8EventListener"

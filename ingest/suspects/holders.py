@@ -202,16 +202,36 @@ class Paths:
         return graph.values.pick(np.array([index], np.int32))[0]
 
     def function(self, holder: Holder) -> str | None:
-        """The last function between a holder and what it holds, with its place."""
-        graph, kind = self._graph, named(self._graph.runtime).function_type
-        found = [at for at in holder.between if kind and graph.type_name(at) == kind]
-        if not found or graph.values is None:
+        """The last function of the program's that holds what a holder holds.
+
+        It is between both, or what a timer there calls, with its place.
+        """
+        for index in reversed((*holder.between, holder.member)):
+            for at in (index, *self._called_by(index)):
+                value = self._function(at)
+                if value is not None:
+                    placed = _PLACED.match(value)
+                    return printable(placed[0] if placed else value)[:_MAX_FUNCTION]
+        return None
+
+    def _called_by(self, index: int) -> list[int]:
+        """The functions that a timer refers to; none for what is no timer."""
+        graph = self._graph
+        timer = named(graph.runtime).patterns.get("timer")
+        if timer is None or re.match(timer, graph.type_name(index)) is None:
+            return []
+        begin, end = graph.ref_start[index : index + 2].tolist()
+        return [int(at) for at in graph.ref_target[begin:end]]
+
+    def _function(self, index: int) -> str | None:
+        """Name and place of a function of the program's; ``None`` for other objects."""
+        graph, runtime = self._graph, named(self._graph.runtime)
+        if graph.values is None or graph.type_name(index) != runtime.function_type:
             return None
-        (value,) = graph.values.pick(np.array(found[-1:], np.int32))
-        if value is None:
+        (value,) = graph.values.pick(np.array([index], np.int32))
+        if value is None or re.search(runtime.library_functions, value):
             return None
-        placed = _PLACED.match(value)
-        return printable(placed[0] if placed else value)[:_MAX_FUNCTION]
+        return value
 
     def _root(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""

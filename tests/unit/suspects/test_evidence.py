@@ -168,3 +168,42 @@ def test_objects_in_a_heap_without_any_value(tmp_path: Path) -> None:
     heap.edge(1, "property", "text", heap.node("string", "text", 24, number=5))
     found = suspect_of(heap, tmp_path)
     assert found.sentence.startswith("1,000 Session (")
+
+
+def test_timers_are_told_with_the_function_of_the_program_not_with_that_of_node(
+    tmp_path: Path,
+) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 40)
+
+    def closure(name: str, script: str, line: int, context: int) -> int:
+        source = heap.node("code", f"system / Script / {script}", 100)
+        code = heap.node("code", name, 56, [("internal", "script", source)])
+        found = heap.node("closure", name, 64, [
+            ("internal", "context", context), ("internal", "shared", code),
+        ])  # fmt: skip
+        heap.place(found, 1, line - 1, 4)
+        return found
+
+    timers = heap.node("object", "TimersList", 40)
+    module = heap.node("object", "system / Context", 40, [("context", "lists", timers)])
+    heap.edge(1, "property", "setImmediate", closure(
+        "setImmediate", "node:timers", 282, module,
+    ))  # fmt: skip
+    # It is given what it holds, and is itself not on the way to that.
+    later = closure("later", "/srv/app.js", 20, heap.node("object", "Job", 24))
+    before = timers
+    for _ in range(_SESSIONS):
+        session = heap.node("object", "Session", 200)
+        given = heap.node("object", "Array", 16, [("element", 0, session)])
+        timer = heap.node("object", "Timeout", 88, [
+            ("property", "_onTimeout", later), ("property", "_timerArgs", given),
+        ])  # fmt: skip
+        heap.edge(before, "property", "_idlePrev", timer)
+        before = timer
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_SESSIONS} Session (")
+    assert found.advice.endswith("holds one of them is later app.js:20:5.")
