@@ -239,13 +239,21 @@ def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[R
 def _fork(heap: HeapView, row: int) -> tuple[list[int], list[int]]:
     """Where several holders meet: from there to the object, and the holders there."""
     chain = heap.dominators(row)[:1001]
-    for step, fork in enumerate(chain):
-        references = heap.holding_rows(heap.references_to([fork]))
-        sources = np.unique(heap.sources(references))
-        holders = sources[~heap.are_below(sources, fork)].tolist()
-        is_last = step == len(chain) - 1
-        if is_last or heap.roots_of(fork) or holders != [chain[step + 1]]:
-            return chain[step::-1], holders
+    # One scan of all references for the object, one for the few next above it, and one
+    # for all others.
+    for begin, end in ((0, 1), (1, 32), (32, len(chain))):
+        some = chain[begin:end]
+        if not some:
+            break
+        references = heap.holding_rows(heap.references_to(some))
+        targets = heap.ref_target[references]
+        for step, fork in enumerate(some, start=begin):
+            into = references if len(some) == 1 else references[targets == fork]
+            sources = np.unique(heap.sources(into))
+            holders = sources[~heap.are_below(sources, fork)].tolist()
+            is_last = step == len(chain) - 1
+            if is_last or heap.roots_of(fork) or holders != [chain[step + 1]]:
+                return chain[step::-1], holders
     raise AssertionError("a chain has an end")
 
 

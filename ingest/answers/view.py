@@ -14,6 +14,7 @@ from ingest.analysis.distances import (
     ReferenceColumns,
     distances_from,
 )
+from ingest.compiled import kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.heap_tables import SLICE_ROWS
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.compiled import Bytes, Ints, Starts
     from ingest.queries.library import Value
     from ingest.tables.mapping import Tables
 
@@ -32,6 +34,24 @@ _FEW = 50
 
 VALUE_LENGTH = 40
 """Characters of a value in a path."""
+
+
+@kernel
+def _climb(dominator: Ints, rows: Starts, state: Bytes) -> None:
+    """Find which rows going up the dominator tree leads to an object of state 1.
+
+    ``state`` of all others is 0 at first; then it is 1 or 2 for ``rows`` and for what
+    is on their way.
+    """
+    for first in rows:
+        row = first
+        while row >= 0 and state[row] == 0:
+            row = dominator[row]
+        found = state[row] if row >= 0 else 2
+        row = first
+        while row >= 0 and state[row] == 0:
+            state[row] = found
+            row = dominator[row]
 
 
 class HeapView:
@@ -279,14 +299,10 @@ class HeapView:
 
     def are_below(self, rows: NDArray[np.int64], top: int) -> NDArray[np.bool_]:
         """Which objects are ``top``, or are dominated by it at any distance."""
-        found = np.asarray(rows == top)
-        left = np.flatnonzero(~found)
-        above = self.dominator[rows[left]]
-        while len(left):
-            found[left] = above == top
-            further = (above >= 0) & (above != top)
-            left, above = left[further], self.dominator[above[further]]
-        return found
+        state = np.zeros(self.row_count, np.uint8)
+        state[top] = 1
+        _climb(self.dominator, rows, state)
+        return np.asarray(state[rows] == 1)
 
     def is_reachable(self, row: int) -> bool:
         """Whether a root reaches an object."""
