@@ -104,7 +104,7 @@ test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 
 	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py \
 	  tests/integration/test_fleet_s3.py tests/unit/fleet/test_manifests.py $(ARGS)
 
-bench-python: $(VENV)/.tools ## Python dumps, and guppy3 where it is; ARGS="--python PATH"
+bench-python: $(VENV)/.tools ## Python dumps beside guppy3 and muppy; ARGS="--objects 5000000"
 	@$(BIN)/python -m tests.bench.python_peers $(ARGS)
 
 bench-peers: $(VENV)/.tools ## V8 and Java dumps against other tools; ARGS="--objects 20000000"

@@ -1,8 +1,10 @@
-"""``make bench-python``: heaps of CPython beside tools that are installed.
+"""``make bench-python``: heaps of CPython beside tools that look at them from inside.
 
-For each Python: CPU of a dump by the program itself, its peak of memory, the pause and
-size of one by a copy, the sum of sizes against what the allocators say, and the CPU of
-``ingest info``. guppy3 is measured in the same run where that Python has it.
+For each Python a program makes a heap, once for each tool: a dump by the program
+itself, one by a copy of it, and what guppy3 and Pympler do, which the package registry
+has. Times are of the processor, memory is the most that the program had beyond its
+heap. The sum of sizes is compared with what the allocators say that they gave out.
+PyHeap and pydump are in no registry and are not run.
 """
 
 from __future__ import annotations
@@ -12,90 +14,178 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from tests.bench.measure import INGEST, run
+from tests.bench.home import HOME, fresh_home
+from tests.bench.measure import INGEST, compared, head, row, run, summary
+from tests.pythons import MINORS, installed
 
-ROOT = Path(__file__).parents[2]
+FOLDER = HOME / "python"
+PEERS = {
+    "guppy3": ("guppy3", "guppy", "str(guppy.hpy().heap())"),
+    "guppy3, who refers": ("guppy3", "guppy", "str(guppy.hpy().heap().byrcs)"),
+    "muppy": (
+        "pympler",
+        "pympler.muppy, pympler.summary",
+        "pympler.summary.summarize(pympler.muppy.get_objects())",
+    ),
+}
+"""The package of each, what is to be imported, and what to do: tables of types, and of
+what refers to objects of these. None writes a file."""
 
+LEAST_LIMITED = 1_000_000
+"""Objects from which on there are limits."""
+
+
+_WRITER = Path(__file__).parents[2] / "ingest/capture/python"
 _PROGRAM = """
-import ctypes, gzip, json, os, resource, sys, time
-sys.path.insert(0, {writer!r})
+import ctypes, json, os, sys, tempfile, time
+sys.path[:0] = [{writer!r}, {peers!r}]
 class Order:
     def __init__(self, number):
         self.number = number
         self.customer = "customer %d" % number
         self.lines = [number, (number, None)]
 ORDERS = {{number: Order(number) for number in range({objects} // 5)}}
-import heaproots_dump
-def cpu():
-    return time.process_time()
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "abcdhfguij"]
+def allocated():
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return 0
+    ask.restype = Info
+    with tempfile.TemporaryFile() as told:
+        before = os.dup(2)
+        os.dup2(told.fileno(), 2)
+        sys._debugmallocstats()
+        os.dup2(before, 2)
+        told.seek(0)
+        for line in told.read().decode().splitlines():
+            if line.startswith("# bytes in allocated blocks"):
+                info = ask()
+                return int(line.rpartition("=")[2].replace(",", "")) + info.u + info.h
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-found = {{"python": sys.version.split()[0]}}
-before = cpu()
-fork = heaproots_dump.dump({path!r}, "fork")
-found["fork_cpu_s"], found["pause_s"] = cpu() - before, fork["pause_seconds"]
-found["objects"], found["bytes"] = fork["objects"], fork["bytes"]
-os.unlink({path!r})
-base, before = peak(), cpu()
-heaproots_dump.dump({path!r}, "stop")
-found["stop_cpu_s"] = cpu() - before
-found["heap_mib"], found["more_mib"] = base, peak() - base
-with open({path!r}, "rb") as file:
-    found["gzip_bytes"] = len(gzip.compress(file.read(), 1))
-try:
-    import guppy
-except ImportError:
-    pass
-else:
-    before = cpu()
-    guppy.hpy().heap()
-    found["guppy3_cpu_s"] = cpu() - before
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line[:6] == "VmHWM:")
+import {module}
+found = {{"python": sys.version.split()[0], "allocated": allocated()}}
+heap, before = peak(), time.process_time()
+done = {work}
+found["cpu_s"] = time.process_time() - before
+found["heap_kib"], found["more_kib"] = heap, peak() - heap
+if isinstance(done, dict):
+    found.update(done)
 print(json.dumps(found))
 """
 
 
-def measure(python: str, objects: int, folder: Path) -> dict[str, float]:
-    """One Python, with a heap of about so many objects."""
-    path = folder / "bench.hrpy"
+def heap(python: str, objects: int, module: str, work: str) -> dict[str, Any]:
+    """What a program with a heap of about so many objects found while it did that.
+
+    Raises:
+        subprocess.CalledProcessError: it cannot.
+    """
     text = _PROGRAM.format(
-        writer=str(ROOT / "ingest/capture/python"), path=str(path), objects=objects
+        writer=str(_WRITER),
+        peers=str(_peers(python)),
+        objects=objects,
+        module=module,
+        work=work,
     )
-    path.unlink(missing_ok=True)
     told = subprocess.run(
         [python, "-c", text], check=True, capture_output=True, text=True
     )
-    found: dict[str, float] = json.loads(told.stdout)
-    done = run(*INGEST, "info", str(path))
-    found["info_s"] = done.cpu_s
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def _peers(python: str) -> Path:
+    """Where the peers for a Python are installed."""
+    asked = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    version = subprocess.run(asked, check=True, capture_output=True, text=True)
+    return FOLDER / version.stdout.strip()
+
+
+def install(python: str, package: str) -> bool:
+    """Whether a package is there for a Python, for which it is fetched."""
+    folder = _peers(python)
+    if any(f.name.lower().startswith(package) for f in folder.glob("*.dist-info")):
+        return True
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps",
+        "--disable-pip-version-check", "--only-binary", ":all:", "--python-version",
+        folder.name, "--target", str(folder), package]  # fmt: skip
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def measure(python: str, objects: int) -> None:
+    """The table of one Python."""
+    path, millions = FOLDER / "bench.hrpy", objects / 1e6
+    path.unlink(missing_ok=True)
+    fork = heap(python, objects, "heaproots_dump", _dump(path, "fork"))
+    version = fork["python"]
+    head(f"CPython {version}, {fork['objects']:,} objects, "
+        f"{fork['heap_kib'] / 1024:.0f} MiB")  # fmt: skip
+
+    def limited(what: str, value: float, unit: str, limit: float) -> None:
+        is_limited = objects >= LEAST_LIMITED
+        row(f"{version}: {what}", value, unit, limit=limit if is_limited else None)
+
+    limited("pause by a copy", fork["cpu_s"] * 1e3, "ms", 20 + 20 * millions)
+    told = int(_info(path)["shallow_bytes"])
+    if fork["allocated"]:
+        part = 100 * told / fork["allocated"]
+        limited("allocated, not in sum of sizes", 100 - part, "%", 5)
+        limited("in sum of sizes, not allocated", max(part - 100, 0.0), "%", 1)
+    limited("info", run(*INGEST, "info", str(path)).cpu_s, "s", 0.5 + 1.5 * millions)
     path.unlink()
+    packed = path.with_suffix(".hrpy.gz")
+    packed.unlink(missing_ok=True)
+    done = heap(python, objects, "heaproots_dump", _dump(packed, "fork"))
+    limited("file, compressed, an object", done["bytes"] / done["objects"], "B", 8)
+    packed.unlink()
+    stop = heap(python, objects, "heaproots_dump", _dump(path, "stop"))
+    limited("file, an object", stop["bytes"] / stop["objects"], "B", 50)
+    limited("dump by itself", stop["cpu_s"], "s", 1.6 * stop["objects"] / 1e6)
+    more = 100 * stop["more_kib"] / stop["heap_kib"]
+    limited("more memory, of the heap", more, "%", 45)
+    path.unlink()
+    for name, (package, module, work) in PEERS.items():
+        if not install(python, package):
+            print(f"  {name} is left out: there is none for Python {version}")
+            continue
+        peer = heap(python, objects, module, work)
+        row(f"{version}: {name}", peer["cpu_s"], "s")
+        row(f"{version}: {name}, more memory", peer["more_kib"] / 1024, "MiB")
+        compared(f"{version}: dump", stop["cpu_s"], (name, peer["cpu_s"]), 1)
+        more = max(peer["more_kib"], 1)
+        compared(f"{version}: its memory", stop["more_kib"], (name, more), 1)
+
+
+def _dump(path: Path, mode: str) -> str:
+    return f"heaproots_dump.dump({str(path)!r}, {mode!r})"
+
+
+def _info(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(*INGEST, "info", str(path), "--json").output)
     return found
 
 
 def main() -> None:
-    """Print a line for each Python."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print a table for each Python, then all figures with a limit."""
+    parser = argparse.ArgumentParser(prog="make bench-python", description=__doc__)
     parser.add_argument("--objects", type=int, default=1_000_000)
-    parser.add_argument("--python", action="append", help="an interpreter; several")
+    parser.add_argument(
+        "--python", action="append", help="an interpreter; several. All by default"
+    )
     asked = parser.parse_args()
-    folder = ROOT / ".bench"
-    folder.mkdir(exist_ok=True)
-    for python in asked.python or [sys.executable]:
-        found = measure(python, asked.objects, folder)
-        many = found["objects"]
-        print(
-            f"CPython {found['python']}, {many:,} objects, {found['heap_mib']:.0f} MiB"
-        )
-        print(f"  stop    {found['stop_cpu_s']:.2f} s CPU, "
-            f"{found['stop_cpu_s'] / many * 1e6:.2f} µs an object, "
-            f"{found['more_mib'] / found['heap_mib']:.0%} more memory")  # fmt: skip
-        print(f"  fork    {found['fork_cpu_s'] * 1000:.0f} ms CPU, "
-            f"paused {found['pause_s'] * 1000:.0f} ms")  # fmt: skip
-        print(f"  file    {found['bytes'] / many:.1f} bytes an object, "
-            f"{found['gzip_bytes'] / many:.1f} compressed")  # fmt: skip
-        print(f"  info    {found['info_s']:.1f} s CPU")
-        if "guppy3_cpu_s" in found:
-            print(f"  guppy3  {found['guppy3_cpu_s']:.2f} s CPU, without a file")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    fresh_home()
+    known = asked.python or [one for one in map(installed, MINORS) if one]
+    for python in known:
+        measure(python, asked.objects)
+    print("\nleft out: PyHeap and pydump, which are in no package registry")
+    summary()
 
 
 if __name__ == "__main__":

@@ -1823,7 +1823,7 @@ def _has_begun(read_end):
             try:
                 return os.read(read_end, 1) == b"+"
             except BlockingIOError:
-                os.sched_yield()
+                time.sleep(0.0002)
         return False
     finally:
         os.set_blocking(read_end, True)
