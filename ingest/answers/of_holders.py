@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT
+from ingest.analysis.distances import ROOT, ReferenceColumns
 from ingest.answers.view import limit_of, whole
+from ingest.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.answers.view import HeapView, Row
+    from ingest.compiled import Bools, Ints, Longs
     from ingest.queries.library import Value
+
+_MOST_KEYS = 1 << 62
+"""Of a number that stands for several columns."""
 
 _STATIC, _UNKNOWN = "static", "(unknown)"
 
@@ -195,10 +201,11 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     live = _live(heap, delegates)
     if not len(live):
         return []
-    entries = _edges(heap, live)["target"].unique().to_numpy()
-    lists = entries[is_list[kinds[entries]]]
+    targets_of = _edges(heap, live)
     is_a_list = np.zeros(heap.row_count, np.bool_)
-    is_a_list[lists] = True
+    is_a_list[targets_of["target"].to_numpy()] = True
+    is_a_list &= is_list[kinds]
+    lists = np.flatnonzero(is_a_list)
 
     held = _edges(heap, live, into=True)
     sources = held["source"].to_numpy()
@@ -208,81 +215,87 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         & (sources != held["target"].to_numpy())
     )
     held = held.filter(pl.Series(keep))
-    captions = heap.captions
+    is_live = np.zeros(heap.row_count, np.bool_)
+    is_live[live] = True
+    roots = np.flatnonzero(heap.root_holds & is_live[heap.root_object])
+    # Texts as numbers until the end: they take many times longer to group by.
+    texts = pl.concat([heap.captions, heap.root_names.gather(roots)])
+    code = texts.rank("dense").cast(pl.Int64) - 1
+    captions, texts = code[: len(heap.captions)], texts.unique().sort()
+    kind_names = pl.Series(heap.type_names, dtype=pl.String)
+    kind_code = kind_names.rank("dense").cast(pl.Int64) - 1
+    kind_names = kind_names.unique().sort()
     of_object = held.select(
         pl.col("target").alias("handler"),
         captions.gather(_types_of(heap, held["source"])).alias("held_by"),
         pl.col("source").alias("one"),
     )
-    is_live = np.zeros(heap.row_count, np.bool_)
-    is_live[live] = True
-    roots = np.flatnonzero(heap.root_holds & is_live[heap.root_object])
     of_root = pl.DataFrame(
         {
             "handler": heap.root_object[roots].astype(np.int64),
-            "held_by": heap.root_names.gather(roots),
+            "held_by": code[len(heap.captions) :],
             "one": pl.Series([None] * len(roots), dtype=pl.Int64),
         }
     )
-    holders = (
-        pl.concat([of_object, of_root])
-        .group_by("handler", "held_by")
-        .agg(pl.col("one").min())
+    rows_of = {"handler": heap.row_count, "held_by": len(texts)}
+    holders = _grouped(pl.concat([of_object, of_root]), rows_of, pl.col("one").min())
+    handlers = holders["handler"].to_numpy()
+    holders = holders.with_columns(
+        kind=pl.Series(kinds[handlers].astype(np.int64)), delegate="handler"
     )
-    kind_of = pl.Series(kinds.astype(np.int64))
-    holders = holders.with_columns(kind=kind_of.gather(holders["handler"]))
 
-    inner = (
-        _edges(heap, live)
-        .filter(pl.col("target").is_in(lists.tolist()))
-        .join(_edges(heap, lists), left_on="target", right_on="source", how="inner")
-    )
-    inner = inner.filter(
-        pl.Series(is_delegate[kinds[inner["target_right"].to_numpy()]])
-    ).select(pl.col("source").alias("handler"), pl.col("target_right").alias("called"))
-    holders = (
-        holders.join(inner.unique(), on="handler", how="left")
-        .with_columns(delegate=pl.coalesce("called", "handler"))
-        .group_by("kind", "held_by", "delegate")
-        .agg(pl.col("one").min())
-    )
-    calls = _edges(heap, holders["delegate"].unique().to_numpy())
-    targets = calls["target"].to_numpy()
-    calls = (
-        calls.filter(
-            pl.Series(~is_other[kinds[targets]])
-            & (pl.col("source") != pl.col("target"))
+    if len(lists):
+        inner = targets_of.filter(
+            pl.Series(is_a_list[targets_of["target"].to_numpy()])
+        ).join(_edges(heap, lists), left_on="target", right_on="source", how="inner")
+        inner = inner.filter(
+            pl.Series(is_delegate[kinds[inner["target_right"].to_numpy()]])
+        ).select(handler="source", called="target_right")
+        holders = _grouped(
+            holders.join(inner.unique(), on="handler", how="left").with_columns(
+                delegate=pl.coalesce("called", "handler")
+            ),
+            {
+                "kind": len(heap.type_names),
+                "held_by": len(texts),
+                "delegate": heap.row_count,
+            },
+            pl.col("one").min(),
         )
-        .group_by("source")
-        .agg(pl.col("target").min())
-    )
-    retained = pl.Series(heap.retained_bytes)
-    found = holders.join(calls, left_on="delegate", right_on="source", how="inner")
+    target = _called(heap, holders["delegate"].to_numpy(), is_other)
+    retained = heap.retained_bytes
+    # By type, as the names of types and not their numbers are told.
+    found = holders.with_columns(
+        kind=kind_code.gather(holders["kind"]),
+        target=pl.Series(target.astype(np.int64)),
+        kept=pl.Series(retained[holders["delegate"].to_numpy()]),
+    ).filter(pl.col("target") >= 0)
+    rows_of = {
+        "kind": len(kind_names), "held_by": len(texts), "target": heap.row_count,
+    }  # fmt: skip
+    found = _grouped(
+        found,
+        rows_of,
+        pl.col("one").min(), pl.len().alias("handlers"), pl.col("kept").sum(),
+    )  # fmt: skip
     found = found.with_columns(
-        kept=retained.gather(found["delegate"]),
-        of_target=retained.gather(found["target"]),
+        of_target=pl.Series(retained[found["target"].to_numpy()]),
         called=captions.gather(_types_of(heap, found["target"])),
     )
-    # By type, as the names of types and not their numbers are told.
-    names = pl.Series(heap.type_names, dtype=pl.String)
-    groups = (
-        found.with_columns(kind=names.gather(found["kind"]))
-        .group_by("kind", "held_by", "target")
-        .agg(
-            pl.col("one").min(), pl.len().alias("handlers"), pl.col("kept").sum(),
-            pl.col("of_target", "called").first(),
-        )
-        .sort("of_target", "target", descending=[True, False])
-        .group_by("kind", "held_by", "called", maintain_order=True)
-        .agg(
-            pl.col("one").min(),
-            pl.col("handlers").sum().alias("handler_count"),
-            pl.len().alias("target_count"),
-            pl.col("kept").sum().alias("retained_bytes"),
-            pl.col("of_target").sum().alias("target_bytes"),
-            pl.col("target").first().alias("largest"),
-        )
-    )  # fmt: skip
+    is_largest = pl.col("of_target") == pl.col("of_target").max()
+    groups = found.group_by("kind", "held_by", "called").agg(
+        pl.col("one").min(),
+        pl.col("handlers").sum().alias("handler_count"),
+        pl.len().alias("target_count"),
+        pl.col("kept").sum().alias("retained_bytes"),
+        pl.col("of_target").sum().alias("target_bytes"),
+        pl.col("target").filter(is_largest).min().alias("largest"),
+    )
+    groups = groups.with_columns(
+        kind=kind_names.gather(groups["kind"]),
+        held_by=texts.gather(groups["held_by"]),
+        called=texts.gather(groups["called"]),
+    )
     rows: list[Row] = [
         row
         | {
@@ -302,6 +315,65 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         )
     )  # fmt: skip
     return rows[: limit_of(values)]
+
+
+def _grouped(
+    frame: pl.DataFrame, sizes: Mapping[str, int], *sums: pl.Expr
+) -> pl.DataFrame:
+    """Group by columns of small numbers.
+
+    By one number for all of them, since that takes many times less.
+
+    Args:
+        frame: The rows.
+        sizes: The columns to group by, each with a number above all of its values.
+        sums: What to compute of a group.
+    """
+    if math.prod(sizes.values()) > _MOST_KEYS:
+        return frame.group_by(*sizes).agg(*sums)
+    key = pl.lit(0, pl.Int64)
+    for name, size in sizes.items():
+        key = key * size + pl.col(name)
+    columns, left = dict[str, pl.Expr](), pl.col("key")
+    for name, size in reversed([*sizes.items()]):
+        columns[name], left = left % size, left // size
+    found = frame.group_by(key.alias("key")).agg(*sums)
+    return found.with_columns(**columns).drop("key")
+
+
+def _called(
+    heap: HeapView, delegates: NDArray[np.int64], is_other: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """int32: the first object that each delegate refers to, in the order of the dump.
+
+    Not the delegate itself, nor one of a type in ``is_other``; -1 where there is none.
+    """
+    found = np.full(len(delegates), -1, np.int32)
+    _find_called(heap.references, delegates, heap.type_index, is_other, found)
+    return found
+
+
+@kernel
+def _find_called(
+    references: ReferenceColumns,
+    delegates: Longs,
+    type_index: Ints,
+    is_other: Bools,
+    found: Ints,
+) -> None:
+    start, targets, skipped = references.start, references.target, references.skipped
+    some_skipped = len(skipped) > 0
+    for at in range(len(delegates)):
+        row = delegates[at]
+        for ref in range(start[row], start[row + 1]):
+            target = targets[ref]
+            if (
+                target != row
+                and not (some_skipped and skipped[ref])
+                and not is_other[type_index[target]]
+                and (found[at] < 0 or target < found[at])
+            ):
+                found[at] = target
 
 
 def _types_of(heap: HeapView, objects: pl.Series) -> pl.Series:

@@ -48,10 +48,16 @@ def _parents(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
     )
 
 
-def _children(heap: HeapView, row: int) -> NDArray[np.int64]:
-    """What an object immediately dominates, by descending retained size."""
-    below = heap.dominated_by(np.array([row]))["below"].to_numpy()
-    return below[np.lexsort((below, -heap.retained_bytes[below]))]
+def _largest_children(heap: HeapView, rows: list[int]) -> dict[int, int]:
+    """Of what objects immediately dominate, the one that retains most."""
+    below = heap.dominated_by(np.array(sorted(rows), np.int64))
+    retained = pl.Series(heap.retained_bytes)
+    tops = (
+        below.with_columns(bytes=retained.gather(below["below"]))
+        .sort("bytes", "below", descending=[True, False])
+        .unique("above", keep="first", maintain_order=True)
+    )
+    return dict(tops.select("above", "below").iter_rows())
 
 
 def big_drops(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -69,9 +75,10 @@ def big_drops(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         .sort("drop", "row", descending=[True, False])
         .head(limit_of(values))
     )
+    child_of = _largest_children(heap, tops["row"].to_list())
     found: list[Row] = []
     for row, child_count, largest_bytes, held, drop in tops.iter_rows():
-        largest = int(_children(heap, row)[0]) if child_count else None
+        largest = child_of.get(row)
         found.append(
             {
                 "type": heap.full_type(row),
@@ -129,7 +136,7 @@ def accumulation_points(heap: HeapView, values: Mapping[str, Value]) -> list[Row
 
 def _pile(heap: HeapView, row: int) -> tuple[int, int, int] | None:
     """The type with most bytes of what an object dominates: its row, count, bytes."""
-    children = _children(heap, row)
+    children = heap.dominated_by(np.array([row]))["below"].to_numpy()
     by_type = (
         pl.DataFrame(
             {"kind": heap.type_index[children], "bytes": heap.retained_bytes[children]}
@@ -211,16 +218,13 @@ def delegate_only(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         .sort("held", "below", descending=[True, False])
         .head(limit_of(values))
     )
-    holder_of: dict[int, int | None] = {}
+    delegates = tops["above"].unique().to_list()
+    references = heap.holding_rows(heap.references_to(delegates))
+    sources, targets = heap.sources(references), heap.ref_target[references]
     found: list[Row] = []
     for delegate, row, held in tops.iter_rows():
-        if delegate not in holder_of:
-            references = heap.holding_rows(heap.references_to([delegate]))
-            sources = heap.sources(references)
-            holder_of[delegate] = min(
-                sources[sources != delegate].tolist(), default=None
-            )
-        holder = holder_of[delegate]
+        is_holder = (targets == delegate) & (sources != delegate)
+        holder = min(sources[is_holder].tolist(), default=None)
         found.append(
             {
                 "type": heap.full_type(row),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ingest.analysis.types import count_by
 from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import (
     NO_FIELD,
@@ -173,7 +174,7 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
 def starts_of(sources: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     """The column ``ref_start`` of so many rows, from the source of each reference."""
     start = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(sources, minlength=count), out=start[1:])
+    np.cumsum(count_by(sources, count), out=start[1:])
     return start
 
 
