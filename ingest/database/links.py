@@ -2,8 +2,8 @@
 
 Nothing in a dump says of which program it is. Two dumps are taken to be of one if many
 of their paths from the top of the dominator tree are the same, which their fingerprints
-say. They follow one another in the order in which they were loaded; those of one trace
-in that of their collections.
+say. They follow one another in the order in which they were loaded; those of one
+process in the order in which they were taken.
 
 Which dumps are of one process, `ingest.tables.processes` decides. Their objects are
 linked only once, however often that is done: existing links are unchanged.
@@ -61,14 +61,15 @@ class ReadyDump(NamedTuple):
 
     Attributes:
         number: Its number.
-        trace: Its trace; ``None`` if files of its format have one dump.
-        collection: When it was taken in its trace.
+        process: Equal for dumps of one process, as far as that is known: their trace,
+            or the number of the first one that is loaded.
+        moment: When it was taken in its process.
         paths: Fingerprints of its paths.
     """
 
     number: int
-    trace: str | None
-    collection: int | None
+    process: str
+    moment: int | None
     paths: frozenset[str]
 
 
@@ -76,12 +77,10 @@ def chains(dumps: Sequence[ReadyDump]) -> list[tuple[int, int]]:
     """Pairs of dumps, by number, of which the second is the next after the first."""
     first_of: dict[str, int] = {}
     for dump in sorted(dumps):
-        if dump.trace is not None:
-            first_of.setdefault(dump.trace, dump.number)
+        first_of.setdefault(dump.process, dump.number)
 
     def order(dump: ReadyDump) -> tuple[int, int, int]:
-        begun = dump.number if dump.trace is None else first_of[dump.trace]
-        return begun, dump.collection or 0, dump.number
+        return first_of[dump.process], dump.moment or 0, dump.number
 
     last: list[ReadyDump] = []  # of each program, the latest dump last
     pairs = []
@@ -96,7 +95,7 @@ def chains(dumps: Sequence[ReadyDump]) -> list[tuple[int, int]]:
 
 def _is_one(one: ReadyDump, other: ReadyDump) -> bool:
     """Whether two dumps are of one program."""
-    if one.trace is not None and one.trace == other.trace:
+    if one.process == other.process:
         return True
     least = min(len(one.paths), len(other.paths))
     return least > 0 and len(one.paths & other.paths) >= SHARED * least
@@ -116,18 +115,23 @@ def link_next(database: Database) -> None:
           WHERE n.dump = d.number AND n.tree = 'dominators' AND 0 < n.depth <= $deepest
           RETURN collect(DISTINCT n.fingerprint) AS paths
         }
-        RETURN d.number, d.trace, d.collection_number, paths
+        RETURN d.number, coalesce(
+            d.trace,
+            toString(reduce(first = d.number,
+              n IN [(d)-[:CONTINUED_AS]-(e:Dump) WHERE e.state = 'ready' | e.number]
+              | CASE WHEN n < first THEN n ELSE first END))),
+          coalesce(d.collection_number, d.last_object_id), paths
         """,
         {"deepest": DEEPEST},
     )
     dumps = [
         ReadyDump(
             cast("int", number),
-            cast("str | None", trace),
-            cast("int | None", collection),
+            cast("str", process),
+            cast("int | None", moment),
             frozenset(cast("list[str]", paths)),
         )
-        for number, trace, collection, paths in rows
+        for number, process, moment, paths in rows
     ]
     database.write(
         """

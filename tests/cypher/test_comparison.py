@@ -228,7 +228,7 @@ def test_chains_are_of_one_program_and_in_the_order_of_time() -> None:
     def dump(
         number: int, paths: str, trace: str | None = None, at: int | None = None
     ) -> ReadyDump:
-        return ReadyDump(number, trace, at, frozenset(paths))
+        return ReadyDump(number, trace or str(number), at, frozenset(paths))
 
     assert chains([]) == []
     assert chains([dump(3, "abc"), dump(1, "abd"), dump(2, "xyz"), dump(4, "xy")]) == [

@@ -123,6 +123,8 @@ def test_in_any_order_and_beside_another_process(
     assert "of one process with two, three, by" in ingest("load", files["one"])[1]
     assert links(database) == true_links("one", "two", "three")
     assert continued(database) == {("one", "two"), ("one", "three"), ("two", "three")}
+    following = "MATCH (d:Dump)-[:NEXT]->(e:Dump {name: 'three'}) RETURN d.name"
+    assert rows(database, following) == [("two",)]
 
     def asked(query: str, *given: str) -> dict[str, list[object]]:
         out = ingest("query", query, "--dump", "three", *given, "--json")[1]
