@@ -11,19 +11,17 @@ itself, which writes the dump, and goes on.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import socket
 import struct
-import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from filelock import FileLock
-from filelock import Timeout as Locked
 
 from ingest.capture import TIMEOUT_S
 from ingest.capture.completeness import check_captured
@@ -174,22 +172,22 @@ def capture(
 
 @contextmanager
 def _alone(target: RunningProgram) -> Iterator[None]:
-    """No other capture of the same program from this machine at the same time."""
-    lock = FileLock(
-        Path(tempfile.gettempdir()) / f".heaproots-{os.geteuid()}-{target.pid}.lock"
-    )
-    try:
-        lock.acquire(timeout=0)
-    except Locked:
-        raise CaptureError(
-            f"process {target.pid} ({target.name}) is being captured already; wait for "
-            "the end of that"
-        ) from None
-    try:
+    """No other capture of the same program from this machine at the same time.
+
+    Whoever has a name of Linux's own, which is no file, has it to the end of the
+    process, be it killed.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
+        try:
+            lock.bind(f"\0heaproots-{os.geteuid()}-{target.pid}")
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise CaptureError(
+                f"process {target.pid} ({target.name}) is being captured already; wait "
+                "for the end of that"
+            ) from None
         yield
-    finally:
-        lock.release()
-        Path(lock.lock_file).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -197,13 +195,20 @@ def _folder(pid: int) -> Iterator[tuple[Path, str]]:
     """A folder that the program can write to and no other user can enter.
 
     Yields:
-        The folder as seen from here, and as the program sees it.
+        The folder as seen from here, be the program there or not, and as it sees it.
     """
     advice = "; give the program a /tmp that it can write to"
     with work_folder(pid, temporary_folder(pid), advice=advice) as folder:
-        with acting_as(pid):
-            shutil.copyfile(SCRIPT, folder / "dump.py")
-        yield folder, f"/tmp/{folder.name}"
+        entered = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        held = PROC / "self/fd" / str(entered)
+        try:
+            with acting_as(pid):
+                shutil.copyfile(SCRIPT, held / "dump.py")
+            yield held, f"/tmp/{folder.name}"
+        finally:
+            if not folder.exists():  # it is seen through a program that has ended
+                shutil.rmtree(held / ".." / folder.name, ignore_errors=True)
+            os.close(entered)
 
 
 def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
@@ -268,7 +273,8 @@ def _run(
             "capability SYS_PTRACE"
         ) from None
     except (OSError, struct.error) as error:
-        if not (PROC / str(pid)).exists():
+        is_gone = isinstance(error, ProcessLookupError)  # be it not waited for yet
+        if is_gone or not (PROC / str(pid)).exists():
             raise CaptureError(f"process {pid} has ended; {LOOK}") from error
         why = getattr(error, "strerror", None) or type(error).__name__
         raise CaptureError(f"process {pid} cannot be traced ({why})") from error
@@ -438,6 +444,12 @@ def _wait(
             size, changed = now, time.monotonic()
             progress("capture", size, None)
         copied = max(copied, _private_bytes(folder))
+        if writing and _is_abandoned(folder, writing) and not (folder / made).exists():
+            raise CaptureError(
+                f"process {target.pid} ({target.name}): what wrote its heap has ended "
+                "before it was done, as if it was killed; a program with little memory "
+                "left can write itself: --mode stop"
+            )
         if time.monotonic() - changed > timeout_s:
             raise CaptureError(
                 f"process {target.pid} ({target.name}) has not written its heap within "
@@ -455,6 +467,24 @@ def _wait(
     if not told:
         raise CaptureError(f"process {target.pid} ({target.name}) has ended meanwhile")
     return told, copied if told["mode"] == "fork" else 0
+
+
+def _is_abandoned(folder: Path, writing: Path) -> bool:
+    """Whether the process that writes a file, which has a lock on it, has ended."""
+    if not (folder / "writer").exists():
+        return False
+    try:
+        file = os.open(writing, os.O_RDONLY)
+    except OSError:  # it has its name by now
+        return False
+    try:
+        os.lockf(file, os.F_TEST, 0)
+    except OSError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(file)
 
 
 def _private_bytes(folder: Path) -> int:

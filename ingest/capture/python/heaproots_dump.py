@@ -1711,6 +1711,7 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
                 found = _forked(moment, fd, partial, path, values, compress, wait)
                 pause = found.pop("until", time.perf_counter()) - began
             else:
+                _writes(fd)
                 found = _write(
                     moment, fd, values=values, compress=compress, mode="stop"
                 )
@@ -1768,9 +1769,7 @@ def _forked(moment, fd, partial, path, values, compress, wait):
             # Not waited for: another copy writes, which the program never sees.
             if not wait and os.fork():
                 os._exit(0)
-            asked = globals().get("_ASKED")
-            if asked:
-                _told(asked["folder"], "writer", str(os.getpid()))
+            asked = _writes(fd)
             told = _copied(moment, fd, partial, path, values, compress)
             if asked and not told.startswith("ok "):
                 _told(asked["folder"], "failed", told)
@@ -1871,6 +1870,18 @@ def _told(folder, name, text):
     os.write(fd, text.encode("utf-8", "replace"))
     os.close(fd)
     os.rename(path + ".new", path)
+
+
+def _writes(fd):
+    """Tell ``ingest`` that this process writes, by a lock that ends with it."""
+    asked = globals().get("_ASKED")
+    if asked:
+        try:
+            os.lockf(fd, os.F_TLOCK, 0)
+            _told(asked["folder"], "writer", str(os.getpid()))
+        except OSError:  # a file system without locks
+            pass
+    return asked
 
 
 def _answer(asked):

@@ -27,7 +27,7 @@ from tests.pythons import PYTHONS
 from tests.unit.capture.test_heaproots_dump import Truth, dump_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(bool(unsupported()), reason=unsupported())
 
@@ -40,6 +40,12 @@ class Session:
 
 SESSIONS = [Session(number) for number in range(2000)]
 count = 0
+
+def another(number, frame):
+    new = "import os, time; os.write(1, b'another' + bytes([10])); time.sleep(60)"
+    os.execv(sys.executable, [sys.executable, "-c", new])
+
+signal.signal(signal.SIGUSR2, another)
 
 def answer(number, frame):
     os.write(1, b"%d\\n" % count)
@@ -85,6 +91,23 @@ def joining():
     thread.start()
     thread.join()
 
+def large():
+    global count
+    kept = [Session(number) for number in range(400000)]
+    os.write(1, b"ready\\n")
+    while True:
+        count += 1
+        time.sleep(0.01)
+
+def forking():
+    global count
+    while True:
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0) == (child, 0)
+        count += 1
+
 def writing():
     global count
     with open(sys.argv[2], "w") as out:
@@ -94,13 +117,14 @@ def writing():
             if count % 1000 == 0:
                 out.seek(0)
 
-os.write(1, b"ready\\n")
+if sys.argv[1] != "large":
+    os.write(1, b"ready\\n")
 globals()[sys.argv[1]]()
 """
 
 KINDS = ["sleeping", "busy", "threaded"]
 if PROFILE == "deep":
-    KINDS += ["waiting", "polling", "writing", "joining"]
+    KINDS += ["waiting", "polling", "writing", "joining", "forking"]
 
 
 @contextmanager
@@ -266,15 +290,68 @@ def test_the_thread_of_a_capture_takes_no_signal_of_the_program(tmp_path: Path) 
 
 
 def test_one_capture_at_a_time(tmp_path: Path) -> None:
-    from filelock import FileLock
+    with running("large", tmp_path) as program, ThreadPoolExecutor(1) as pool:
+        path = tmp_path / "x.hrpy"
+        taking = pool.submit(capture, str(program.pid), path, mode="stop")
+        wait_until(lambda: bool(list(Path("/tmp").glob(_PARTS))))
+        with pytest.raises(CaptureError, match="being captured already"):
+            capture(str(program.pid), tmp_path / "y.hrpy")
+        taking.result()
+        assert_right(program)
 
-    with running("sleeping", tmp_path) as program:
-        name = f"/tmp/.heaproots-{os.geteuid()}-{program.pid}.lock"
-        with (
-            FileLock(name),
-            pytest.raises(CaptureError, match="being captured already"),
-        ):
-            capture(str(program.pid), tmp_path / "x.hrpy")
+    assert [one.name for one in tmp_path.glob("*.hrpy*")] == ["x.hrpy"]
+
+
+_PARTS = f".heaproots.{os.getpid()}-*.part/heap.hrpy.*.part"
+
+
+def wait_until(is_so: Callable[[], bool], most_s: float = 20) -> None:
+    until = time.monotonic() + most_s
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("mode", ["fork", "stop"])
+def test_a_writer_that_is_killed_is_noticed(mode: str, tmp_path: Path) -> None:
+    with running("large", tmp_path) as program, ThreadPoolExecutor(1) as pool:
+        path = tmp_path / "x.hrpy"
+        taking = pool.submit(capture, str(program.pid), path, mode=mode)
+        told = f".heaproots.{os.getpid()}-*.part/writer"
+        wait_until(lambda: bool(list(Path("/tmp").glob(told))))
+        (writer,) = Path("/tmp").glob(told)
+        os.kill(int(writer.read_text()), signal.SIGKILL)
+        began = time.monotonic()
+        with pytest.raises(CaptureError, match="has ended"):
+            taking.result()
+        assert time.monotonic() - began < 2
+        if mode == "fork":
+            assert_right(program)
+
+    assert not path.exists()
+    assert not list(Path("/tmp").glob(f".heaproots.{os.getpid()}-*.part"))
+
+
+@pytest.mark.parametrize("mode", ["fork", "stop"])
+def test_a_program_that_becomes_another_one_meanwhile(
+    mode: str, tmp_path: Path
+) -> None:
+    """A copy goes on writing; the program itself has ended."""
+    with running("large", tmp_path) as program, ThreadPoolExecutor(1) as pool:
+        path = tmp_path / "x.hrpy"
+        taking = pool.submit(capture, str(program.pid), path, mode=mode)
+        told = "told" if mode == "fork" else "writer"
+        names = f".heaproots.{os.getpid()}-*.part/{told}"
+        wait_until(lambda: bool(list(Path("/tmp").glob(names))))
+        program.send_signal(signal.SIGUSR2)
+        if mode == "fork":
+            assert taking.result().mode == "fork"
+        else:
+            with pytest.raises(CaptureError, match="has ended before it was done"):
+                taking.result()
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"another\n"
+        assert program.poll() is None
 
 
 def test_what_is_no_python_is_refused(tmp_path: Path) -> None:
