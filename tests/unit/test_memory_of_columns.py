@@ -15,7 +15,7 @@ READING = {
     "dart": Cost(41.0, 8.8),
     "hprof": Cost(52.6, 17.2),
     "v8": Cost(64.4, 9.9),
-    "hrpy": Cost(80.6, 28.0),
+    "hrpy": Cost(74.6, 22.0),
     "pyheap": Cost(55.9, 37.9),
 }
 """Of each format; measured, and below `MOST`. A gcdump is held while it is decoded:
