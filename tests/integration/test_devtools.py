@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 PACKAGES = ("chrome-devtools-frontend@1.0.1705227", "esbuild@0.28.2")
 FOLDER = Path(__file__).parents[2] / ".test-cache" / "devtools"
 DRIVER = Path(__file__).with_name("devtools.ts")
+LOCALES = "node_modules/chrome-devtools-frontend/front_end/core/i18n/locales.js"
+_LOCALES = """
+export const LOCALES = ["en-US"], BUNDLED_LOCALES = LOCALES, DEFAULT_LOCALE = "en-US";
+export const REMOTE_FETCH_PATTERN = "", LOCAL_FETCH_PATTERN = "";
+"""
+"""A file that a build of DevTools makes, and its package lacks: its languages."""
+
 PSEUDO = "(synthetic)"
 
 Row = tuple[str, int, int, int]
@@ -56,6 +63,7 @@ def devtools() -> Path:
         done = subprocess.run(install, cwd=FOLDER, capture_output=True, check=False)
         if done.returncode:
             pytest.skip("NOT RUN: npm cannot fetch the front end of DevTools")
+    (FOLDER / LOCALES).write_text(_LOCALES, encoding="ascii")
     shutil.copy(DRIVER, FOLDER)
     subprocess.run(
         ["node_modules/.bin/esbuild", DRIVER.name, "--bundle", "--platform=node",
