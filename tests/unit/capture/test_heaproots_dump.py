@@ -23,6 +23,8 @@ from ingest.readers import open_source, read
 from tests.pythons import PYTHONS, python
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ingest.heap.graph import HeapGraph
 
 ROOT = Path(__file__).parents[3]
@@ -542,3 +544,117 @@ def test_sizes_add_up_to_what_is_allocated(python: str, tmp_path: Path) -> None:
 
     found = int(dump_of(path).shallow_bytes.sum()) / allocated
     assert 0.95 < found < 1.01, found
+
+
+_DEEP = """
+import sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+sys.setrecursionlimit(1_010_000)
+def down(depth):
+    local = [depth]
+    if depth:
+        return down(depth - 1) + 1
+    heaproots_dump.dump({path!r}, {mode!r})
+    return 0
+print(down(1_000_000))
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS[-5:])
+def test_a_million_frames(python: str, mode: str, tmp_path: Path) -> None:
+    """From 3.11 on; before, C's stack would be at its end."""
+    path = tmp_path / "deep.hrpy"
+    text = _DEEP.format(writer=str(WRITER), path=str(path), mode=mode)
+
+    assert run(python, "-c", text) == "1000000\n"
+    truth = Truth(graph := dump_of(path))
+    assert len(truth.of_type("list")) >= 100_000
+    assert graph.stacks is not None
+    assert len(graph.stacks.frames) == 100_000
+
+
+_ASYNC = """
+import asyncio, gc, sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+async def work(number):
+    await asyncio.sleep(0)
+    return number
+async def main():
+    before = asyncio.current_task()
+    for number in range(5):
+        heaproots_dump.dump({path!r}, {mode!r})
+        gc.collect()
+        found = await asyncio.gather(*[work(n) for n in range(200)])
+        assert found == list(range(200)), found
+        assert asyncio.current_task() is before
+    print("right")
+asyncio.run(main())
+gc.collect()
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_program_of_tasks_goes_on(python: str, mode: str, tmp_path: Path) -> None:
+    """CPython 3.12.0 to 3.12.5 spoils its free list if its module is traversed."""
+    path = tmp_path / "tasks.hrpy"
+    text = _ASYNC.format(writer=str(WRITER), path=str(path), mode=mode)
+
+    assert run(python, "-c", text) == "right\n"
+    assert Truth(dump_of(path)).of_type("_asyncio.Task")
+
+
+_UNLOCKED = """
+import sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+sys._is_gil_enabled = lambda: False
+try:
+    heaproots_dump.dump({path!r})
+except heaproots_dump.DumpRefused as refused:
+    print(refused)
+"""
+
+
+def test_a_free_threaded_python_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.hrpy"
+    text = _UNLOCKED.format(writer=str(WRITER), path=str(path))
+
+    told = run(sys.executable, "-c", text)
+    assert told.startswith("a free-threaded Python cannot be dumped")
+    assert told.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a quarter of a MiB, in memory."""
+    if os.getuid() != 0:
+        pytest.skip("only root can mount a disk")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False).returncode != 0:
+        pytest.skip("this container may not mount a disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_nothing_remains_on_a_full_disk(
+    python: str, mode: str, small_disk: Path
+) -> None:
+    path = small_disk / "x.hrpy"
+    text = _FULL.format(writer=str(WRITER), path=str(path), mode=mode)
+    text += "    print(error)\n"
+
+    told = run(python, "-c", text)
+    assert told.splitlines()[0] in ("OSError", "DumpRefused")
+    assert "No space left on device" in told
+    assert not list(small_disk.iterdir())
