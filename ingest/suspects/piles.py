@@ -241,13 +241,16 @@ class PileSearch:
     def held(self, pile: Pile) -> tuple[Pile, Holder] | None:
         """The pile without what others hold, and its holder; ``None`` if it has none.
 
-        The elements of a table of static fields have nothing in common.
+        The elements of a table of static fields have nothing in common, and a table
+        of the runtime's own is no leak of the program.
         """
         found = self.paths.holder(pile.type_index, pile.members, pile.entry)
         if found is None:
             return None
         holder, members = found
         if holder.is_statics_table and len(holder.path) == 1:
+            return None
+        if not pile.is_many and self._is_of_runtime(holder, pile.type_index):
             return None
         if len(members) < len(pile.members):
             others = len(pile.members) - len(members)
@@ -257,6 +260,15 @@ class PileSearch:
                 retained_bytes=int(self.metrics.retained_bytes[members].sum()),
             )
         return pile, holder
+
+    def _is_of_runtime(self, holder: Holder, kind: int) -> bool:
+        """Whether one of the runtime's own objects is held by nothing but itself.
+
+        Such as V8's cache of the texts of numbers, which no program can clear.
+        """
+        is_own = self.classes[kind] != TypeClass.PROGRAM
+        is_held = holder.root_kind == RootKind.RUNTIME.label
+        return bool(is_own and is_held and len(holder.path) == 1)
 
     def forget_owners(self) -> None:
         """Free what finding piles takes most memory for; no more can be found then."""

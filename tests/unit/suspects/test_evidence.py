@@ -17,17 +17,22 @@ from tests.dumps.v8 import V8Heap
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ingest.heap.graph import HeapGraph
     from ingest.suspects.find import Suspect
 
 _OBJECT = "java/lang/Object"
 _SESSIONS = 400
 
 
-def suspect_of(dump: Hprof | V8Heap, folder: Path) -> Suspect:
+def graph_of(dump: Hprof | V8Heap, folder: Path) -> HeapGraph:
     path = folder / "x.dump"
     path.write_bytes(dump.bytes())
     with open_source(str(path)) as source:
-        graph = read(source, ReadOptions(), silent)
+        return read(source, ReadOptions(), silent)
+
+
+def suspect_of(dump: Hprof | V8Heap, folder: Path) -> Suspect:
+    graph = graph_of(dump, folder)
     (found,) = find_suspects(graph, analyse(graph)).suspects
     return found
 
@@ -207,3 +212,20 @@ def test_timers_are_told_with_the_function_of_the_program_not_with_that_of_node(
 
     assert found.sentence.startswith(f"{_SESSIONS} Session (")
     assert found.advice.endswith("holds one of them is later app.js:20:5.")
+
+
+def strong_root(name: str, type_name: str) -> V8Heap:
+    """A heap of which most is one array that V8 itself refers to."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1), ("shortcut", "1", 2)])
+    heap.node("synthetic", "(GC roots)", 0, [("element", 1, 3)])
+    heap.node("object", "global", 400)
+    heap.node("synthetic", "(Strong roots)", 0, [("internal", name, 4)])
+    heap.node("array" if type_name == "(array)" else "object", type_name, 40_000)
+    return heap
+
+
+def test_a_table_of_the_runtime_is_no_leak_of_the_program(tmp_path: Path) -> None:
+    cache = graph_of(strong_root("number_string_cache", "(array)"), tmp_path)
+    assert find_suspects(cache, analyse(cache)).suspects == ()
+    assert suspect_of(strong_root("entry", "Session"), tmp_path).object_count == 1
