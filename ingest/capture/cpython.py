@@ -214,7 +214,9 @@ def _folder(pid: int) -> Iterator[tuple[Path, str]]:
 def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
     """What the program runs, in one line that leaves no name behind.
 
-    Objects are listed before the text is compiled, so that they are the program's.
+    Objects are listed before the text is compiled, so that they are the program's. From
+    then on nothing is collected: what a collection takes out of the list of what it
+    looks at would be found a second time.
     """
     space = {
         "__name__": "__heaproots__",
@@ -226,9 +228,11 @@ def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
         },
     }
     script = f"{inner}/dump.py"
-    text = f"import gc\nspace = {space!r}\nspace['_BEFORE'] = gc.get_objects()\n"
-    text += f"with open({script!r}) as f: text = f.read()\n"
-    text += "exec(compile(text, '<heaproots>', 'exec'), space)"
+    text = f"import gc\nspace = {space!r}\nis_on = gc.isenabled()\ngc.disable()\n"
+    text += "try:\n space['_BEFORE'] = gc.get_objects()\n"
+    text += f" with open({script!r}) as f: text = f.read()\n"
+    text += " exec(compile(text, '<heaproots>', 'exec'), space)\n"
+    text += "finally:\n if is_on: gc.enable()"
     line = f"exec(compile({text!r}, '<heaproots>', 'exec'), {{}})"
     return line.encode("ascii")
 

@@ -56,6 +56,7 @@ def work():
     global count
     while True:
         count += 1
+        pairs = [(number, number + 1) for number in range(500)]
         assert sum(float(i) * 1.5 for i in range(40)) == 1170.0
         assert len(SESSIONS) == 2000
 
@@ -178,6 +179,7 @@ def test_a_program_is_captured_and_goes_on(
             assert taken.pause_s < 5
             assert_right(program)
             truth = Truth(graph := dump_of(path))
+            assert "repeated_object" not in {one.kind for one in graph.irregularities}
             garbage.append(np.count_nonzero(truth.metrics.root_distance < 0))
         after = set(Path("/tmp").glob(".heaproots*"))
 
