@@ -137,7 +137,7 @@ class _InPieces:
     def expect_values(self) -> None:
         """Nothing is compressed here."""
 
-    def chunks(self, _progress: object) -> Iterator[bytes]:
+    def chunks(self, _progress: object, _size: int = 0) -> Iterator[bytes]:
         for at in range(0, len(self._data), self._size):
             yield self._data[at : at + self._size]
 

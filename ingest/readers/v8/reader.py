@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ingest.readers.source import Source
 
 
+_PIECE_BYTES = 1 << 19
+"""Small enough that the C library uses memory again, and numbers stay in the cache."""
+
+
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read the snapshot in ``source``; see `ingest.readers.base.Reader.read`.
 
@@ -27,7 +31,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     # Nothing here holds the snapshot, so that its columns are freed as they are used.
     return assemble(
-        Document(one_ahead(source.chunks(progress)), counter).read(
+        Document(one_ahead(source.chunks(progress, _PIECE_BYTES)), counter).read(
             is_cut=lambda: source.truncated
         ),
         fold=options.fold,

@@ -25,7 +25,7 @@ class Pieces:
     def expect_values(self) -> None:
         """Nothing is compressed here."""
 
-    def chunks(self, _progress: object) -> list[bytes]:
+    def chunks(self, _progress: object, _size: int = 0) -> list[bytes]:
         size = self._size
         return [self._data[i : i + size] for i in range(0, len(self._data), size)]
 
