@@ -377,6 +377,7 @@ class Tools:
     ) -> str:
         """Run a query of the library."""
         from ingest.answers.asking import FUNCTIONS
+        from ingest.api.asked import AskedFile, spelled
         from ingest.queries.library import find
 
         chosen = find(query)
@@ -393,12 +394,9 @@ class Tools:
                 f"{command('load', 'FILE')}, then name the loaded dump"
             )
         if is_file:
-            opened = self._opened(dump, progress)
-            for name in _SUBJECTS:
-                if name in given:
-                    kind = "type" if name == "type" else "object"
-                    given[name] = opened.find_subject(given[name], kind).name
-            answer = opened.ask(query, given)
+            asked = AskedFile(self._opened(dump, progress))
+            given, _ = spelled(asked, chosen, given)
+            answer = asked.ask(chosen, given)
         else:
             answer = self._from_store(chosen, dump, given, most + 1, progress)
         page = Page()
@@ -483,8 +481,6 @@ def _is_dump(path: Path) -> bool:
         return False
     return True
 
-
-_SUBJECTS = ("address", "from", "to", "type")
 
 _TITLES = {
     "object": "The object",

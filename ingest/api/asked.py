@@ -45,17 +45,50 @@ class Asked(Protocol):
     def is_redacted(self) -> bool:
         """Whether it has no values."""
 
+    def ask(
+        self,
+        query: Query,
+        given: Mapping[str, str],
+        on_notice: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """Answer a query of the library."""
+
     def ask_all(self, queries: Queries) -> dict[str, Answer]:
         """Answer queries, by name."""
 
-    def find_subject(self, text: str) -> Subject:
-        """Find the object or type that a user means."""
+    def find_subject(self, text: str, kind: str = "") -> Subject:
+        """Find the object or type that a user means, or only the one of them."""
 
     def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
         """The query of an answer, to be run in a database."""
 
     def compared(self) -> Sequence[ComparedDump]:
         """An earlier dump of the program, and this one; none if there is none."""
+
+
+_SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
+"""What the parameters of these names are about."""
+
+
+def spelled(
+    asked: Asked, query: Query, given: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Parameters of a query with addresses and types spelled as in the dump.
+
+    Returns:
+        The parameters, and notices on what was taken for what.
+
+    Raises:
+        NotFound: the dump has no such object or type.
+    """
+    values, notices = dict(given), []
+    for parameter in query.parameters if query.columns else ():
+        if parameter.name in given and parameter.name in _SUBJECTS:
+            kind = _SUBJECTS[parameter.name]
+            found = asked.find_subject(given[parameter.name], kind)
+            values[parameter.name] = found.name
+            notices.append(found.notice)
+    return values, notices
 
 
 LARGE_OBJECTS = 100_000
@@ -91,13 +124,29 @@ class AskedFile:
         """Whether it has no values."""
         return self._opened.dump.graph.is_redacted
 
+    def ask(
+        self,
+        query: Query,
+        given: Mapping[str, str],
+        on_notice: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """Answer a query of the library.
+
+        Raises:
+            BadParameter: a parameter is missing, unknown or mistyped.
+            QueryError: it has an answer in a database only.
+        """
+        del on_notice
+        name = same_in_library(query)
+        return self._opened.ask(query.name if name is None else name, given)
+
     def ask_all(self, queries: Queries) -> dict[str, Answer]:
         """Answer queries, by name."""
         return self._opened.ask_all(queries, self._progress)
 
-    def find_subject(self, text: str) -> Subject:
-        """Find the object or type that a user means."""
-        return self._opened.find_subject(text)
+    def find_subject(self, text: str, kind: str = "") -> Subject:
+        """Find the object or type that a user means, or only the one of them."""
+        return self._opened.find_subject(text, kind)
 
     def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
         """The query of an answer; whoever runs it gives the number of the dump."""
@@ -233,11 +282,11 @@ class AskedStore:
             raise UnknownDump("the dump has just been dropped or replaced")
         return answers
 
-    def find_subject(self, text: str) -> Subject:
-        """Find the object or type that a user means."""
+    def find_subject(self, text: str, kind: str = "") -> Subject:
+        """Find the object or type that a user means, or only the one of them."""
         from ingest.database.questions import find_subject
 
-        return find_subject(self.store.database, text, self.chosen.dump)
+        return find_subject(self.store.database, text, self.chosen.dump, kind)
 
     def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
         """The query of an answer, with a link to Neo4j Browser."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from ingest.api.asked import AskedStore
+from ingest.api.asked import AskedStore, spelled
 from ingest.api.reading import ReadingOptions, read_options
 from ingest.api.shown import Report, Why, frame_of
 from ingest.progress import silent
@@ -216,10 +216,6 @@ def connect(
         yield Graph(store, progress)
 
 
-_SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
-"""Parameters of the library that name an object or a type of the dump."""
-
-
 def resolved(
     store: Store, query: Query, given: dict[str, str], dump: str | None
 ) -> tuple[dict[str, str], AskedStore, list[str]]:
@@ -238,17 +234,8 @@ def resolved(
         NotFound: the dump has no such object or type.
         UnknownDump: there is no such dump.
     """
-    from ingest.database.questions import find_subject
-
     asked = AskedStore(store, store.select(dump, query.preset_dump))
-    values, notices = dict(given), []
-    for parameter in query.parameters if query.columns else ():
-        if parameter.name in given and parameter.name in _SUBJECTS:
-            kind = _SUBJECTS[parameter.name]
-            text = given[parameter.name]
-            found = find_subject(store.database, text, asked.chosen.dump, kind)
-            values[parameter.name] = found.name
-            notices.append(found.notice)
+    values, notices = spelled(asked, query, given)
     return values, asked, notices
 
 

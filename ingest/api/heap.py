@@ -227,6 +227,36 @@ class Heap:
 
         return Why.of_file(self._asked, subject, paths)
 
+    def query(self, query: str, **parameters: object) -> pl.DataFrame:
+        """Ask a query of the library, as `Graph.query` does of a loaded dump.
+
+        Args:
+            query: Its name, such as ``big-drops``; see ``ingest queries``.
+            parameters: Those of the query, such as ``limit=5``. Addresses and types
+                may be spelled as `why` takes them.
+
+        Returns:
+            The columns that the query declares.
+
+        Raises:
+            UnknownQuery: there is none of that name.
+            BadParameter: a parameter is missing, unknown or mistyped.
+            QueryError: only a database answers it.
+            NotFound: the dump has no such object or type.
+
+        Example:
+            >>> heap.query("big-drops", limit=1)["child_count"].to_list()
+            [25]
+        """
+        from ingest.api.asked import AskedFile, spelled
+        from ingest.api.shown import frame_of
+        from ingest.queries.library import find
+
+        chosen, asked = find(query), AskedFile(self._asked)
+        given = {key: str(value) for key, value in parameters.items()}
+        chosen.bind(given, 0)
+        return frame_of(asked.ask(chosen, spelled(asked, chosen, given)[0]))
+
     def what_if(
         self,
         cuts: Sequence[str] = (),

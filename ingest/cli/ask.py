@@ -14,7 +14,10 @@ from ingest.cli.options import (
     Connection,
     DumpName,
     Format,
+    InFile,
     QueryName,
+    Reading,
+    asked_dump,
     notify,
 )
 from ingest.errors import BadParameter, QueryError
@@ -24,6 +27,7 @@ from ingest.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ingest.api.asked import Asked
     from ingest.database.connection import Database
     from ingest.queries.library import Query, Value
 
@@ -36,6 +40,7 @@ def query(
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter."),
     ] = None,
     dump: DumpName = None,
+    in_file: InFile = None,
     form: Format = OutputFormat.TABLE,
     as_json: AsJson = False,
     show: Annotated[
@@ -46,11 +51,13 @@ def query(
             "edit it.",
         ),
     ] = False,
+    reading: Reading,
     connection: Connection,
 ) -> None:
     """Run a query of the library, or your own Cypher, read-only.
 
-    $dump is the dump's number. Exit 5: the query or a parameter is wrong.
+    $dump is the dump's number. With --in, many queries of the library answer from a
+    file, and no server is started. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
     from ingest.api.asked import about_of
@@ -68,6 +75,14 @@ def query(
     given = _pairs(param or [])
     chosen = _query(name, given)
     chosen.bind(given, 0)  # check parameters before a server is started
+    form = OutputFormat.JSON if as_json else form
+    if in_file is not None or reading != Reading():
+        with (
+            Bars() as progress,
+            asked_dump(dump, in_file, reading, connection, progress) as of_file,
+        ):
+            _ask_file(of_file, chosen, given, form, show=show)
+        return
     with (
         Bars() as progress,
         connection.open(progress) as store,
@@ -88,7 +103,7 @@ def query(
         if known is None:
             check_only_reads(store.database, chosen, chosen.bind(given, number))
         database, values = store.database, chosen.bind(given, number)
-        if form is OutputFormat.JSONL and not as_json:
+        if form is OutputFormat.JSONL:
             rows = (
                 ask_rows(database, chosen, given, number, on_notice)
                 if asked is None
@@ -106,16 +121,52 @@ def query(
                 else asked.ask(chosen, given, on_notice)
             )
             left_out = _left_out(database, chosen, values, len(answer.rows))
-            form = OutputFormat.JSON if as_json else form
             write_answer(answer, form, about, *left_out)
+
+
+def _ask_file(
+    asked: Asked,
+    query: Query,
+    given: Mapping[str, str],
+    form: OutputFormat,
+    *,
+    show: bool,
+) -> None:
+    """Ask a query of the library about a file.
+
+    Raises:
+        QueryError: it is not of the library, or only a database answers it.
+    """
+    from ingest.api.asked import spelled
+    from ingest.queries.bounds import bound_of_file, searched
+    from ingest.queries.library import find, same_in_library
+    from ingest.reports.render import write_answer
+
+    name = same_in_library(query)
+    if name is None:
+        raise QueryError("your own Cypher needs the graph of a database: load the dump")
+    values, notices = spelled(asked, query, given)
+    for notice in notices:
+        notify(notice)
+    if show:
+        typer.echo(asked.source(name, values).cypher, nl=False)
+        return
+    answer, known = asked.ask(query, values), find(name)
+    bound = known.bind(values, 0)
+    count = len(answer.rows)
+    why_empty = None if count else searched(known, bound)
+    write_answer(
+        answer, form, asked.about, why_empty, bound_of_file(known, bound, count)
+    )
 
 
 def _left_out(
     database: Database, query: Query, values: Mapping[str, Value], row_count: int
 ) -> tuple[str | None, str | None]:
     """Why an answer is empty, and where it may have been cut."""
-    from ingest.database.bounds import bound, searched
+    from ingest.database.bounds import bound
     from ingest.database.needs import why_empty
+    from ingest.queries.bounds import searched
     from ingest.queries.library import find, same_in_library
 
     if (name := same_in_library(query)) is None:

@@ -38,6 +38,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "query": (
         "ingest query leak-suspects",
         "ingest query objects-of-type -p type=LevelScreen -p limit=5 -f csv",
+        "ingest query big-drops --in game.gclog",
         "ingest query leak-suspects --show > mine.cypher",
         "ingest query mine.cypher --dump before-fix",
     ),

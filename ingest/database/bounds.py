@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from ingest.text import counted
+from ingest.queries.bounds import limit_reached, searched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.database.connection import Database
     from ingest.queries.library import Query, Value
-
-_NAME = re.compile(r"\$(\w+)")
-
-
-def searched(query: Query, values: Mapping[str, Value]) -> str | None:
-    """What a query of the library looks at, if that is not everything."""
-    if not query.searched:
-        return None
-
-    def shown(match: re.Match[str]) -> str:
-        value = values[match[1]]
-        return f"{value:,}" if isinstance(value, int) else str(value)
-
-    return f"only searched: {_NAME.sub(shown, query.searched)}"
 
 
 def bound(
@@ -40,9 +25,8 @@ def bound(
         row_count: Rows of the answer.
     """
     said = []
-    if row_count and row_count == values.get("limit"):
-        rows = counted(row_count, "rows")
-        said.append(f"{rows}, the limit: there may be more (--param limit=N)")
+    if reached := limit_reached(values, row_count):
+        said.append(reached)
     if query.more and row_count and _has_more(database, query, values):
         said.append(searched(query, values) or "")
     return "; ".join(said) or None

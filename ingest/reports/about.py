@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.command_line import command
 from ingest.text import printable
 
 
@@ -42,8 +41,7 @@ class About:
         if self.dump is None:
             return f"all loaded dumps ({self.loaded_count}); the query has no $dump"
         if self.file:
-            load = command("load", self.file)
-            which = f"read from its file; after {load}, each query named here runs"
+            which = "read from its file"
         elif self.loaded_count == 1:
             which = "the only one loaded"
         elif self.is_newest:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.database.bounds import bound, searched
+from ingest.database.bounds import bound
 from ingest.errors import QueryTooLarge
+from ingest.queries.bounds import searched
 from ingest.queries.library import library
 from tests.cypher.conftest import drop_heap, load_heap
 from tests.cypher.hard_heaps import plain_list, two_way_list

@@ -31,7 +31,8 @@ Graph: cypher(text, *, dump=None, limit=10000, timeout_s=30.0, **parameters), du
 load(dump, *, name=None, replace=False, via='auto', **reading), query(query, *, \
 dump=None, **parameters), report(*, dump=None), why(subject, *, dump=None, paths=5)
 Heap: close(), dominators(), graph, identity, metrics, name, objects(type=None, *, \
-columns=None), paths_to_root(subject, k=5), report(), summary(*, top=10), suspects(), \
+columns=None), paths_to_root(subject, k=5), query(query, **parameters), report(), \
+summary(*, top=10), suspects(), \
 tables, treemap(), types(), what_if(cuts=(), *, best=None, free=100, top=10), \
 why(subject, *, paths=5)
 capture(program, output=None, *, runtime=None, isolate=None, target=None, \
