@@ -183,8 +183,8 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
         typer.echo(f"  of one process with {names}, by its ids: objects are linked")
     elif receipt.not_linked:
         typer.echo(
-            "  its objects are not looked for in other dumps: ids there are of other "
-            "numberings (of another process, or of before an inspector disconnected)"
+            "  its objects are not looked for in other dumps: nothing shows that ids "
+            "are of one numbering (V8 begins anew once an inspector has disconnected)"
         )
     for kind, count in receipt.warnings.items():
         hint = "; --all-dumps loads each" if kind == "other_heap_dump" else ""

@@ -106,9 +106,9 @@ def why_unknown(first: ComparedDump, last: ComparedDump) -> str | None:
     if not _ids_last(first, last):
         return None
     return (
-        f"Which objects of {first.name} are still in {last.name} is not known: their "
-        "ids are of two numberings. V8 numbers objects anew in another process, and "
-        "once an inspector has disconnected."
+        f"Which objects of {first.name} are still in {last.name} is not known: nothing "
+        "shows that their ids are of one numbering. V8 numbers objects anew in another "
+        "process, and once an inspector has disconnected."
     )
 
 

@@ -117,7 +117,7 @@ def test_in_any_order_and_beside_another_process(
     ingest, database = loaded_by, empty_database
 
     told = ingest("load", files["two"], files["elsewhere"], files["three"])[1]
-    assert "its objects are not looked for in other dumps: ids there" in told
+    assert "its objects are not looked for in other dumps: nothing shows" in told
     assert "of one process with two, by its ids: objects are linked" in told
     assert links(database) == true_links("two", "three")
     assert "of one process with two, three, by" in ingest("load", files["one"])[1]
