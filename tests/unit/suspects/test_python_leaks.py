@@ -1,4 +1,4 @@
-"""Real Python programs that leak: the suspect says what is kept, and where."""
+"""Real Python programs: a suspect says what leaks, and healthy ones have no finding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import ingest
 from ingest.analysis.metrics import analyse
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
@@ -16,6 +17,7 @@ from tests.deep import PROFILE
 from tests.pythons import PYTHONS
 
 PROGRAM = Path(__file__).parents[2] / "programs/leaks.py"
+HEALTHY = PROGRAM.parent / "healthy.py"
 
 HOLDERS = {
     "module_dict": "are held in dict __main__.SESSIONS",
@@ -71,3 +73,19 @@ def test_a_leak_is_named_with_what_holds_it(
     assert first.sentence.startswith(f"4,000 {kept} (")
     holders = HOLDERS[kind], OLD.get(kind, HOLDERS[kind])
     assert any(holder in first.sentence for holder in holders)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "kind", ["echoes", "caches", "parsers", "simulation", "threads", "suite"]
+)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_healthy_program_has_no_finding(
+    python: str, kind: str, tmp_path: Path
+) -> None:
+    command = [python, str(HEALTHY), kind, str(tmp_path / "x")]
+    subprocess.run(command, check=True, timeout=120)
+    dumps = sorted(map(str, tmp_path.glob("*.hrpy")))
+
+    assert len(dumps) == 3
+    assert not ingest.check(dumps).findings
