@@ -77,6 +77,7 @@ _NEEDED = {
     "Py_AddPendingCall",
     "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleStringFlags",
 }  # fmt: skip
+_TRIM = "malloc_trim"
 _LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
 
 
@@ -260,7 +261,7 @@ def _run(
     try:
         if _runs_as_offered(pid, folder / "started", script, runtime):
             return
-        known = functions(pid, _NEEDED | _LOCKED)
+        known = functions(pid, {*_NEEDED, *_LOCKED, _TRIM})
         if missing := _NEEDED - known.keys():
             raise CaptureError(
                 f"process {pid} does not export {min(missing)}, so it cannot be asked; "
@@ -346,6 +347,9 @@ def _code(known: dict[str, Function], place: int, text: bytes) -> bytes:
 
     run = b"\x48\xbf" + struct.pack("<Q", place + _TEXT_AT) + b"\x31\xf6"
     run += calls("PyRun_SimpleStringFlags")
+    # The list of all objects was in memory that the allocator would keep, in each
+    # capture of another thread's share.
+    trim = b"\x31\xff" + calls(_TRIM) if _TRIM in known else b""
     # The thread blocks all signals: one that it got would not wake the main thread,
     # which runs the handlers of Python.
     mask = b"\xbf" + struct.pack("<I", _SET_MASK) + b"\x48\xbe"
@@ -353,8 +357,8 @@ def _code(known: dict[str, Function], place: int, text: bytes) -> bytes:
     # push rbx; mask; pthread_detach(pthread_self()); rbx = Ensure(); run; Release(rbx)
     thread = b"\x53" + mask + calls("pthread_self") + b"\x48\x89\xc7"
     thread += calls("pthread_detach") + calls("PyGILState_Ensure") + b"\x89\xc3" + run
-    thread += b"\x89\xdf" + calls("PyGILState_Release") + b"\x31\xc0\x5b\xc3"
-    pending = b"\x53" + run + b"\x31\xc0\x5b\xc3"
+    thread += b"\x89\xdf" + calls("PyGILState_Release") + trim + b"\x31\xc0\x5b\xc3"
+    pending = b"\x53" + run + trim + b"\x31\xc0\x5b\xc3"
     if len(text) > _CODE_BYTES - _TEXT_AT:
         raise CaptureError("the folder of the program has too long a name")
     made = thread.ljust(_PENDING_AT, b"\x90") + pending
