@@ -178,6 +178,7 @@ def reading(package: str) -> Cost:
     """
     with (
         mock.patch("ingest.readers.gclog.pieces.thread_count", return_value=1),
+        mock.patch("ingest.readers.v8.assembly.beside", _before),
         mock.patch("ingest.readers.shared.resolver.thread_count", return_value=1),
         mock.patch("ingest.readers.shared.resolver._BLOCK_REFERENCES", 1 << 12),
     ):
