@@ -36,12 +36,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.tracking import Origins
-    from ingest.compiled import Ints
+    from ingest.compiled import Bools, Bytes, Ints
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
 
 BYTES_PER_OBJECT, BYTES_PER_REFERENCE = 68, 5
 """Memory of the analysis at its peak, besides the graph."""
+
+
+_WEAK, _PHANTOM = int(RefKind.WEAK), int(RefKind.PHANTOM)
+
+
+@kernel
+def _mark_freed(strength: Bytes, freed: Bools) -> None:
+    for row in range(len(strength)):
+        freed[row] = strength[row] == _WEAK or strength[row] == _PHANTOM
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +118,10 @@ class HeapMetrics:
 
         The next collection frees it: nothing leaks or accumulates it.
         """
-        if self.strength is None:
-            return np.zeros(len(self.dominator), np.bool_)
-        freed = self.strength == RefKind.WEAK
-        freed |= self.strength == RefKind.PHANTOM
-        return np.asarray(freed)
+        freed = np.zeros(len(self.dominator), np.bool_)
+        if self.strength is not None:
+            _mark_freed(self.strength, freed)
+        return freed
 
     @cached_property
     def retained_count(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import RefKind, RootFlag, RootKind
+from ingest.heap.graph import RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
@@ -152,7 +152,5 @@ def ownership(
         np.zeros(rows, np.bool_),
     )
     _fill(metrics.dominator, graph.type_index, flags, is_table, *found)
-    if metrics.strength is not None:  # only weak or phantom references lead there
-        for kind in (RefKind.WEAK, RefKind.PHANTOM):
-            found.owner[metrics.strength == kind] = UNREACHABLE
+    found.owner[metrics.is_freed_next()] = UNREACHABLE
     return found
