@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT, ReferenceColumns
-from ingest.answers.view import limit_of, whole
+from ingest.answers.view import limit_of, numbered, whole
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
@@ -183,10 +183,6 @@ def _edges(
     )
 
 
-def _live(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    return rows[heap.root_distance[rows] >= 0]
-
-
 _LIST = r"System[.](Object|Delegate)\[].*"
 _METHOD = r"System\.Reflection\..*"
 
@@ -198,7 +194,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     is_list = fitting(heap, _LIST)
     is_other = is_delegate | is_list | fitting(heap, _METHOD)
     delegates = np.flatnonzero(is_delegate[kinds])
-    live = _live(heap, delegates)
+    live = heap.live(delegates)
     if not len(live):
         return []
     targets_of = _edges(heap, live)
@@ -218,13 +214,10 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     is_live = np.zeros(heap.row_count, np.bool_)
     is_live[live] = True
     roots = np.flatnonzero(heap.root_holds & is_live[heap.root_object])
-    # Texts as numbers until the end: they take many times longer to group by.
-    texts = pl.concat([heap.captions, heap.root_names.gather(roots)])
-    code = texts.rank("dense").cast(pl.Int64) - 1
-    captions, texts = code[: len(heap.captions)], texts.unique().sort()
-    kind_names = pl.Series(heap.type_names, dtype=pl.String)
-    kind_code = kind_names.rank("dense").cast(pl.Int64) - 1
-    kind_names = kind_names.unique().sort()
+    # Texts are numbers until the end.
+    code, texts = numbered(pl.concat([heap.captions, heap.root_names.gather(roots)]))
+    captions = code[: len(heap.captions)]
+    kind_code, kind_names = numbered(pl.Series(heap.type_names, dtype=pl.String))
     of_object = held.select(
         pl.col("target").alias("handler"),
         captions.gather(_types_of(heap, held["source"])).alias("held_by"),
@@ -389,7 +382,7 @@ def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     is_timer = fitting(heap, str(values["pattern"]))
     is_callback = fitting(heap, str(values["callback"]))
     skips = re.compile(str(values["skip"]), re.ASCII).fullmatch
-    found = _live(heap, np.flatnonzero(is_timer[kinds]))
+    found = heap.live(np.flatnonzero(is_timer[kinds]))
     if not len(found):
         return []
     groups: dict[tuple[str, str, bool], dict[int, set[int]]] = {}
@@ -451,7 +444,7 @@ def _through(
 def closures(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``closures``."""
     groups: dict[tuple[int | None, int | None], list[tuple[int, int | None]]] = {}
-    found = _live(heap, heap.instances(str(values["type"])))
+    found = heap.live(heap.instances(str(values["type"])))
     functions = _through(heap, found, "function_")
     contexts_of = _through(heap, found, "context_")
     with_owner = {one for some in functions.values() for one in some if one is not None}

@@ -9,7 +9,7 @@ import polars as pl
 
 from ingest.analysis.types import count_by
 from ingest.answers.of_holders import fitting
-from ingest.answers.view import limit_of, whole
+from ingest.answers.view import limit_of, numbered
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
@@ -22,19 +22,25 @@ if TYPE_CHECKING:
     from ingest.queries.library import Value
 
 
+def _children(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
+    """What objects immediately dominate: ``above``, ``below`` and its ``bytes``."""
+    found = heap.dominated_by(rows)
+    retained = pl.Series(heap.retained_bytes)
+    return found.with_columns(bytes=retained.gather(found["below"]))
+
+
 def _parents(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
     """Objects with how many others each immediately dominates, and the largest.
 
-    Columns: ``row``, ``child_count``, ``largest_bytes``, 0 where there is none.
+    Columns: ``row``, ``held``, what it retains, ``child_count``, and
+    ``largest_bytes``, 0 where there is none.
 
     Args:
         heap: The heap.
         rows: The objects, ascending.
     """
-    below = heap.dominated_by(rows)
-    retained = pl.Series(heap.retained_bytes)
     children = (
-        below.with_columns(bytes=retained.gather(below["below"]))
+        _children(heap, rows)
         .group_by("above")
         .agg(
             pl.len().cast(pl.Int64).alias("child_count"),
@@ -42,22 +48,10 @@ def _parents(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
         )
     )
     return (
-        pl.DataFrame({"row": rows})
+        pl.DataFrame({"row": rows, "held": heap.retained_bytes[rows]})
         .join(children, left_on="row", right_on="above", how="left")
         .with_columns(pl.col("child_count", "largest_bytes").fill_null(0))
     )
-
-
-def _largest_children(heap: HeapView, rows: list[int]) -> dict[int, int]:
-    """Of what objects immediately dominate, the one that retains most."""
-    below = heap.dominated_by(np.array(sorted(rows), np.int64))
-    retained = pl.Series(heap.retained_bytes)
-    tops = (
-        below.with_columns(bytes=retained.gather(below["below"]))
-        .sort("bytes", "below", descending=[True, False])
-        .unique("above", keep="first", maintain_order=True)
-    )
-    return dict(tops.select("above", "below").iter_rows())
 
 
 def big_drops(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -66,31 +60,29 @@ def big_drops(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     chosen = heap.retained_bytes >= least
     if least <= 0:  # nothing unreachable retains more
         chosen &= heap.root_distance >= 0
-    retained = pl.Series(heap.retained_bytes)
-    parents = _parents(heap, np.flatnonzero(chosen))
     tops = (
-        parents.with_columns(held=retained.gather(parents["row"]))
+        _parents(heap, np.flatnonzero(chosen))
         .with_columns(drop=pl.col("held") - pl.col("largest_bytes"))
         .filter(pl.col("drop") >= least)
         .sort("drop", "row", descending=[True, False])
         .head(limit_of(values))
     )
-    child_of = _largest_children(heap, tops["row"].to_list())
+    largest_first = _children(heap, tops["row"].sort().to_numpy()).sort(
+        "bytes", "below", descending=[True, False]
+    )
+    firsts = largest_first.unique("above", keep="first", maintain_order=True)
+    child_of = dict(firsts.select("above", "below").iter_rows())
     found: list[Row] = []
-    for row, child_count, largest_bytes, held, drop in tops.iter_rows():
-        largest = child_of.get(row)
+    for row, held, child_count, largest_bytes, drop in tops.iter_rows():
+        child = child_of.get(row)
         found.append(
             {
                 "type": heap.full_type(row),
                 "address": heap.address(row),
                 "retained_bytes": held,
                 "child_count": child_count,
-                "largest_child_type": None
-                if largest is None
-                else heap.full_type(largest),
-                "largest_child_address": None
-                if largest is None
-                else heap.address(largest),
+                "largest_child_type": None if child is None else heap.full_type(child),
+                "largest_child_address": None if child is None else heap.address(child),
                 "largest_child_bytes": largest_bytes,
                 "drop_bytes": drop,
             }
@@ -105,9 +97,9 @@ def accumulation_points(heap: HeapView, values: Mapping[str, Value]) -> list[Row
     enough = cast("float", values["share"]) * reachable
     rows = np.flatnonzero((held >= enough) & (held > 0))
     share = cast("float", values["pile_share"])
-    parents = _parents(heap, rows).with_columns(held=pl.Series(held[rows]))
     tops = (
-        parents.filter(
+        _parents(heap, rows)
+        .filter(
             (pl.col("child_count") > 1)
             & (pl.col("largest_bytes") < share * pl.col("held"))
         )
@@ -115,7 +107,7 @@ def accumulation_points(heap: HeapView, values: Mapping[str, Value]) -> list[Row
         .head(limit_of(values))
     )
     found: list[Row] = []
-    for row, child_count, largest_bytes, retained in tops.iter_rows():
+    for row, retained, child_count, largest_bytes in tops.iter_rows():
         pile = _pile(heap, row)
         if pile is not None and row < heap.object_count:
             kind, count, size = pile
@@ -156,8 +148,8 @@ def _pile(heap: HeapView, row: int) -> tuple[int, int, int] | None:
 def _follow(dominator: Ints, kind: Ints, head: Ints, depth: Ints) -> None:
     """Find the head of the chain of one kind that an object is in, and its depth.
 
-    ``head`` is -1 at first, and meanwhile the object below; unreachable objects are
-    heads of their own.
+    ``head`` is -1 at first, and ``depth`` has the object below meanwhile. Unreachable
+    objects are heads of their own.
     """
     for first in range(len(dominator)):
         row, below = first, -1
@@ -184,7 +176,7 @@ def _deepest(head: Ints, depth: Ints, length: Ints) -> None:
 def single_type_chains(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``single-type-chains``."""
     rows = heap.row_count
-    names = heap.captions.rank("dense").to_numpy().astype(np.int32)
+    names = numbered(heap.captions)[0].to_numpy().astype(np.int32)
     head, depth = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
     _follow(heap.dominator, names[heap.type_index], head, depth)
     length = np.zeros(rows, np.int32)
@@ -210,12 +202,9 @@ def single_type_chains(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
 def delegate_only(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``delegate-only``."""
     is_delegate = fitting(heap, str(values["pattern"]))[heap.type_index]
-    pairs = heap.dominated_by(np.flatnonzero(is_delegate))
     tops = (
-        pairs.with_columns(
-            held=pl.Series(heap.retained_bytes).gather(pairs["below"]),
-        )
-        .sort("held", "below", descending=[True, False])
+        _children(heap, np.flatnonzero(is_delegate))
+        .sort("bytes", "below", descending=[True, False])
         .head(limit_of(values))
     )
     delegates = tops["above"].unique().to_list()
@@ -245,11 +234,9 @@ def string_duplicates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     name = str(values["type"])
     kinds = heap.types_named(name)
     if heap.has("types", "value_kind") and kinds:
-        told = whole(heap, "types", ["value_kind"])["value_kind"]
-        kinds = [kind for kind in kinds if told[kind] is None]
-    chosen = np.zeros(len(heap.type_names) + 1, np.bool_)
-    chosen[kinds] = True
-    rows = np.flatnonzero(chosen[heap.type_index] & (heap.root_distance >= 0))
+        value_kinds = heap.of_types("value_kind")
+        kinds = [kind for kind in kinds if value_kinds[kind] is None]
+    rows = heap.live(heap.instances_of(kinds))
     size = pl.col("each_bytes")
     groups = (
         pl.DataFrame(
