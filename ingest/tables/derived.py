@@ -110,21 +110,16 @@ class HeapColumns:
     @property
     def last_object_id(self) -> int | None:
         """The highest lasting id; ``None`` if there is none, and if it is too high."""
-        last = int(self.graph.object_id.max(where=~self._passing, initial=0))
+        if self.passing_id is None:
+            return None
+        last = int(self.graph.object_id.max(where=~self.passing_id, initial=0))
         return last if 0 < last < 1 << 63 else None
 
-    @property
+    @cached_property
     def passing_id(self) -> Flags | None:
         """Bool (N + M,): ids of this dump only; ``None`` where no ids last."""
         lasting = runtime_named(self.graph.runtime).lasting_ids
-        return None if lasting is None else self._passing
-
-    @cached_property
-    def _passing(self) -> Flags:
-        lasting = runtime_named(self.graph.runtime).lasting_ids
-        if lasting is None:
-            return np.ones(len(self.graph.object_id), np.bool_)
-        return ~lasting(self.graph.object_id)
+        return None if lasting is None else ~lasting(self.graph.object_id)
 
     @cached_property
     def captions(self) -> pl.Series:
