@@ -45,12 +45,7 @@ class Asked(Protocol):
     def is_redacted(self) -> bool:
         """Whether it has no values."""
 
-    def ask(
-        self,
-        query: Query,
-        given: Mapping[str, str],
-        on_notice: Callable[[str], None] | None = None,
-    ) -> Answer:
+    def ask(self, query: Query, given: Mapping[str, str]) -> Answer:
         """Answer a query of the library."""
 
     def ask_all(self, queries: Queries) -> dict[str, Answer]:
@@ -124,21 +119,14 @@ class AskedFile:
         """Whether it has no values."""
         return self._opened.dump.graph.is_redacted
 
-    def ask(
-        self,
-        query: Query,
-        given: Mapping[str, str],
-        on_notice: Callable[[str], None] | None = None,
-    ) -> Answer:
+    def ask(self, query: Query, given: Mapping[str, str]) -> Answer:
         """Answer a query of the library.
 
         Raises:
             BadParameter: a parameter is missing, unknown or mistyped.
             QueryError: it has an answer in a database only.
         """
-        del on_notice
-        name = same_in_library(query)
-        return self._opened.ask(query.name if name is None else name, given)
+        return self._opened.ask(query.name, given)
 
     def ask_all(self, queries: Queries) -> dict[str, Answer]:
         """Answer queries, by name."""

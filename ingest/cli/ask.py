@@ -151,8 +151,8 @@ def _ask_file(
     if show:
         typer.echo(asked.source(name, values).cypher, nl=False)
         return
-    answer, known = asked.ask(query, values), find(name)
-    bound = known.bind(values, 0)
+    known = find(name)
+    answer, bound = asked.ask(known, values), known.bind(values, 0)
     count = len(answer.rows)
     why_empty = None if count else searched(known, bound)
     write_answer(

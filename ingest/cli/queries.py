@@ -47,11 +47,14 @@ def queries(
 
     known = library()
     if words and len(words) == 1 and words[0] in known:
+        one = known[words[0]]
+        if as_json:
+            typer.echo(json.dumps(_facts(one), indent=2))
+            return
         from ingest.answers.asking import FUNCTIONS
 
-        one = known[words[0]]
-        typer.echo(json.dumps(_facts(one), indent=2) if as_json else describe(one))
-        if one.name in FUNCTIONS and not as_json:
+        typer.echo(describe(one))
+        if one.name in FUNCTIONS:
             typer.echo(f"of a file: {command('query', one.name, '--in', 'DUMP')}")
         return
     best, others = search(known.values(), words) if words else ([*known.values()], [])
