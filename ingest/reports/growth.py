@@ -97,7 +97,8 @@ def by_growth(
         row = dict(suspect) | {"counts": counts}
         grew = 0
         if not any(dump.incomplete for dump in dumps):
-            held = [dump.held_count(str(suspect["fingerprint"])) for dump in dumps]
+            before = dumps[0].held_count(str(suspect["fingerprint"]))
+            held = before, cast("int", suspect["count"])
             which, text = _told(counts, held, dumps[0].name)
             row[which] = [*cast("list[str]", suspect[which]), text]
             if which == "doubts":
@@ -109,19 +110,18 @@ def by_growth(
     return [row for _, row in sorted(found, key=lambda one: one[0])]
 
 
-def _told(counts: Sequence[int], held: Sequence[int], first: str) -> tuple[str, str]:
+def _told(counts: Sequence[int], held: tuple[int, int], first: str) -> tuple[str, str]:
     """Whether the numbers of a suspect speak for a leak, and in which words.
 
     Args:
         counts: Objects of its type in each dump.
-        held: Those that the suspect had there; 0 where it was none.
+        held: Those that the suspect has in the first, 0 where it is none, and the last.
         first: Name of the first dump.
     """
     grew, text = counts[-1] - counts[0], ""
-    if grew > 0 and held[0] >= held[-1]:  # they are elsewhere, as texts are
-        return "doubts", f"No more of them are held there than in {first}: " + (
-            f"{series(held)}."
-        )
+    if grew > 0 and held[0] >= held[1]:  # they are elsewhere, as texts are
+        text = f"No more of them are held there than in {first}"
+        return "doubts", f"{text}: {series(held)}."
     if grew > 0 and 100 * grew < _FEWEST_PERCENT * counts[0]:
         text = f"The program has about as many of them as in {first}"
     elif grew > 0 and len(counts) >= FEWEST_DUMPS:
