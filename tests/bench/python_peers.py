@@ -38,33 +38,17 @@ LEAST_LIMITED = 1_000_000
 
 
 _WRITER = Path(__file__).parents[2] / "ingest/capture/python"
+_PROGRAMS = Path(__file__).parents[1] / "programs"
 _PROGRAM = """
-import ctypes, json, os, sys, tempfile, time
-sys.path[:0] = [{writer!r}, {peers!r}]
+import json, sys, time
+sys.path[:0] = [{writer!r}, {programs!r}, {peers!r}]
+from allocators import allocated
 class Order:
     def __init__(self, number):
         self.number = number
         self.customer = "customer %d" % number
         self.lines = [number, (number, None)]
 ORDERS = {{number: Order(number) for number in range({objects} // 5)}}
-class Info(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "abcdhfguij"]
-def allocated():
-    try:
-        ask = ctypes.CDLL(None).mallinfo2
-    except (AttributeError, OSError):
-        return 0
-    ask.restype = Info
-    with tempfile.TemporaryFile() as told:
-        before = os.dup(2)
-        os.dup2(told.fileno(), 2)
-        sys._debugmallocstats()
-        os.dup2(before, 2)
-        told.seek(0)
-        for line in told.read().decode().splitlines():
-            if line.startswith("# bytes in allocated blocks"):
-                info = ask()
-                return int(line.rpartition("=")[2].replace(",", "")) + info.u + info.h
 def peak():
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line[:6] == "VmHWM:")
@@ -88,6 +72,7 @@ def heap(python: str, objects: int, module: str, work: str) -> dict[str, Any]:
     """
     text = _PROGRAM.format(
         writer=str(_WRITER),
+        programs=str(_PROGRAMS),
         peers=str(_peers(python)),
         objects=objects,
         module=module,

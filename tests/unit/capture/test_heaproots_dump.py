@@ -480,9 +480,10 @@ def test_a_copy_of_one_thread_leaves_the_memory_of_the_program_as_it_is(
 
 
 _MANY = """
-import collections, ctypes, dataclasses, gc, os, sys, tempfile
-sys.path.insert(0, {writer!r})
+import collections, dataclasses, gc, sys
+sys.path[:0] = [{writer!r}, {programs!r}]
 import heaproots_dump
+from allocators import allocated
 class Order:
     def __init__(self, number):
         self.number, self.customer, self.lines = number, str(number), [number]
@@ -508,23 +509,6 @@ def make(number):
     slotted.next = collections.defaultdict(list, a=[])
     return (Order(number), Wide(), Row(1, "b"), Extended(a=number), slotted,
         Point(1, 2, 3), Error(number), lambda: number)
-class Info(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "abcdhfguij"]
-ask = ctypes.CDLL(None).mallinfo2
-ask.restype = Info
-def allocated():
-    with tempfile.TemporaryFile() as told:
-        before = os.dup(2)
-        os.dup2(told.fileno(), 2)
-        sys._debugmallocstats()
-        os.dup2(before, 2)
-        told.seek(0)
-        lines = told.read().decode().splitlines()
-    for line in lines:
-        if line.startswith("# bytes in allocated blocks"):
-            in_blocks = int(line.rpartition("=")[2].replace(",", ""))
-    info = ask()
-    return in_blocks + info.u + info.h
 KEPT = [make(number) for number in range(15_000)]
 gc.collect()
 before = allocated()
@@ -539,7 +523,9 @@ print(before)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_sizes_add_up_to_what_is_allocated(python: str, tmp_path: Path) -> None:
     path = tmp_path / "x.hrpy"
-    text = _MANY.format(writer=str(WRITER), path=str(path))
+    text = _MANY.format(
+        writer=str(WRITER), programs=str(PROGRAM.parent), path=str(path)
+    )
     allocated = int(run(python, "-c", text))
 
     found = int(dump_of(path).shallow_bytes.sum()) / allocated
