@@ -50,9 +50,8 @@ _SMALL = 50
 _NEVER = 0xFFFFFFFF
 _NO_INTEGER = -(1 << 63)
 _MOST_INLINE = 29
-_NAMES_OF_LOCALS = (
-    96  # of code: a tuple and bytes that nothing gives, mostly of one block
-)
+# Bytes of code: a tuple and bytes that nothing gives, mostly of one block.
+_NAMES_OF_LOCALS = 96
 _BEGIN_SECONDS = 5.0
 
 # Flags of a chunk.
