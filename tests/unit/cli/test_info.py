@@ -74,6 +74,19 @@ def test_what_grew_elsewhere_is_no_growth_of_a_suspect(
     assert not [one for one in headlines if "300 Entry" in one]
 
 
+def test_what_was_no_suspect_when_it_was_exported_is_not_said_to_stay(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    kept = [str(tmp_path / f"kept{n}") for n in (50, 150)]
+    for folder, elsewhere in zip(kept, (50, 150), strict=True):
+        dump = with_entries(tmp_path / "b.gclog", elsewhere)
+        assert ingest("export", dump, folder, "--own", "!App.*")[0] == 0
+
+    found = json.loads(ingest("info", *kept, "--json")[1])["suspects"][0]
+    assert found["counts"] == [350, 450]
+    assert not [one for one in found["doubts"] if "held there" in one]
+
+
 def test_one_dump_says_what_it_cannot_tell(
     names: list[str], ingest: Callable[..., Ran]
 ) -> None:
