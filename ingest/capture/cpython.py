@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 SUFFIX = ".hrpy"
 RUN = "run.py"
 SCRIPT = Path(__file__).parent / "python" / "heaproots_dump.py"
+WRITES = "# What follows writes.\n"
+"""Ends what of the script a program compiles that a copy is made of."""
 
 _PIECE_BYTES = 1 << 22
 _CODE_BYTES = 0x3000
@@ -215,7 +217,8 @@ def _folder(pid: int) -> Iterator[tuple[Path, str]]:
 def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
     """What the program runs, in one line that leaves no name behind.
 
-    Objects are listed before the text is compiled, so that they are the program's. From
+    Objects are listed before the text is compiled, so that they are the program's; the
+    larger part of it is compiled by the copy of the program if one is made. From
     then on nothing is collected: what a collection takes out of the list of what it
     looks at would be found a second time.
     """
@@ -229,9 +232,11 @@ def _bootstrap(inner: str, made: str, mode: str, *, values: bool) -> bytes:
         },
     }
     script = f"{inner}/dump.py"
-    text = f"import gc\nspace = {space!r}\nis_on = gc.isenabled()\ngc.disable()\n"
-    text += "try:\n space['_BEFORE'] = gc.get_objects()\n"
+    text = f"import gc, time\nspace = {space!r}\nis_on = gc.isenabled()\ngc.disable()\n"
+    text += "try:\n space['_BEGAN'] = time.perf_counter()\n"
+    text += " space['_BEFORE'] = gc.get_objects()\n"
     text += f" with open({script!r}) as f: text = f.read()\n"
+    text += f" text, space['_REST'] = text.split({WRITES!r})\n"
     text += " exec(compile(text, '<heaproots>', 'exec'), space)\n"
     text += "finally:\n if is_on: gc.enable()"
     line = f"exec(compile({text!r}, '<heaproots>', 'exec'), {{}})"

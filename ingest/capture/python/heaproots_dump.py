@@ -25,50 +25,26 @@ import gc
 import os
 import sys
 import time
-from array import array
-from itertools import chain, filterfalse, islice, repeat
+from itertools import chain
 
 if __name__ != "__heaproots__":
     # `ingest capture python` lists all objects before it compiles this text, so that
-    # nothing of it is in the dump.
+    # nothing of it is in the dump. It compiles what follows "What follows writes" in
+    # the copy of the program: that takes some MiB, which would not all be given back.
     _BEFORE = []
 
 __all__ = ["DumpRefused", "dump", "install"]
 
 VERSION = "1.0"
-MAGIC = b"\x89HRPY\r\n\x01"
-
-_CHUNK = 4096
-_PENDING = 16384
-_PART = 16384  # references or objects that are looked at together
-_LISTED = _MOST_REFERENCES = 65536
-_BUFFER_BYTES = 1 << 20
-_TEXT_LENGTH = 200
-_EXEMPLARS = 8
 _MOST_FRAMES = 100000
 _SMALL = 50
-_NEVER = 0xFFFFFFFF
-_NO_INTEGER = -(1 << 63)
-_MOST_INLINE = 29
-# Bytes of code: a tuple and bytes that nothing gives, mostly of one block.
-_NAMES_OF_LOCALS = 96
 _BEGIN_SECONDS = 5.0
-
-# Flags of a chunk.
-_SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER, _SITES = (
-    1, 2, 4, 8, 16, 32, 64, 128, 256, 512,
-)  # fmt: skip
 
 # Flags of a type in CPython.
 _INLINE_VALUES, _MANAGED_DICT, _HEAP_TYPE, _HAVE_GC = 1 << 2, 1 << 4, 1 << 9, 1 << 14
-_MANAGED_WEAK = 1 << 3  # from 3.12 on
 _LIST, _TUPLE, _DICT, _TYPE_OBJECT = 1 << 25, 1 << 26, 1 << 29, 1 << 31
-_EXCEPTION, _READY = 1 << 30, 1 << 12
 
 _PY = sys.version_info[:2]
-_VALUES = _PY >= (3, 11)  # attributes are in no dict until somebody asks for one
-_INLINE = _PY >= (3, 13)  # they are in the object itself
-_IMMORTAL = 1 << 30
 
 _refcount, _referents, _tracked = sys.getrefcount, gc.get_referents, gc.is_tracked
 _attribute = object.__getattribute__
@@ -79,6 +55,654 @@ class DumpRefused(Exception):
     """No dump can be written here; the message says why."""
 
 
+_Module, _Builtin = type(sys), type(len)
+
+_TYPE = type.__dict__
+_flags_of = _TYPE["__flags__"].__get__
+_module_dict = _Module.__dict__["__dict__"].__get__
+
+
+def _is_text(o):
+    return type(o) is str
+
+
+def _quoted(text):
+    """A text as JSON; lone surrogates stay as they are spelled."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return '"' + text + '"'
+    units = text.encode("utf-16-le", "surrogatepass")
+    out = []
+    for at in range(0, len(units), 2):
+        unit = units[at] | units[at + 1] << 8
+        plain = 32 <= unit < 127 and unit not in (34, 92)
+        out.append(chr(unit) if plain else "\\u%04x" % unit)
+    return '"' + "".join(out) + '"'
+
+
+def _json(value):
+    """JSON; the module is not imported into a program that does not have it."""
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if type(value) is str:
+        return _quoted(value)
+    if type(value) is dict:
+        items = (_quoted(k) + ":" + _json(v) for k, v in value.items())
+        return "{" + ",".join(items) + "}"
+    if type(value) in (list, tuple):
+        return "[" + ",".join(map(_json, value)) + "]"
+    return repr(value)
+
+
+def _code_name(o):
+    name = o.co_qualname if _PY >= (3, 11) else o.co_name
+    return "%s (%s:%d)" % (name, o.co_filename, o.co_firstlineno)
+
+
+def _value_or_missing(get, *arguments):
+    try:
+        return get(*arguments)
+    except Exception:
+        return _missing
+
+
+def _threads(kept):
+    """The stacks of all threads, with the ids of what their locals refer to.
+
+    Args:
+        kept: Filled with what the locals refer to.
+    """
+    names = {}
+    module = sys.modules.get("threading")
+    if type(module) is _Module:
+        active = _module_dict(module).get("_active")
+        for ident, thread in list(active.items()) if type(active) is dict else ():
+            name = _value_or_missing(_attribute, thread, "_name")
+            if _is_text(name):
+                names[ident] = name
+    threads, this = [], _thread_ident()
+    for ident, frame in list(sys._current_frames().items()):
+        frames = []
+        if ident == this:
+            frame = _skipped(frame)
+            if frame is None and __name__ == "__heaproots__":
+                continue  # it was made to write this
+        while frame is not None and len(frames) < _MOST_FRAMES:
+            code = frame.f_code
+            frames.append(
+                {
+                    "function": _code_name(code).rsplit(" (", 1)[0],
+                    "file": code.co_filename,
+                    "line": frame.f_lineno or 0,
+                    "locals": _locals(frame, kept),
+                }
+            )
+            frame = frame.f_back
+        threads.append({"ident": ident, "name": names.get(ident, ""), "frames": frames})
+    return threads
+
+
+def _thread_ident():
+    import _thread
+
+    return _thread.get_ident()
+
+
+def _own_frames(frame):
+    """The frames of this text, and of the line that runs it if one does."""
+    mine, found = _own_frames.__globals__, []
+    is_injected = __name__ == "__heaproots__"
+    while frame is not None and (
+        frame.f_globals is mine
+        or (is_injected and frame.f_code.co_filename == "<heaproots>")
+    ):
+        found.append(frame)
+        frame = frame.f_back
+    if is_injected and frame is not None:
+        found.append(frame)
+    return found
+
+
+def _skipped(frame):
+    """The frame below those of this text."""
+    own = _own_frames(frame)
+    return own[-1].f_back if own else frame
+
+
+def _own_namespaces():
+    """The namespaces of this text, if it is injected: no module refers to them."""
+    if __name__ != "__heaproots__":
+        return []
+    spaces = [frame.f_globals for frame in _own_frames(sys._getframe())]
+    names = (None, "__heaproots__")
+    return [id(space) for space in spaces if space.get("__name__") in names]
+
+
+def _locals(frame, kept):
+    """Names and ids of the locals of a function; none of a module or class body."""
+    found = []
+    for name, value in _local_pairs(frame):
+        found.append([name, id(value)])
+        kept.append(value)
+    return found
+
+
+def _local_pairs(frame):
+    if not frame.f_code.co_flags & 1:  # its locals are a namespace that is found
+        return []
+    space = frame.f_locals
+    found = [pair for pair in list(space.items()) if _is_text(pair[0])]
+    if _PY < (3, 13):
+        # A snapshot, which would keep what the function no longer refers to.
+        space.clear()
+    return found
+
+
+def _locals_of_threads():
+    """What keeps the dicts of each ``threading.local`` in a copy of the process.
+
+    A copy has one thread. When those of the others are cleared, so are their dicts in
+    all locals, unless something refers to the objects by which these are found there.
+    Locals are looked for in variables of modules, and one step from there.
+    """
+    base, weak = _of_module("_thread", "_local"), _of_module("_weakref", "ref")
+    if type(base) is not type:
+        return []
+    kinds, todo = set(), [base]
+    while todo:
+        kind = todo.pop()
+        if id(kind) not in kinds:
+            kinds.add(id(kind))
+            todo += _TYPE["__subclasses__"](kind)
+    found, near = [], {}
+    told = dict.fromkeys(kinds, found)  # of each type, where its objects go
+    for module in list(sys.modules.values()):
+        variables = _module_dict(module).values() if type(module) is _Module else ()
+        for o in list(variables):
+            k = id(type(o))
+            into = told.get(k, _missing)
+            if into is _missing:
+                flags = _flags_of(type(o)) & (_HEAP_TYPE | _TYPE_OBJECT)
+                is_near = type(o) is dict or flags == _HEAP_TYPE
+                into = told[k] = near if is_near else None
+            if into is found:
+                found.append(o)
+            elif into is not None:
+                near[id(o)] = o
+    for o in near.values():
+        found += [v for v in _near(o) if id(type(v)) in kinds]
+    # The keys of the dicts, or what a set has; some of them weak references.
+    tables = filter(_is_table, chain.from_iterable(map(_referents, found)))
+    keys = chain.from_iterable(map(list, tables))
+    return [key() if type(key) is weak else key for key in keys]
+
+
+def _is_table(o):
+    return type(o) is dict or type(o) is set
+
+
+def _near(o):
+    """What a small dict or an object of a class refers to, with that of its dict."""
+    if type(o) is dict:
+        return list(o.values()) if len(o) < _SMALL else []
+    found = _referents(o)
+    if len(found) > _SMALL:
+        return []
+    for d in filter(_is_dict, found[:]):
+        found += list(d.values()) if len(d) < _SMALL else []
+    return found
+
+
+def _of_module(name, variable):
+    module = sys.modules.get(name)
+    return _module_dict(module).get(variable) if type(module) is _Module else None
+
+
+def _is_dict(o):
+    return type(o) is dict
+
+
+def _handlers(kept):
+    """The handlers of signals, which C holds: what each is, and its id."""
+    found, ask = [], _of_module("_signal", "getsignal")
+    if type(ask) is not _Builtin:
+        return found
+    for number in range(1, 65):
+        try:
+            handler = ask(number)
+        except Exception:  # there is no such signal
+            continue
+        if handler is not None and type(handler) is not int:
+            found.append(["handler of signal %d" % number, id(handler)])
+            kept.append(handler)
+    return found
+
+
+def _modules():
+    rows = []
+    for name, module in list(sys.modules.items()):
+        if not _is_text(name):
+            continue
+        space = _module_dict(module) if type(module) is _Module else None
+        rows.append([name, id(module), id(space) if type(space) is dict else 0])
+    return rows
+
+
+class _Moment:
+    """What is read before a copy is made: objects, stacks, modules."""
+
+    def __init__(self, is_copy):
+        self.started = time.time()
+        # In a copy of several threads, what they held goes away, unless something here
+        # holds it. One of a single thread lists its objects by itself.
+        self.lists_later = is_copy and not _BEFORE and _is_alone()
+        self.objects = _BEFORE
+        if not _BEFORE and not self.lists_later:
+            self.objects = gc.get_objects()
+        self.kept = []
+        self.threads = _threads(self.kept)
+        self.modules = _modules()
+        self.held = _handlers(self.kept)
+        several = is_copy and len(self.threads) > 1
+        self.of_threads = _locals_of_threads() if several else []
+        self.is_frozen = bool(gc.get_freeze_count())
+        self.is_copy = is_copy
+        # Of objects by type; in a copy those that are written are never freed, for that
+        # would run the program's code.
+        self.buckets, self.written = {}, []
+
+    def list_in_copy(self):
+        """List what is not listed yet."""
+        if self.lists_later:
+            if self.is_frozen:
+                gc.unfreeze()
+            self.objects = gc.get_objects()
+        elif self.is_frozen:
+            before = set(map(id, gc.get_objects()))
+            gc.unfreeze()
+            for o in gc.get_objects():  # a comprehension would be a function among them
+                if id(o) not in before and o is not before:
+                    self.objects.append(o)
+
+    def hidden(self):
+        """Ids of what is listed and was made here."""
+        found = {id(self), id(vars(self)), id(self.objects), id(self.kept)}
+        found |= {id(_BEFORE), id(self.of_threads), id(self.buckets), id(self.written)}
+        found.update(_own_namespaces())
+        todo = [self.threads, self.modules, self.held]
+        while todo:
+            o = todo.pop()
+            found.add(id(o))
+            for part in o.values() if type(o) is dict else o:
+                if type(part) is dict or type(part) is list:
+                    todo.append(part)
+        return found
+
+
+def _is_alone():
+    """Whether the process has one thread only, be it one without Python code."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
+
+
+def _free_bytes():
+    """Memory that a copy may take: of the system, and of the control group."""
+    free = None
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    free = int(line.split()[1]) << 10
+        group = "/"
+        with open("/proc/self/cgroup") as lines:
+            for line in lines:
+                if line.startswith("0::"):
+                    group = line.strip()[3:]
+        for base in ("/sys/fs/cgroup" + group, "/sys/fs/cgroup"):
+            try:
+                with open(base + "/memory.max") as limit:
+                    most = limit.read().strip()
+                with open(base + "/memory.current") as used:
+                    left = int(most) - int(used.read()) if most != "max" else None
+            except (OSError, ValueError):
+                continue
+            if left is not None:
+                free = left if free is None else min(free, left)
+            break
+    except (OSError, ValueError):
+        pass
+    return free
+
+
+def _resident_bytes():
+    try:
+        with open("/proc/self/statm") as line:
+            return int(line.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _mode(mode):
+    if mode not in ("auto", "fork", "stop"):
+        raise ValueError("mode is 'auto', 'fork' or 'stop', not %r" % (mode,))
+    if mode != "auto":
+        return mode
+    if _interpreters() > 1:  # a copy would not run
+        return "stop"
+    if sys.platform != "linux":  # elsewhere a copied process may not even write
+        return "stop"
+    free, needed = _free_bytes(), _resident_bytes()
+    if free is None or needed is None or free < needed + (64 << 20):
+        return "stop"
+    return "fork"
+
+
+def _check():
+    if sys.implementation.name != "cpython":
+        raise DumpRefused("only the heap of CPython can be dumped; PyPy has its own")
+    is_locked = getattr(sys, "_is_gil_enabled", None)
+    if is_locked is not None and not is_locked():
+        raise DumpRefused(
+            "a free-threaded Python cannot be dumped; start it with -X gil=1"
+        )
+    if not hasattr(sys, "getrefcount") or not hasattr(gc, "get_objects"):
+        raise DumpRefused("this Python does not tell its objects")
+
+
+def dump(path, mode="auto", *, values=True, compress=None, wait=True):
+    """Write the heap of this program to ``path``, which appears when it is whole.
+
+    Args:
+        path: Of the file, by custom ``NAME.hrpy`` or ``NAME.hrpy.gz``.
+        mode: ``fork``, ``stop``, or ``auto``.
+        values: Whether to write the contents of strings and numbers. Names in the
+            program's code are always written.
+        compress: Whether to compress with gzip; ``None`` if ``path`` ends in ``.gz``.
+        wait: Whether to return only when the file is there, if another process writes.
+
+    Returns:
+        ``mode``, ``pause_seconds`` for which the program stood still, ``interpreters``
+        (of several, only this one is in the dump; 0 if that is not known), and unless
+        it is still being written ``objects``, ``references`` and ``bytes``.
+
+    Raises:
+        DumpRefused: This Python cannot be dumped, or the copy of it has failed.
+        OSError: The file cannot be written.
+    """
+    _check()
+    path = os.fspath(path)
+    if compress is None:
+        compress = path.endswith(".gz")
+    mode = _mode(mode)
+    partial = "%s.%d.part" % (path, os.getpid())
+    began = globals().pop("_BEGAN", None) or time.perf_counter()
+    was_enabled = gc.isenabled()
+    gc.disable()  # a collection would run the program's finalizers
+    moment = None
+    try:
+        moment = _Moment(mode == "fork")
+        moment.pid = os.getpid()
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if mode == "fork":
+                found = _forked(moment, fd, partial, path, values, compress, wait)
+                pause = found.pop("until", time.perf_counter()) - began
+            else:
+                _writes(fd)
+                _complete()
+                found = _write(
+                    moment, fd, values=values, compress=compress, mode="stop"
+                )
+                os.rename(partial, path)
+                pause = time.perf_counter() - began
+        except BaseException:
+            _remove(partial)
+            raise
+        finally:
+            os.close(fd)
+    finally:
+        # It is among its own objects: garbage that would hold all of them until the
+        # next collection, and be in the next dump.
+        del _BEFORE[:]
+        if moment is not None:
+            del moment.objects[:], moment.kept[:], moment.of_threads[:]
+            moment.buckets.clear()
+        if was_enabled:
+            gc.enable()
+    return dict(found, mode=mode, pause_seconds=pause, interpreters=_interpreters())
+
+
+def _interpreters():
+    """How many interpreters there are, if the program has loaded what tells it."""
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        module = sys.modules.get(name)
+        if type(module) is _Module:
+            list_all = _module_dict(module).get("list_all")
+            if type(list_all) is _Builtin:
+                try:
+                    return len(list_all())
+                except Exception:
+                    pass
+    return 0
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _forked(moment, fd, partial, path, values, compress, wait):
+    """Write from a copy of this process.
+
+    The copy ends by `os._exit`, so that no handler of the program runs in it.
+    """
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write_end, b"+")
+            os.close(read_end)
+            # Not waited for: another copy writes, which the program never sees.
+            if not wait and os.fork():
+                os._exit(0)
+            asked = _writes(fd)
+            told = _copied(moment, fd, partial, path, values, compress)
+            if asked and not told.startswith("ok "):
+                _told(asked["folder"], "failed", told)
+            os.write(write_end, told.encode("utf-8", "replace")[:4000])
+        except BaseException:
+            pass
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    del moment.kept[:]
+    try:
+        if not _has_begun(read_end):
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            raise DumpRefused("no copy of this process can run; use mode='stop'")
+        if not wait:
+            os.waitpid(child, 0)
+            return {}
+        until = time.perf_counter()
+        told = b""
+        while True:
+            piece = os.read(read_end, 4096)
+            if not piece:
+                break
+            told += piece
+    except ChildProcessError:  # the program ignores its children
+        return {}
+    finally:
+        os.close(read_end)
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        pass
+    text = told.decode("utf-8", "replace")
+    if not text.startswith("ok "):
+        raise DumpRefused(text or "the copy of the process has ended; use mode='stop'")
+    keys = ("objects", "references", "bytes")
+    return dict(zip(keys, map(int, text.split()[1:])), until=until)
+
+
+def _has_begun(read_end):
+    """Whether a copy of this process runs; some stop in what the program does after it.
+
+    With other interpreters in the process, the copy waits for itself or is ended.
+    """
+    until = time.perf_counter() + _BEGIN_SECONDS
+    os.set_blocking(read_end, False)
+    try:
+        while time.perf_counter() < until:
+            try:
+                return os.read(read_end, 1) == b"+"
+            except BlockingIOError:
+                time.sleep(0.0002)
+        return False
+    finally:
+        os.set_blocking(read_end, True)
+
+
+def _complete():
+    """Compile what writes, where that is left for later."""
+    rest = globals().pop("_REST", None)
+    if rest is not None:
+        exec(compile(rest, "<heaproots>", "exec"), globals())
+
+
+def _copied(moment, fd, partial, path, values, compress):
+    try:
+        moment.list_in_copy()  # before anything is made that it could find
+        _complete()
+        footer = _write(moment, fd, values=values, compress=compress, mode="fork")
+        os.rename(partial, path)
+    except BaseException as error:
+        _remove(partial)
+        return "%s: %s" % (type(error).__name__, error)
+    return "ok %d %d %d" % (footer["objects"], footer["references"], footer["bytes"])
+
+
+def install(signal_number, pattern, mode="auto", *, values=True):
+    """Write a dump whenever a signal arrives; call it in the main thread.
+
+    Args:
+        signal_number: Such as `signal.SIGUSR2`.
+        pattern: Path of the files. ``{n}`` is their number, ``{pid}`` the process.
+        mode: See `dump`.
+        values: See `dump`.
+    """
+    import signal
+
+    number = [0]
+
+    def write(_signal, _frame):
+        number[0] += 1
+        path = pattern.replace("{n}", str(number[0]))
+        path = path.replace("{pid}", str(os.getpid()))
+        try:
+            dump(path, mode, values=values, wait=False)
+        except Exception as error:  # the program goes on whatever happens here
+            os.write(2, ("heaproots_dump: %s\n" % (error,)).encode("utf-8", "replace"))
+
+    signal.signal(signal_number, write)
+
+
+def _told(folder, name, text):
+    """Leave a word for ``ingest``, whole or not at all."""
+    path = folder + "/" + name
+    fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.write(fd, text.encode("utf-8", "replace"))
+    os.close(fd)
+    os.rename(path + ".new", path)
+
+
+def _writes(fd):
+    """Tell ``ingest`` that this process writes, by a lock that ends with it."""
+    asked = globals().get("_ASKED")
+    if asked:
+        try:
+            os.lockf(fd, os.F_TLOCK, 0)
+            _told(asked["folder"], "writer", str(os.getpid()))
+        except OSError:  # a file system without locks
+            pass
+    return asked
+
+
+def _answer(asked):
+    """Write the dump that ``ingest capture python`` asks for; once only."""
+    folder = asked["folder"]
+    try:
+        os.close(os.open(folder + "/started", os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:  # asked twice, or nobody waits any more
+        del _BEFORE[:]
+        return
+    try:
+        found = dump(asked["path"], asked["mode"], values=asked["values"], wait=False)
+        _told(folder, "told", _json(found))
+    except Exception as error:
+        try:
+            _told(folder, "failed", "%s: %s" % (type(error).__name__, error))
+        except OSError:
+            pass
+
+
+def _forget(space):
+    """Take apart what this text has made: circles that would wait for the collector."""
+    for made in list(space.values()):
+        if type(made) is type and made.__module__ == "__heaproots__":
+            for name in list(vars(made)):
+                try:
+                    delattr(made, name)
+                except (AttributeError, TypeError):
+                    pass
+    space.clear()
+
+
+if __name__ == "__heaproots__":
+    try:
+        _answer(_ASKED)  # noqa: F821
+    finally:
+        _forget(globals())
+
+
+# What follows writes.
+
+from array import array  # noqa: E402
+from itertools import filterfalse, islice, repeat  # noqa: E402
+
+MAGIC = b"\x89HRPY\r\n\x01"
+
+_CHUNK = 4096
+_PENDING = 16384
+_PART = 16384  # references or objects that are looked at together
+_LISTED = _MOST_REFERENCES = 65536
+_BUFFER_BYTES = 1 << 20
+_TEXT_LENGTH = 200
+_EXEMPLARS = 8
+_NEVER = 0xFFFFFFFF
+_NO_INTEGER = -(1 << 63)
+_MOST_INLINE = 29
+# Bytes of code: a tuple and bytes that nothing gives, mostly of one block.
+_NAMES_OF_LOCALS = 96
+
+# Flags of a chunk.
+_SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER, _SITES = (
+    1, 2, 4, 8, 16, 32, 64, 128, 256, 512,
+)  # fmt: skip
+
+# More flags of a type.
+_MANAGED_WEAK = 1 << 3  # from 3.12 on
+_EXCEPTION, _READY = 1 << 30, 1 << 12
+
+_VALUES = _PY >= (3, 11)  # attributes are in no dict until somebody asks for one
+_INLINE = _PY >= (3, 13)  # they are in the object itself
+_IMMORTAL = 1 << 30
+
+
 def _closure():
     variable = 0
     return lambda: variable
@@ -87,7 +711,6 @@ def _closure():
 _Function, _Code, _Cell = type(_closure), type(_closure.__code__), type(
     _closure().__closure__[0]
 )  # fmt: skip
-_Module, _Builtin = type(sys), type(len)
 _Frame, _Method = type(sys._getframe()), type(DumpRefused("").__reduce__)
 _MethodDescriptor, _Slot = type(list.append), type(object.__init__)
 _Member, _GetSet = type(_Function.__globals__), type(_Function.__code__)
@@ -131,9 +754,6 @@ _unstarted = _awaitable()
 _Coroutine = type(_unstarted)
 _unstarted.close()
 del _unstarted
-
-_TYPE = type.__dict__
-_flags_of = _TYPE["__flags__"].__get__
 _basic_of = _TYPE["__basicsize__"].__get__
 _item_of = _TYPE["__itemsize__"].__get__
 _mro_of = _TYPE["__mro__"].__get__
@@ -141,7 +761,6 @@ _get_dict = _TYPE["__dict__"].__get__
 _qualname_of = _TYPE["__qualname__"].__get__
 _module_of = _TYPE["__module__"].__get__
 _get_fget = property.__dict__["fget"].__get__
-_module_dict = _Module.__dict__["__dict__"].__get__
 
 
 def _by_id(table):
@@ -197,10 +816,6 @@ def _in_mro(t, name):
     return _missing
 
 
-def _is_text(o):
-    return type(o) is str
-
-
 def _type_name(t):
     try:
         name, module = _qualname_of(t), _module_of(t)
@@ -211,33 +826,6 @@ def _type_name(t):
     if not _is_text(module) or module == "builtins":
         return name
     return module + "." + name
-
-
-def _quoted(text):
-    """A text as JSON; lone surrogates stay as they are spelled."""
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return '"' + text + '"'
-    units = text.encode("utf-16-le", "surrogatepass")
-    out = []
-    for at in range(0, len(units), 2):
-        unit = units[at] | units[at + 1] << 8
-        plain = 32 <= unit < 127 and unit not in (34, 92)
-        out.append(chr(unit) if plain else "\\u%04x" % unit)
-    return '"' + "".join(out) + '"'
-
-
-def _json(value):
-    """JSON; the module is not imported into a program that does not have it."""
-    if value is None or value is True or value is False:
-        return {None: "null", True: "true", False: "false"}[value]
-    if type(value) is str:
-        return _quoted(value)
-    if type(value) is dict:
-        items = (_quoted(k) + ":" + _json(v) for k, v in value.items())
-        return "{" + ",".join(items) + "}"
-    if type(value) in (list, tuple):
-        return "[" + ",".join(map(_json, value)) + "]"
-    return repr(value)
 
 
 class _Out:
@@ -512,11 +1100,6 @@ def _function_name(o):
     module = _Function.__dict__["__globals__"].__get__(o).get("__name__")
     name = _Function.__dict__["__qualname__"].__get__(o)
     return module + "." + name if _is_text(module) else name
-
-
-def _code_name(o):
-    name = o.co_qualname if _PY >= (3, 11) else o.co_name
-    return "%s (%s:%d)" % (name, o.co_filename, o.co_firstlineno)
 
 
 def _frame_name(o):
@@ -1276,13 +1859,6 @@ def _text_or_none(text, o):
         return None
 
 
-def _value_or_missing(get, *arguments):
-    try:
-        return get(*arguments)
-    except Exception:
-        return _missing
-
-
 def _size_or_none(kind, o):
     try:
         return kind.sizeof(o)
@@ -1302,98 +1878,6 @@ def _own_count():
     return count
 
 
-def _threads(kept):
-    """The stacks of all threads, with the ids of what their locals refer to.
-
-    Args:
-        kept: Filled with what the locals refer to.
-    """
-    names = {}
-    module = sys.modules.get("threading")
-    if type(module) is _Module:
-        active = _module_dict(module).get("_active")
-        for ident, thread in list(active.items()) if type(active) is dict else ():
-            name = _value_or_missing(_attribute, thread, "_name")
-            if _is_text(name):
-                names[ident] = name
-    threads, this = [], _thread_ident()
-    for ident, frame in list(sys._current_frames().items()):
-        frames = []
-        if ident == this:
-            frame = _skipped(frame)
-            if frame is None and __name__ == "__heaproots__":
-                continue  # it was made to write this
-        while frame is not None and len(frames) < _MOST_FRAMES:
-            code = frame.f_code
-            frames.append(
-                {
-                    "function": _code_name(code).rsplit(" (", 1)[0],
-                    "file": code.co_filename,
-                    "line": frame.f_lineno or 0,
-                    "locals": _locals(frame, kept),
-                }
-            )
-            frame = frame.f_back
-        threads.append({"ident": ident, "name": names.get(ident, ""), "frames": frames})
-    return threads
-
-
-def _thread_ident():
-    import _thread
-
-    return _thread.get_ident()
-
-
-def _own_frames(frame):
-    """The frames of this text, and of the line that runs it if one does."""
-    mine, found = _own_frames.__globals__, []
-    is_injected = __name__ == "__heaproots__"
-    while frame is not None and (
-        frame.f_globals is mine
-        or (is_injected and frame.f_code.co_filename == "<heaproots>")
-    ):
-        found.append(frame)
-        frame = frame.f_back
-    if is_injected and frame is not None:
-        found.append(frame)
-    return found
-
-
-def _skipped(frame):
-    """The frame below those of this text."""
-    own = _own_frames(frame)
-    return own[-1].f_back if own else frame
-
-
-def _own_namespaces():
-    """The namespaces of this text, if it is injected: no module refers to them."""
-    if __name__ != "__heaproots__":
-        return []
-    spaces = [frame.f_globals for frame in _own_frames(sys._getframe())]
-    names = (None, "__heaproots__")
-    return [id(space) for space in spaces if space.get("__name__") in names]
-
-
-def _locals(frame, kept):
-    """Names and ids of the locals of a function; none of a module or class body."""
-    found = []
-    for name, value in _local_pairs(frame):
-        found.append([name, id(value)])
-        kept.append(value)
-    return found
-
-
-def _local_pairs(frame):
-    if not frame.f_code.co_flags & 1:  # its locals are a namespace that is found
-        return []
-    space = frame.f_locals
-    found = [pair for pair in list(space.items()) if _is_text(pair[0])]
-    if _PY < (3, 13):
-        # A snapshot, which would keep what the function no longer refers to.
-        space.clear()
-    return found
-
-
 def _suspended_frame(o):
     """The frame of a generator or coroutine, which is made if it has none."""
     for name in ("gi_frame", "cr_frame", "ag_frame"):
@@ -1401,49 +1885,6 @@ def _suspended_frame(o):
         if found is not None:
             return found.__get__(o)
     return None
-
-
-def _locals_of_threads():
-    """What keeps the dicts of each ``threading.local`` in a copy of the process.
-
-    A copy has one thread. When those of the others are cleared, so are their dicts in
-    all locals, unless something refers to the objects by which these are found there.
-    Locals are looked for in variables of modules, and one step from there.
-    """
-    base, weak = _of_module("_thread", "_local"), _of_module("_weakref", "ref")
-    if type(base) is not type:
-        return []
-    kinds, todo = set(), [base]
-    while todo:
-        kind = todo.pop()
-        if id(kind) not in kinds:
-            kinds.add(id(kind))
-            todo += _TYPE["__subclasses__"](kind)
-    found, near = [], {}
-    told = dict.fromkeys(kinds, found)  # of each type, where its objects go
-    for module in list(sys.modules.values()):
-        variables = _module_dict(module).values() if type(module) is _Module else ()
-        for o in list(variables):
-            k = id(type(o))
-            into = told.get(k, _missing)
-            if into is _missing:
-                flags = _flags_of(type(o)) & (_HEAP_TYPE | _TYPE_OBJECT)
-                is_near = type(o) is dict or flags == _HEAP_TYPE
-                into = told[k] = near if is_near else None
-            if into is found:
-                found.append(o)
-            elif into is not None:
-                near[id(o)] = o
-    for o in near.values():
-        found += [v for v in _near(o) if id(type(v)) in kinds]
-    # The keys of the dicts, or what a set has; some of them weak references.
-    tables = filter(_is_table, chain.from_iterable(map(_referents, found)))
-    keys = chain.from_iterable(map(list, tables))
-    return [key() if type(key) is weak else key for key in keys]
-
-
-def _is_table(o):
-    return type(o) is dict or type(o) is set
 
 
 def _traced():
@@ -1454,120 +1895,12 @@ def _traced():
     return _of_module("_tracemalloc", "_get_object_traceback")
 
 
-def _near(o):
-    """What a small dict or an object of a class refers to, with that of its dict."""
-    if type(o) is dict:
-        return list(o.values()) if len(o) < _SMALL else []
-    found = _referents(o)
-    if len(found) > _SMALL:
-        return []
-    for d in filter(_is_dict, found[:]):
-        found += list(d.values()) if len(d) < _SMALL else []
-    return found
-
-
-def _of_module(name, variable):
-    module = sys.modules.get(name)
-    return _module_dict(module).get(variable) if type(module) is _Module else None
-
-
-def _is_dict(o):
-    return type(o) is dict
-
-
-def _handlers(kept):
-    """The handlers of signals, which C holds: what each is, and its id."""
-    found, ask = [], _of_module("_signal", "getsignal")
-    if type(ask) is not _Builtin:
-        return found
-    for number in range(1, 65):
-        try:
-            handler = ask(number)
-        except Exception:  # there is no such signal
-            continue
-        if handler is not None and type(handler) is not int:
-            found.append(["handler of signal %d" % number, id(handler)])
-            kept.append(handler)
-    return found
-
-
-def _modules():
-    rows = []
-    for name, module in list(sys.modules.items()):
-        if not _is_text(name):
-            continue
-        space = _module_dict(module) if type(module) is _Module else None
-        rows.append([name, id(module), id(space) if type(space) is dict else 0])
-    return rows
-
-
-class _Moment:
-    """What is read before a copy is made: objects, stacks, modules."""
-
-    def __init__(self, is_copy):
-        self.started = time.time()
-        # In a copy of several threads, what they held goes away, unless something here
-        # holds it. One of a single thread lists its objects by itself.
-        self.lists_later = is_copy and not _BEFORE and _is_alone()
-        self.objects = _BEFORE
-        if not _BEFORE and not self.lists_later:
-            self.objects = gc.get_objects()
-        self.kept = []
-        self.threads = _threads(self.kept)
-        self.modules = _modules()
-        self.held = _handlers(self.kept)
-        several = is_copy and len(self.threads) > 1
-        self.of_threads = _locals_of_threads() if several else []
-        self.is_frozen = bool(gc.get_freeze_count())
-        self.is_copy = is_copy
-        # Of objects by type; in a copy those that are written are never freed, for that
-        # would run the program's code.
-        self.buckets, self.written = {}, []
-
-    def list_in_copy(self):
-        """List what is not listed yet."""
-        if self.lists_later:
-            if self.is_frozen:
-                gc.unfreeze()
-            self.objects = gc.get_objects()
-        elif self.is_frozen:
-            before = set(map(id, gc.get_objects()))
-            gc.unfreeze()
-            for o in gc.get_objects():  # a comprehension would be a function among them
-                if id(o) not in before and o is not before:
-                    self.objects.append(o)
-
-    def hidden(self):
-        """Ids of what is listed and was made here."""
-        found = {id(self), id(vars(self)), id(self.objects), id(self.kept)}
-        found |= {id(_BEFORE), id(self.of_threads), id(self.buckets), id(self.written)}
-        found.update(_own_namespaces())
-        todo = [self.threads, self.modules, self.held]
-        while todo:
-            o = todo.pop()
-            found.add(id(o))
-            for part in o.values() if type(o) is dict else o:
-                if type(part) is dict or type(part) is list:
-                    todo.append(part)
-        return found
-
-
 _HIDDEN = (id(list), id(dict), id(set), id(_Moment))
-
-
-def _is_alone():
-    """Whether the process has one thread only, be it one without Python code."""
-    try:
-        return len(os.listdir("/proc/self/task")) == 1
-    except OSError:
-        return False
 
 
 def _write(moment, fd, *, values, compress, mode):
     """Write the dump of a moment to a file that is open; returns the footer."""
     began = time.process_time()
-    if moment.is_copy:
-        moment.list_in_copy()  # before anything is made that it could find
     is_frozen = moment.is_frozen and not moment.is_copy
     out = _Out(fd, compress)
     header = {
@@ -1605,316 +1938,3 @@ def _write(moment, fd, *, values, compress, mode):
     out.end()
     footer["bytes"] = out.written
     return footer
-
-
-def _free_bytes():
-    """Memory that a copy may take: of the system, and of the control group."""
-    free = None
-    try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    free = int(line.split()[1]) << 10
-        group = "/"
-        with open("/proc/self/cgroup") as lines:
-            for line in lines:
-                if line.startswith("0::"):
-                    group = line.strip()[3:]
-        for base in ("/sys/fs/cgroup" + group, "/sys/fs/cgroup"):
-            try:
-                with open(base + "/memory.max") as limit:
-                    most = limit.read().strip()
-                with open(base + "/memory.current") as used:
-                    left = int(most) - int(used.read()) if most != "max" else None
-            except (OSError, ValueError):
-                continue
-            if left is not None:
-                free = left if free is None else min(free, left)
-            break
-    except (OSError, ValueError):
-        pass
-    return free
-
-
-def _resident_bytes():
-    try:
-        with open("/proc/self/statm") as line:
-            return int(line.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
-
-
-def _mode(mode):
-    if mode not in ("auto", "fork", "stop"):
-        raise ValueError("mode is 'auto', 'fork' or 'stop', not %r" % (mode,))
-    if mode != "auto":
-        return mode
-    if _interpreters() > 1:  # a copy would not run
-        return "stop"
-    if sys.platform != "linux":  # elsewhere a copied process may not even write
-        return "stop"
-    free, needed = _free_bytes(), _resident_bytes()
-    if free is None or needed is None or free < needed + (64 << 20):
-        return "stop"
-    return "fork"
-
-
-def _check():
-    if sys.implementation.name != "cpython":
-        raise DumpRefused("only the heap of CPython can be dumped; PyPy has its own")
-    is_locked = getattr(sys, "_is_gil_enabled", None)
-    if is_locked is not None and not is_locked():
-        raise DumpRefused(
-            "a free-threaded Python cannot be dumped; start it with -X gil=1"
-        )
-    if not hasattr(sys, "getrefcount") or not hasattr(gc, "get_objects"):
-        raise DumpRefused("this Python does not tell its objects")
-
-
-def dump(path, mode="auto", *, values=True, compress=None, wait=True):
-    """Write the heap of this program to ``path``, which appears when it is whole.
-
-    Args:
-        path: Of the file, by custom ``NAME.hrpy`` or ``NAME.hrpy.gz``.
-        mode: ``fork``, ``stop``, or ``auto``.
-        values: Whether to write the contents of strings and numbers. Names in the
-            program's code are always written.
-        compress: Whether to compress with gzip; ``None`` if ``path`` ends in ``.gz``.
-        wait: Whether to return only when the file is there, if another process writes.
-
-    Returns:
-        ``mode``, ``pause_seconds`` for which the program stood still, ``interpreters``
-        (of several, only this one is in the dump; 0 if that is not known), and unless
-        it is still being written ``objects``, ``references`` and ``bytes``.
-
-    Raises:
-        DumpRefused: This Python cannot be dumped, or the copy of it has failed.
-        OSError: The file cannot be written.
-    """
-    _check()
-    path = os.fspath(path)
-    if compress is None:
-        compress = path.endswith(".gz")
-    mode = _mode(mode)
-    partial = "%s.%d.part" % (path, os.getpid())
-    began = time.perf_counter()
-    was_enabled = gc.isenabled()
-    gc.disable()  # a collection would run the program's finalizers
-    moment = None
-    try:
-        moment = _Moment(mode == "fork")
-        moment.pid = os.getpid()
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            if mode == "fork":
-                found = _forked(moment, fd, partial, path, values, compress, wait)
-                pause = found.pop("until", time.perf_counter()) - began
-            else:
-                _writes(fd)
-                found = _write(
-                    moment, fd, values=values, compress=compress, mode="stop"
-                )
-                os.rename(partial, path)
-                pause = time.perf_counter() - began
-        except BaseException:
-            _remove(partial)
-            raise
-        finally:
-            os.close(fd)
-    finally:
-        # It is among its own objects: garbage that would hold all of them until the
-        # next collection, and be in the next dump.
-        del _BEFORE[:]
-        if moment is not None:
-            del moment.objects[:], moment.kept[:], moment.of_threads[:]
-            moment.buckets.clear()
-        if was_enabled:
-            gc.enable()
-    return dict(found, mode=mode, pause_seconds=pause, interpreters=_interpreters())
-
-
-def _interpreters():
-    """How many interpreters there are, if the program has loaded what tells it."""
-    for name in ("_interpreters", "_xxsubinterpreters"):
-        module = sys.modules.get(name)
-        if type(module) is _Module:
-            list_all = _module_dict(module).get("list_all")
-            if type(list_all) is _Builtin:
-                try:
-                    return len(list_all())
-                except Exception:
-                    pass
-    return 0
-
-
-def _remove(path):
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
-
-
-def _forked(moment, fd, partial, path, values, compress, wait):
-    """Write from a copy of this process.
-
-    The copy ends by `os._exit`, so that no handler of the program runs in it.
-    """
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(write_end, b"+")
-            os.close(read_end)
-            # Not waited for: another copy writes, which the program never sees.
-            if not wait and os.fork():
-                os._exit(0)
-            asked = _writes(fd)
-            told = _copied(moment, fd, partial, path, values, compress)
-            if asked and not told.startswith("ok "):
-                _told(asked["folder"], "failed", told)
-            os.write(write_end, told.encode("utf-8", "replace")[:4000])
-        except BaseException:
-            pass
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    del moment.kept[:]
-    try:
-        if not _has_begun(read_end):
-            os.kill(child, 9)
-            os.waitpid(child, 0)
-            raise DumpRefused("no copy of this process can run; use mode='stop'")
-        if not wait:
-            os.waitpid(child, 0)
-            return {}
-        until = time.perf_counter()
-        told = b""
-        while True:
-            piece = os.read(read_end, 4096)
-            if not piece:
-                break
-            told += piece
-    except ChildProcessError:  # the program ignores its children
-        return {}
-    finally:
-        os.close(read_end)
-    try:
-        os.waitpid(child, 0)
-    except ChildProcessError:
-        pass
-    text = told.decode("utf-8", "replace")
-    if not text.startswith("ok "):
-        raise DumpRefused(text or "the copy of the process has ended; use mode='stop'")
-    keys = ("objects", "references", "bytes")
-    return dict(zip(keys, map(int, text.split()[1:])), until=until)
-
-
-def _has_begun(read_end):
-    """Whether a copy of this process runs; some stop in what the program does after it.
-
-    With other interpreters in the process, the copy waits for itself or is ended.
-    """
-    until = time.perf_counter() + _BEGIN_SECONDS
-    os.set_blocking(read_end, False)
-    try:
-        while time.perf_counter() < until:
-            try:
-                return os.read(read_end, 1) == b"+"
-            except BlockingIOError:
-                time.sleep(0.0002)
-        return False
-    finally:
-        os.set_blocking(read_end, True)
-
-
-def _copied(moment, fd, partial, path, values, compress):
-    try:
-        footer = _write(moment, fd, values=values, compress=compress, mode="fork")
-        os.rename(partial, path)
-    except BaseException as error:
-        _remove(partial)
-        return "%s: %s" % (type(error).__name__, error)
-    return "ok %d %d %d" % (footer["objects"], footer["references"], footer["bytes"])
-
-
-def install(signal_number, pattern, mode="auto", *, values=True):
-    """Write a dump whenever a signal arrives; call it in the main thread.
-
-    Args:
-        signal_number: Such as `signal.SIGUSR2`.
-        pattern: Path of the files. ``{n}`` is their number, ``{pid}`` the process.
-        mode: See `dump`.
-        values: See `dump`.
-    """
-    import signal
-
-    number = [0]
-
-    def write(_signal, _frame):
-        number[0] += 1
-        path = pattern.replace("{n}", str(number[0]))
-        path = path.replace("{pid}", str(os.getpid()))
-        try:
-            dump(path, mode, values=values, wait=False)
-        except Exception as error:  # the program goes on whatever happens here
-            os.write(2, ("heaproots_dump: %s\n" % (error,)).encode("utf-8", "replace"))
-
-    signal.signal(signal_number, write)
-
-
-def _told(folder, name, text):
-    """Leave a word for ``ingest``, whole or not at all."""
-    path = folder + "/" + name
-    fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(fd, text.encode("utf-8", "replace"))
-    os.close(fd)
-    os.rename(path + ".new", path)
-
-
-def _writes(fd):
-    """Tell ``ingest`` that this process writes, by a lock that ends with it."""
-    asked = globals().get("_ASKED")
-    if asked:
-        try:
-            os.lockf(fd, os.F_TLOCK, 0)
-            _told(asked["folder"], "writer", str(os.getpid()))
-        except OSError:  # a file system without locks
-            pass
-    return asked
-
-
-def _answer(asked):
-    """Write the dump that ``ingest capture python`` asks for; once only."""
-    folder = asked["folder"]
-    try:
-        os.close(os.open(folder + "/started", os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError:  # asked twice, or nobody waits any more
-        del _BEFORE[:]
-        return
-    try:
-        found = dump(asked["path"], asked["mode"], values=asked["values"], wait=False)
-        _told(folder, "told", _json(found))
-    except Exception as error:
-        try:
-            _told(folder, "failed", "%s: %s" % (type(error).__name__, error))
-        except OSError:
-            pass
-
-
-def _forget(space):
-    """Take apart what this text has made: circles that would wait for the collector."""
-    for made in list(space.values()):
-        if type(made) is type and made.__module__ == "__heaproots__":
-            for name in list(vars(made)):
-                try:
-                    delattr(made, name)
-                except (AttributeError, TypeError):
-                    pass
-    space.clear()
-
-
-if __name__ == "__heaproots__":
-    try:
-        _answer(_ASKED)  # noqa: F821
-    finally:
-        _forget(globals())

@@ -235,6 +235,27 @@ def kill_a_capture(pid: int, path: Path, *, after_s: float) -> bool:
     return was_running
 
 
+def own_memory(pid: int) -> int:
+    """Bytes of the memory of a process that no file has."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0]) << 10
+
+
+@pytest.mark.parametrize("python", PYTHONS[:1] if PROFILE != "deep" else PYTHONS[:6])
+def test_captures_leave_a_program_its_memory(python: str, tmp_path: Path) -> None:
+    """The list of 400,000 objects takes 3 MiB, compiling what writes as much or more.
+
+    What stays is what the program's next objects are put into, and the small part of
+    the text that the program itself compiles.
+    """
+    with running("large", tmp_path, python) as program:
+        before = own_memory(program.pid)
+        for _ in range(2):
+            capture(str(program.pid), tmp_path / "x.hrpy", force=True)
+        # Where it is given back by a thread of its own, that takes a moment.
+        wait_until(lambda: own_memory(program.pid) - before < 2 << 20, 5)
+
+
 @pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize("python", PYTHONS if PROFILE != "deep" else [])
 def test_a_program_goes_on_if_its_capture_is_killed(
