@@ -1,12 +1,15 @@
 """Row numbers of the ids of a dump: sparse ids (addresses), or dense ones.
 
-Collectors that walk the heap write ascending addresses, or some sequences of those.
-They are found through their high bits, in which neighbours stay neighbours; all others
-are hashed.
+Collectors that walk the heap write addresses that ascend, or some sequences of those,
+with little between them. They are found by a bit for each address that an object can
+have, in words of 64; each word knows the row of its first one. All others are hashed.
 
 Ids may be scoped to a section of the file (an application domain): then the same id
 in two sections names two things. An id that its own section lacks is looked up in the
 other ones, where the first match counts.
+
+Source: the bits and their ranks are those of Jacobson, Space-efficient Static Trees and
+Graphs (1989).
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,11 +31,14 @@ if TYPE_CHECKING:
 ABSENT, NULL, FOLDED = -1, -2, -3
 """In place of a row: no object has the id, it is null, its object is left out."""
 
-_SCANNED_ROWS = 8
-"""Buckets of at most so many rows are scanned linearly."""
+_MIXED = 1 << 40
+"""In place of the first row of a word: its rows do not follow one another."""
 
-_SORTED_ROWS = 16
-"""Ids are sorted if ascending sequences have so many rows on average."""
+_MOST_MIXED = 8
+"""Ids are hashed if more than one of so many is in such a word."""
+
+_AHEAD = 12
+"""Keys between asking for the word of one and using it."""
 
 
 @kernel
@@ -46,17 +52,78 @@ def _slot(key: Number, scope: Number, seed: Number, mask: int) -> Number:
 
 
 @kernel
-def _fill_sorted(ids: Ids, shift: int, table: Ints) -> None:
-    """Enter ascending ids: high bits b are in rows ``table[b]`` to ``table[b + 1]``."""
-    bucket = 0
+def _ones(word: Number) -> Number:
+    """How many bits of a word are set."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel
+def _range(ids: Ids, found: Ids) -> Number:
+    """The least id, the highest, and the bits in which some differ, in ``found``.
+
+    Returns:
+        How many are not above the one before.
+    """
+    low = high = np.uint64(ids[0])
+    differing = np.uint64(0)
+    before = low
+    descents: Number = 0
+    for row in range(1, len(ids)):
+        one = np.uint64(ids[row])
+        descents += one <= before
+        low, high = min(low, one), max(high, one)
+        differing |= one ^ before
+        before = one
+    found[0], found[1], found[2] = low, high, differing
+    return descents
+
+
+@kernel
+def _fill_words(ids: Ids, low: Number, shift: Number, words: Ids) -> int:
+    """Set the bit of each id, and the first row of each word or `_MIXED`.
+
+    Returns:
+        How many ids are in mixed words at most; -1 where an id repeats.
+    """
+    mixed = 0
+    one = np.uint64(1)
     for row in range(len(ids)):
-        own = np.int64((ids[row] - ids[0]) >> np.uint64(shift))
-        while bucket <= own:
-            table[bucket] = row
-            bucket += 1
-    while bucket < len(table):
-        table[bucket] = len(ids)
-        bucket += 1
+        place = (np.uint64(ids[row]) - low) >> shift
+        at = np.int64(place >> np.uint64(6)) * 2
+        bit = place & np.uint64(63)
+        seen = words[at]
+        if seen == 0:
+            words[at + 1] = row
+        elif (seen >> bit) & one:
+            return -1
+        elif words[at + 1] == _MIXED:
+            mixed += 1
+        else:
+            known = _ones(seen)
+            if (seen >> bit) != 0 or np.int64(words[at + 1]) + known != row:
+                words[at + 1] = _MIXED
+                mixed += known + 1
+        words[at] = seen | (one << bit)
+    return mixed
+
+
+@kernel
+def _list_mixed(
+    ids: Ids, low: Number, shift: Number, words: Ids, keys: Ids, rows: Ints
+) -> None:
+    """List the ids in mixed words, and their rows."""
+    used = 0
+    for row in range(len(ids)):
+        at = np.int64((np.uint64(ids[row]) - low) >> (shift + np.uint64(6))) * 2
+        if words[at + 1] == _MIXED:
+            keys[used] = ids[row]
+            rows[used] = row
+            used += 1
 
 
 @kernel
@@ -88,35 +155,47 @@ def _fill_hashed(
 
 
 @kernel
-def _find_sorted(
-    ids: Ids, order: Ints, shift: int, table: Ints, keys: Ids, found: Ints
-) -> int:
-    """Rows of ``keys``, `ABSENT` for none; returns how many are absent.
-
-    ``order`` has the rows of the ids; it is empty where they ascend by themselves.
-    """
-    absent = 0
+def _find_words(
+    low: Number,
+    high: Number,
+    shift: Number,
+    words: Ids,
+    mixed: Ids,
+    mixed_row: Ints,
+    keys: Ids,
+    found: Ints,
+) -> None:
+    """Rows of ``keys``, `ABSENT` for none."""
     row: Number
-    low, high = ids[0], ids[-1]
+    word: Number
+    one = np.uint64(1)
+    odd = (one << shift) - one
+    last = len(keys) - 1
     for at in range(len(keys)):
-        key = keys[at]
+        ahead = np.uint64(keys[min(at + _AHEAD, last)])
+        if low <= ahead <= high:
+            word = np.int64((ahead - low) >> (shift + np.uint64(6))) * 2
+            fetch(words, word)
+        key = np.uint64(keys[at])
         row = ABSENT
-        if low <= key <= high:
-            bucket = np.int64((key - low) >> np.uint64(shift))
-            first, last = table[bucket], table[bucket + 1]
-            while last - first > _SCANNED_ROWS:
-                middle = (first + last) // 2
-                if ids[middle] <= key:
-                    first = middle
+        if low <= key <= high and ((key - low) & odd) == 0:
+            place = (key - low) >> shift
+            word = np.int64(place >> np.uint64(6)) * 2
+            bit = place & np.uint64(63)
+            seen, first = words[word], words[word + 1]
+            if (seen >> bit) & one:
+                if first != _MIXED:
+                    row = np.int64(first) + _ones(seen & ((one << bit) - one))
                 else:
-                    last = middle
-            for candidate in range(first, last):
-                if ids[candidate] == key:
-                    row = order[candidate] if len(order) > 0 else candidate
-                    break
+                    begin, end = 0, len(mixed) - 1
+                    while begin < end:
+                        middle = (begin + end) // 2
+                        if mixed[middle] < key:
+                            begin = middle + 1
+                        else:
+                            end = middle
+                    row = mixed_row[begin]
         found[at] = row
-        absent += row < 0
-    return absent
 
 
 @kernel
@@ -154,7 +233,8 @@ class IdTable:
     """Rows of sparse ids; several threads may look up at once.
 
     The hash is seeded at random, so that no dump can be built to make it slow.
-    Memory: 4 to 8 bytes an id where they ascend, else up to 20.
+    Memory: at most 16 bytes an id, and less than 1 where there is little between them;
+    12 more for those out of order. Where they are hashed, 8 to 16.
 
     Args:
         ids: uint64 or uint32 (N,). The ids, row by row.
@@ -167,48 +247,46 @@ class IdTable:
     """
 
     def __init__(self, ids: NDArray[Any], scopes: Ints | None = None) -> None:
-        self._ids = ids
+        self._dtype = ids.dtype
         self._scopes = np.empty(0, np.int32) if scopes is None else scopes
         self._seed = np.uint64(secrets.randbits(64))
         self._anywhere: Ints | None = None
         self._lock = Lock()
-        self._shift = -1
         self.duplicate_of = np.empty(0, np.int32)
-        descents = int(np.count_nonzero(ids[1:] <= ids[:-1]))
-        self.ascends = descents == 0
-        self._order = np.empty(0, np.int32)
-        if scopes is None and len(ids) and descents * _SORTED_ROWS <= len(ids):
-            if descents:
-                self._sort()
-            self._enter_sorted()
-            return
+        self.ascends = True
+        self._words = np.empty(0, np.uint64)
+        if len(ids):
+            bounds = np.zeros(3, np.uint64)
+            self.ascends = _range(ids, bounds) == 0
+            if scopes is None and self._enter_words(ids, bounds):
+                return
+        self._ids = ids
         self._table = self._new_table()
         if self._fill():
             self.duplicate_of = np.full(len(ids), -1, np.int32)
             self._table[:] = -1
             self._fill()
 
-    def _sort(self) -> None:
-        """Sort the ids, of which the first entry of each is used."""
-        ids = self._ids
-        order = np.argsort(ids, kind="stable").astype(np.int32)
-        ids = ids[order]
-        is_first = np.ones(len(ids), np.bool_)
-        np.not_equal(ids[1:], ids[:-1], out=is_first[1:])
-        if not is_first.all():
-            repeats = np.flatnonzero(~is_first)
-            first = np.searchsorted(ids, ids[repeats])
-            self.duplicate_of = np.full(len(ids), -1, np.int32)
-            self.duplicate_of[order[repeats]] = order[first]
-            ids, order = ids[is_first], order[is_first]
-        self._ids, self._order = ids, order
-
-    def _enter_sorted(self) -> None:
-        ids = self._ids
-        spread = int(ids[-1]) - int(ids[0])
-        self._shift = max(0, spread.bit_length() - len(ids).bit_length())
-        self._table = np.empty((spread >> self._shift) + 2, np.int32)
-        _fill_sorted(ids, self._shift, self._table)
+    def _enter_words(self, ids: NDArray[Any], bounds: Ids) -> bool:
+        """Enter ids by their bits; returns whether that is possible and worth it."""
+        low, high, differing = bounds.tolist()
+        # The lowest bit in which any two differ: objects are aligned.
+        shift = max((differing & -differing).bit_length() - 1, 0)
+        count = ((high - low) >> shift >> 6) + 1
+        if count > len(ids) + 1:
+            return False
+        words = np.zeros(2 * count, np.uint64)
+        self._bounds = np.uint64(low), np.uint64(high), np.uint64(shift)
+        mixed = _fill_words(ids, np.uint64(low), np.uint64(shift), words)
+        if mixed < 0 or mixed * _MOST_MIXED > len(ids):
+            return False
+        keys, rows = np.empty(mixed, ids.dtype), np.empty(mixed, np.int32)
+        if mixed:
+            _list_mixed(ids, np.uint64(low), np.uint64(shift), words, keys, rows)
+            order = np.argsort(keys)
+            keys, rows = keys[order], rows[order]
+        self._words, self._mixed, self._mixed_row = words, keys, rows
+        return True
 
     def _fill(self) -> int:
         return _fill_hashed(
@@ -239,9 +317,10 @@ class IdTable:
         """
         none = np.empty(0, np.int32)
         rows = np.empty(len(keys), np.int32) if found is None else found
-        keys = keys.astype(self._ids.dtype, copy=False)
-        if self._shift >= 0:
-            _find_sorted(self._ids, self._order, self._shift, self._table, keys, rows)
+        keys = keys.astype(self._dtype, copy=False)
+        if len(self._words):
+            words = self._words, self._mixed, self._mixed_row
+            _find_words(*self._bounds, *words, keys, rows)
             return rows, none
         wanted = none if scopes is None else scopes
         absent = self._find(self._scopes, self._table, keys, wanted, rows)

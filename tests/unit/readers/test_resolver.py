@@ -25,6 +25,8 @@ from ingest.readers.shared.type_table import TypeTable
 from tests.unit.readers.shared import warnings
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ingest.heap.graph import HeapGraph
 
 
@@ -276,3 +278,32 @@ def test_ids_that_ascend_in_sequences_are_found_like_any_other() -> None:
     repeats = np.flatnonzero(table.duplicate_of >= 0)
     assert len(repeats) == len(ids) - len(first)
     assert table.duplicate_of[repeats].tolist() == [first[key] for key in ids[repeats]]
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("step", [1, 8, 24])
+def test_ids_are_found_where_few_are_out_of_order(step: int, dtype: type) -> None:
+    """Runs of ids in any order, of which some share a word with those before."""
+    rng = np.random.default_rng(step)
+    numbers = np.arange(1, 4001)
+    numbers[1000:1100] = numbers[1000:1100][::-1]
+    order = np.concatenate([numbers[2037:], numbers[:2037]])
+    ids: NDArray[Any] = (5 + order * step).astype(dtype)
+    absent = np.setdiff1d(rng.integers(0, 4100 * step, 3000), ids)
+
+    table = IdTable(ids)
+
+    assert not table.ascends
+    assert len(table._mixed) > 90
+    assert table.find(ids)[0].tolist() == list(range(4000))
+    assert len(absent) > 100 or step == 1
+    assert set(table.find(absent.astype(dtype))[0].tolist()) <= {-1}
+
+
+def test_ids_in_no_order_are_found() -> None:
+    ids = np.random.default_rng(1).permutation(5000).astype(np.uint64) + np.uint64(7)
+
+    table = IdTable(ids)
+
+    assert not len(table._words)
+    assert table.find(ids)[0].tolist() == list(range(5000))
