@@ -27,9 +27,11 @@ from ingest.capture import TIMEOUT_S
 from ingest.capture.completeness import check_captured
 from ingest.capture.elf import PROC, functions, mappings
 from ingest.capture.jvm_attach import acting_as, temporary_folder
+from ingest.capture.machine import KEPT, RESULT, Step
 from ingest.capture.processes import LOOK, check_answers, safe_name
 from ingest.capture.ptrace import (
     call,
+    machine,
     restorer_of,
     system_call,
     unsupported,
@@ -59,21 +61,14 @@ WRITES = "# What follows writes.\n"
 
 _PIECE_BYTES = 1 << 22
 _CODE_BYTES = 0x3000
-_TEXT_AT, _PENDING_AT, _MASK_AT = 0x400, 0x200, 0x300
+_PENDING_AT, _TRIMMING_AT, _TRIMMING_PENDING_AT = 0x180, 0x200, 0x2C0
+_MASK_AT, _TEXT_AT = 0x300, 0x400
 _SIGNAL_SET_BYTES, _SET_MASK = 128, 2
 _MAGIC = b"heaproots 1\0"
 _MAGIC_AT = 0x3F0
 _READ_EXECUTE, _PRIVATE_FIXED = 5, 0x100022
-_FIRST_PLACE = 0x5E0000000000
 _MAP_S, _PENDING_S, _ROUND_S = 2.0, 1.0, 0.02
 _OFFERED_S = 0.3
-_WAITING = frozenset({
-    0, 7, 17, 23, 34, 35, 42, 43, 44, 45, 46, 47, 61, 65, 73, 202, 219, 230, 232, 247,
-    270, 271, 281, 288, 128, 130, 240, 243, 299, 307, 407, 416, 441, 449, 454, 455,
-})  # fmt: skip
-"""System calls in which a thread waits for something from outside; none is made by the
-allocator or the loader: read, poll, select, sleep, recv, futex, wait and so on."""
-_FUTEX = frozenset({202, 449, 454, 455})
 _NEEDED = {
     "mmap", "pthread_create", "pthread_self", "pthread_detach", "pthread_sigmask",
     "Py_AddPendingCall",
@@ -162,8 +157,10 @@ def capture(
         text = _bootstrap(inner, made, mode, values=values)
         with acting_as(target.pid):
             (folder / RUN).write_bytes(text)
-        _run(target, text + b"\0", folder, f"{inner}/{RUN}", runtime)
+        is_offered = _run(target, text + b"\0", folder, f"{inner}/{RUN}", runtime)
         told, copied = _wait(target, folder, made, timeout_s, progress)
+        if is_offered:
+            _give_back(target.pid)
         check_captured(folder / made)
         byte_count, sha256 = _copied(folder / made, path, force=force)
     return PythonCapture(
@@ -249,7 +246,7 @@ def _run(
     folder: Path,
     script: str,
     runtime: PythonRuntime | None,
-) -> None:
+) -> bool:
     """Have the program run a line of Python, and wait until it has begun to.
 
     Args:
@@ -259,13 +256,16 @@ def _run(
         script: A file with the same line, as the program sees it.
         runtime: What its runtime tells.
 
+    Returns:
+        Whether it runs it as its runtime offers.
+
     Raises:
         CaptureError: it does not.
     """
     pid = target.pid
     try:
         if _runs_as_offered(pid, folder / "started", script, runtime):
-            return
+            return True
         known = functions(pid, {*_NEEDED, *_LOCKED, _TRIM})
         if missing := _NEEDED - known.keys():
             raise CaptureError(
@@ -276,6 +276,7 @@ def _run(
         place = _place(pid, known, restorer)
         write_memory(pid, place, _code(known, place, text))
         _start(target, known, restorer, place, folder)
+        return False
     except PermissionError:
         raise CaptureError(
             f"process {pid} ({target.name}) may not be traced: run this as root, set "
@@ -315,6 +316,33 @@ def _exists_within(path: Path, seconds: float) -> bool:
     return True
 
 
+def _give_back(pid: int) -> None:
+    """Have the allocator give back what a list of all objects was in, if that works.
+
+    What the runtime offers cannot ask for that.
+    """
+    try:
+        known = functions(pid, {*_NEEDED, *_LOCKED, _TRIM})
+        if not known.keys() >= {*_NEEDED, _TRIM}:
+            return
+        restorer = restorer_of(pid)
+        place = _place(pid, known, restorer)
+        write_memory(pid, place, _code(known, place, b"\0"))
+        locked = [known[name] for name in _LOCKED & known.keys()]
+        until = time.monotonic() + _PENDING_S
+        while time.monotonic() < until:
+            if _waits(pid):
+                maker, thread = known["pthread_create"].start, place + _TRIMMING_AT
+                done = call(pid, maker, (-1, 0, thread, 0), restorer, room=64)
+            else:
+                adder, trims = known["Py_AddPendingCall"].start, _TRIMMING_PENDING_AT
+                done = call(pid, adder, (place + trims, 0), restorer, locked)
+            if done:
+                return
+    except (OSError, struct.error, CaptureError):  # the dump is there
+        return
+
+
 def _place(pid: int, known: dict[str, Function], restorer: int) -> int:
     """Memory of the program for code, which stays for the next capture."""
     taken = mappings(pid)
@@ -325,7 +353,7 @@ def _place(pid: int, known: dict[str, Function], restorer: int) -> int:
                     _MAGIC
                 ):
                     return one.start
-    place = _FIRST_PLACE
+    place = machine().place
     while any(one.start < place + _CODE_BYTES and place < one.end for one in taken):
         place += 1 << 24
     arguments = (place, _CODE_BYTES, _READ_EXECUTE, _PRIVATE_FIXED, (1 << 64) - 1, 0)
@@ -345,31 +373,41 @@ def _place(pid: int, known: dict[str, Function], restorer: int) -> int:
 
 
 def _code(known: dict[str, Function], place: int, text: bytes) -> bytes:
-    """Machine code of two functions, and the text that they run."""
+    """Machine code of four functions, and the text that two of them run.
 
-    def calls(name: str) -> bytes:
-        return b"\x48\xb8" + struct.pack("<Q", known[name].start) + b"\xff\xd0"
-
-    run = b"\x48\xbf" + struct.pack("<Q", place + _TEXT_AT) + b"\x31\xf6"
-    run += calls("PyRun_SimpleStringFlags")
-    # The list of all objects was in memory that the allocator would keep, in each
-    # capture of another thread's share.
-    trim = b"\x31\xff" + calls(_TRIM) if _TRIM in known else b""
+    For a thread of their own and for a pending call: one runs the text, and the other
+    only gives memory back.
+    """
+    at = {name: one.start for name, one in known.items()}
     # The thread blocks all signals: one that it got would not wake the main thread,
     # which runs the handlers of Python.
-    mask = b"\xbf" + struct.pack("<I", _SET_MASK) + b"\x48\xbe"
-    mask += struct.pack("<Q", place + _MASK_AT) + b"\x31\xd2" + calls("pthread_sigmask")
-    # push rbx; mask; pthread_detach(pthread_self()); rbx = Ensure(); run; Release(rbx)
-    thread = b"\x53" + mask + calls("pthread_self") + b"\x48\x89\xc7"
-    thread += calls("pthread_detach") + calls("PyGILState_Ensure") + b"\x89\xc3" + run
-    thread += b"\x89\xdf" + calls("PyGILState_Release") + trim + b"\x31\xc0\x5b\xc3"
-    pending = b"\x53" + run + trim + b"\x31\xc0\x5b\xc3"
+    alone = [
+        Step(at["pthread_sigmask"], (_SET_MASK, place + _MASK_AT, 0)),
+        Step(at["pthread_self"]),
+        Step(at["pthread_detach"], (RESULT,)),
+    ]
+    run = Step(at["PyRun_SimpleStringFlags"], (place + _TEXT_AT, 0))
+    # The list of all objects was in memory that the allocator would keep, in each
+    # capture of another thread's share.
+    trim = [Step(at[_TRIM], (0,))] if _TRIM in at else []
+    ensure = Step(at["PyGILState_Ensure"], is_kept=True)
+    release = Step(at["PyGILState_Release"], (KEPT,))
+    parts = [
+        (0, machine().function([*alone, ensure, run, release, *trim])),
+        (_PENDING_AT, machine().function([run, *trim])),
+        (_TRIMMING_AT, machine().function([*alone, *trim])),
+        (_TRIMMING_PENDING_AT, machine().function(trim)),
+        (_MASK_AT, b"\xff" * _SIGNAL_SET_BYTES),
+        (_MAGIC_AT, _MAGIC),
+        (_TEXT_AT, text),
+    ]
     if len(text) > _CODE_BYTES - _TEXT_AT:
         raise CaptureError("the folder of the program has too long a name")
-    made = thread.ljust(_PENDING_AT, b"\x90") + pending
-    made = made.ljust(_MASK_AT, b"\x90") + b"\xff" * _SIGNAL_SET_BYTES
-    made = made.ljust(_MAGIC_AT, b"\x90") + _MAGIC
-    return made.ljust(_TEXT_AT, b"\0") + text
+    made = b""
+    for begin, part in parts:
+        assert len(made) <= begin
+        made = made.ljust(begin, b"\0") + part
+    return made
 
 
 def _start(
@@ -410,9 +448,9 @@ def _waits(pid: int) -> bool:
     seen = []
     for _ in range(2):
         now = system_call(pid)
-        if now is None or now[0] not in _WAITING:
+        if now is None or now[0] not in machine().waiting:
             return False
-        if now[0] in _FUTEX and _is_of_library(pid, now[1]):
+        if now[0] in machine().futex and _is_of_library(pid, now[1]):
             return False
         seen.append((now, (PROC / f"{pid}/task/{pid}/syscall").read_text()))
         time.sleep(_ROUND_S)

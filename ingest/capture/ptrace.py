@@ -7,12 +7,11 @@ that has all the thread was: as after the handler of a signal. If this process i
 at any point, the kernel lets the thread go, and it either never sees the call or ends
 it. No code of the process is changed, and it is stopped for microseconds.
 
-Only x86-64 with Linux. Source: arch/x86/kernel/signal_64.c and fpu/signal.c of Linux.
+Only Linux; what depends on the processor is in `ingest.capture.machine`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import struct
@@ -22,107 +21,52 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.capture.aarch64 import AARCH64
 from ingest.capture.elf import PROC, mappings
+from ingest.capture.machine import Libc, Wanted
+from ingest.capture.x86_64 import X86_64
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from io import FileIO
 
-_GETREGS, _SETREGS, _DETACH = 12, 13, 17
-_GETREGSET, _SEIZE, _INTERRUPT = 0x4204, 0x4206, 0x4207
-_XSTATE = 0x202
+    from ingest.capture.machine import Machine, Thread
+
+_DETACH, _SEIZE, _INTERRUPT = 17, 0x4206, 0x4207
 _WALL, _NOHANG = 0x40000000, 1
 _EVENT_STOP, _TRAP = 128, 5
-_REGISTERS = [
-    "r15",
-    "r14",
-    "r13",
-    "r12",
-    "rbp",
-    "rbx",
-    "r11",
-    "r10",
-    "r9",
-    "r8",
-    "rax",
-    "rcx",
-    "rdx",
-    "rsi",
-    "rdi",
-    "orig_rax",
-    "rip",
-    "cs",
-    "eflags",
-    "rsp",
-    "ss",
-    "fs_base",
-    "gs_base",
-    "ds",
-    "es",
-    "fs",
-    "gs",
-]
-_ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
-_IN_FRAME = [
-    "r8",
-    "r9",
-    "r10",
-    "r11",
-    "r12",
-    "r13",
-    "r14",
-    "r15",
-    "rdi",
-    "rsi",
-    "rbp",
-    "rbx",
-    "rdx",
-    "rax",
-    "rcx",
-    "rsp",
-    "rip",
-    "eflags",
-]
-_RESTART, _RESTART_BLOCK, _EINTR = (512, 513, 514), 516, 4
-_RED_ZONE = 128
-_SIGRETURN = bytes.fromhex("48c7c00f0000000f05"), bytes.fromhex("b80f0000000f05")
-_MAGIC1, _MAGIC2 = 0x46505853, 0x46505845
-_LARGE_STATE, _STATE_WITHOUT_AMX = 8192, 2696
 _STOP_S = 2.0
+_HAVE_RETURN = ("libc", "ld-", "libpthread", "[vdso]")
+
+MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
+"""By what Linux calls them."""
 
 
 def unsupported() -> str:
     """Why no call is possible on this machine; empty if one is."""
     if sys.platform != "linux":
         return "this works on Linux only"
-    if platform.machine() != "x86_64":
-        return "this works on x86-64 only"
+    if platform.machine() not in MACHINES:
+        return "this works on x86-64 and aarch64 only"
     return ""
 
 
-class _Libc:
-    """``ptrace`` and ``waitpid``, with errors."""
+def machine() -> Machine:
+    """This machine, on which the other process runs too.
 
-    def __init__(self) -> None:
-        self._c = ctypes.CDLL(None, use_errno=True)
-        self._c.ptrace.restype = ctypes.c_long
-        self._c.ptrace.argtypes = [
-            ctypes.c_long,
-            ctypes.c_long,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-        ]
-
-    def ptrace(self, request: int, tid: int, address: int = 0, data: int = 0) -> None:
-        if self._c.ptrace(request, tid, address, data) < 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+    Raises:
+        CaptureError: it is none that is known.
+    """
+    if why := unsupported():
+        raise CaptureError(why)
+    return MACHINES[platform.machine()]
 
 
 @contextmanager
-def _stopped(tid: int) -> Iterator[_Libc | None]:
+def _stopped(tid: int) -> Iterator[Libc | None]:
     """A thread that is stopped; ``None`` if a signal came first, which it gets."""
-    libc = _Libc()
+    libc = Libc()
     libc.ptrace(_SEIZE, tid)
     signal_number = 0
     try:
@@ -147,7 +91,7 @@ def _stopped(tid: int) -> Iterator[_Libc | None]:
         _detach(libc, tid, signal_number)
 
 
-def _detach(libc: _Libc, tid: int, signal_number: int) -> None:
+def _detach(libc: Libc, tid: int, signal_number: int) -> None:
     try:
         libc.ptrace(_DETACH, tid, 0, signal_number)
     except (
@@ -208,87 +152,28 @@ def call(
     ):
         if libc is None:
             return False
-        buffer = (ctypes.c_uint64 * len(_REGISTERS))()
-        libc.ptrace(_GETREGS, pid, 0, ctypes.addressof(buffer))
-        registers = dict(zip(_REGISTERS, buffer, strict=True))
-        if _is_within(memory, registers, avoid):
+        here = machine()
+        thread = here.thread(libc, pid)
+        if _is_within(memory, thread, avoid):
             return False
-        state = _vector_state(libc, pid)
-        place = registers["rsp"] - _RED_ZONE - len(state) & ~63
-        zeros = place - room & ~63
-        frame = zeros - 512 & ~63
-        _write(memory, place, state)
-        if room:
-            _write(memory, zeros, bytes(room))
-        context = _context(registers, place, _blocked(pid))
-        _write(memory, frame - 8, struct.pack("<Q", restorer) + context)
-        changed = dict(registers, rip=function, rsp=frame - 8, orig_rax=(1 << 64) - 1)
-        changed["rax"] = 0
-        changed["eflags"] &= ~0x400
-        for name, value in zip(_ARGUMENTS, arguments, strict=False):
-            changed[name] = zeros if value == -1 else value
-        buffer[:] = [changed[name] for name in _REGISTERS]
-        libc.ptrace(_SETREGS, pid, 0, ctypes.addressof(buffer))
+        wanted = Wanted(function, arguments, restorer, room, _blocked(pid))
+        writes, registers = here.prepared(thread, wanted)
+        for at, data in writes:
+            os.pwrite(memory.fileno(), data, at)
+        here.set_registers(libc, pid, registers)
     return True
 
 
-def _write(memory: object, at: int, data: bytes) -> None:
-    os.pwrite(memory.fileno(), data, at)  # type: ignore[attr-defined]
-
-
 def _is_within(
-    memory: object, registers: dict[str, int], avoid: Sequence[tuple[int, int]]
+    memory: FileIO, thread: Thread, avoid: Sequence[tuple[int, int]]
 ) -> bool:
     """Whether the thread is in one of the functions, or was called from one."""
     if not avoid:
         return False
-    stack = os.pread(memory.fileno(), 4096, registers["rsp"])  # type: ignore[attr-defined]
+    stack = os.pread(memory.fileno(), 4096, thread.stack)
     count = len(stack) // 8
-    values = [registers["rip"], *struct.unpack(f"<{count}Q", stack[: 8 * count])]
+    values = [*thread.code, *struct.unpack(f"<{count}Q", stack[: 8 * count])]
     return any(start <= value < end for value in values for start, end in avoid)
-
-
-def _vector_state(libc: _Libc, pid: int) -> bytes:
-    """The state of floating point and vectors, as a signal frame has it."""
-    buffer = ctypes.create_string_buffer(1 << 16)
-    span = struct.pack("@PN", ctypes.addressof(buffer), len(buffer))
-    vector = ctypes.create_string_buffer(span, len(span))
-    libc.ptrace(_GETREGSET, pid, _XSTATE, ctypes.addressof(vector))
-    size = struct.unpack("@PN", vector.raw[: len(span)])[1]
-    state = bytearray(buffer.raw[:size])
-    (features,) = struct.unpack_from("<Q", state, 464)
-    if size > _LARGE_STATE:
-        # Tiles have a state of their own, which a thread has only if it asked for it.
-        used = struct.unpack_from("<Q", state, 512)[0]
-        if used >> 17 & 3:
-            raise CaptureError("the thread computes with matrices (AMX); try again")
-        size, features = _STATE_WITHOUT_AMX, features & ~(3 << 17)
-        state = state[:size]
-    struct.pack_into("<IIQI", state, 464, _MAGIC1, size + 4, features, size)
-    state[484:512] = bytes(28)
-    return bytes(state) + struct.pack("<I", _MAGIC2)
-
-
-def _context(registers: dict[str, int], state_at: int, blocked: int) -> bytes:
-    """What ``rt_sigreturn`` restores.
-
-    A system call that was interrupted is made again; one that would have to know how
-    much time is left returns ``EINTR``, as it may at any signal.
-    """
-    then = dict(registers)
-    result = struct.unpack("<q", struct.pack("<Q", registers["rax"]))[0]
-    if struct.unpack("<q", struct.pack("<Q", registers["orig_rax"]))[0] >= 0:
-        if -result in _RESTART:
-            then["rax"] = registers["orig_rax"]
-            then["rip"] -= 2
-        elif -result == _RESTART_BLOCK:
-            then["rax"] = (1 << 64) - _EINTR
-    # The alternative stack stays: what is no valid one is not set.
-    made = struct.pack("<QQQiIQ", 7, 0, 0, 0x7FFFFFFF, 0, 0)
-    made += struct.pack("<18Q", *(then[name] for name in _IN_FRAME))
-    made += struct.pack("<HHHH", registers["cs"], 0, 0, registers["ss"])
-    made += struct.pack("<4Q", 0, 0, 0, 0) + struct.pack("<Q", state_at) + bytes(64)
-    return made + struct.pack("<Q", blocked)
 
 
 def _blocked(pid: int) -> int:
@@ -308,12 +193,10 @@ def restorer_of(pid: int) -> int:
     with (PROC / str(pid) / "mem").open("rb", buffering=0) as memory:
         for one in mappings(pid):
             name = one.path.rpartition("/")[2]
-            if "x" not in one.mode or not name.startswith(
-                ("libc", "ld-", "libpthread")
-            ):
+            if "x" not in one.mode or not name.startswith(_HAVE_RETURN):
                 continue
             data = os.pread(memory.fileno(), one.end - one.start, one.start)
-            for code in _SIGRETURN:
+            for code in machine().sigreturn:
                 if (at := data.find(code)) >= 0:
                     return one.start + at
     raise CaptureError(f"process {pid} has no C library that is known")

@@ -417,9 +417,9 @@ def python(
 ) -> None:
     """Capture a heap dump of a program that CPython runs; it needs no preparation.
 
-    The program runs CPython 3.8 or later on this machine (Linux, x86-64), also in a
-    container, as the same user; it stands still only while it copies itself. Exit 11:
-    no dump was captured.
+    The program runs CPython 3.8 or later on this machine (Linux; x86-64 or aarch64),
+    also in a container, as the same user; it stands still only while it copies itself.
+    Exit 11: no dump was captured.
     """
     from ingest.capture.cpython import PythonCapture
 

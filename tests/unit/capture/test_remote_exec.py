@@ -128,7 +128,7 @@ def test_a_program_runs_the_script_itself(
     python: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also another thread, where the main one waits for its end."""
-    monkeypatch.setattr(cpython, "_place", no_debugger)
+    monkeypatch.setattr(cpython, "_start", no_debugger)
     with running(kind, tmp_path, python) as program:
         taken = capture(str(program.pid), tmp_path / "x.hrpy")
         if kind != "joining":
