@@ -13,7 +13,13 @@ from ingest.heap.graph import NO_DOMAIN, RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import liveness
-from ingest.reports.suspects import next_step, notes, of_heap, suspects_text
+from ingest.reports.suspects import (
+    next_step,
+    notes,
+    of_heap,
+    smaller_text,
+    suspects_text,
+)
 from ingest.runtimes import named
 from ingest.spill import NEVER
 from ingest.suspects.find import find_suspects
@@ -120,6 +126,7 @@ def facts(
         "top_types": _top_types(graph, metrics, top, estimated_types),
         "metadata_bytes": findings.metadata_bytes,
         "suspects": of_heap(graph, findings.suspects),
+        "smaller_groups": of_heap(graph, findings.smaller),
     }
 
 
@@ -265,6 +272,7 @@ def first_answer(
         text += "\n" + folded(note)
     suspects = of_heap(graph, findings.suspects)
     text += "\nLeak suspects\n" + suspects_text(suspects, graph.incomplete)
+    text += smaller_text(of_heap(graph, findings.smaller))
     return f"{text}\n{next_step(graph.format_name, graph.incomplete, dump)}"
 
 
@@ -287,6 +295,7 @@ def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
     text += "\nLeak suspects\n"
     suspects = cast("list[dict[str, object]]", found["suspects"])
     text += suspects_text(suspects, incomplete)
+    text += smaller_text(cast("list[dict[str, object]]", found["smaller_groups"]))
     return f"{text}\n{step}"
 
 

@@ -179,6 +179,23 @@ def next_step(format_name: str, incomplete: str | None, dump: str) -> NextStep:
     )
 
 
+def smaller_text(smaller: Sequence[Mapping[str, object]]) -> str:
+    """What there is besides the suspects, for a terminal; empty if nothing.
+
+    Args:
+        smaller: As `of_heap` returns them.
+    """
+    if not smaller:
+        return ""
+    text = "\n" + folded(
+        "Smaller groups of the program's own objects, which may be needed, or a leak "
+        "that has begun:"
+    )
+    for one in smaller:
+        text += folded(f"- {printable(str(one['sentence']))}", "  ", hanging="  ")
+    return text
+
+
 def suspects_text(
     suspects: Sequence[Mapping[str, object]], incomplete: str | None
 ) -> str:

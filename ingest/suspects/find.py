@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.aside import folder_for, set_aside
@@ -42,6 +43,12 @@ STANDS_OUT = 1.5
 
 MAX_SUSPECTS = 3
 
+SMALLER_SHARE = 0.01
+"""Of the reachable bytes, from which on a group of the program's objects is told."""
+
+_LEAST_OF_SMALLER = 100
+_MAX_SMALLER, _MAX_LOOKED_AT = 3, 10
+_IN_NONE = 255  # of what `marked` tells
 _MAX_CONTENTS = 5
 
 
@@ -52,10 +59,14 @@ class Findings(NamedTuple):
         suspects: Leak suspects, the best first.
         metadata_bytes: Reachable bytes that are the runtime's metadata: classes, code,
             scripts.
+        smaller: Groups of objects of the program's own types that one holder has, in
+            none of the suspects and too small for one. A leak that has begun is among
+            them, and so is much that is needed.
     """
 
     suspects: tuple[Suspect, ...]
     metadata_bytes: int
+    smaller: tuple[Suspect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +166,42 @@ def find_suspects(
     chosen += [one for one in held[count:] if one.evidence.is_done]
     chosen.sort(key=lambda one: not one.evidence.is_done)
     del chosen[MAX_SUSPECTS:]
-    contents = _contents_of(graph, metrics, [found.pile.members for found in chosen])
+    smaller = _smaller(search, [found.pile.members for found in chosen])
+    told = chosen + smaller
+    contents = _contents_of(graph, metrics, [found.pile.members for found in told])
     suspects = tuple(
         _suspect(search, found, listed)
-        for found, listed in zip(chosen, contents, strict=True)
+        for found, listed in zip(told, contents, strict=True)
     )
-    return Findings(suspects, search.metadata_bytes)
+    count = len(chosen)
+    return Findings(suspects[:count], search.metadata_bytes, suspects[count:])
+
+
+def _smaller(search: PileSearch, taken: list[NDArray[np.int32]]) -> list[_Held]:
+    """Groups of the program's own objects besides the piles that are taken."""
+    graph, metrics = search.graph, search.metrics
+    sizes = np.where(search.is_program, metrics.type_retained_bytes, 0)
+    sizes[metrics.instance_count < _LEAST_OF_SMALLER] = 0
+    order = np.argsort(-sizes, kind="stable")[:_MAX_LOOKED_AT]
+    found: list[_Held] = []
+    mark: NDArray[np.uint8] | None = None
+    for kind in order[sizes[order] >= SMALLER_SHARE * metrics.reachable_bytes].tolist():
+        rows = rows_where(graph.type_index == kind)
+        rows = rows[metrics.root_distance[rows] >= 0]
+        if mark is None and taken:
+            mark = marked(metrics, taken)
+        # What a pile retains is a part of it.
+        if mark is not None and 2 * np.sum(mark[rows] != _IN_NONE) > len(rows):
+            continue
+        rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
+        size = int(sizes[kind])
+        held = search.held(Pile(kind, len(rows), size, rows, -1, ROOT))
+        if held and held[0].retained_bytes >= SMALLER_SHARE * metrics.reachable_bytes:
+            found.append(_told(search, *held))
+            taken, mark = [*taken, held[0].members], None
+        if len(found) == _MAX_SMALLER:
+            break
+    return found
 
 
 class _Held(NamedTuple):

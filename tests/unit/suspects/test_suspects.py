@@ -99,6 +99,28 @@ def test_a_healthy_heap_has_none(program: Program, tmp_path: Path) -> None:
     assert program.findings(tmp_path).suspects == ()
 
 
+def test_a_leak_that_has_begun_is_a_smaller_group(
+    program: Program, tmp_path: Path
+) -> None:
+    """Beside a large healthy table, whose rows are no group of their own."""
+    rows = [program.make("App.Row", 300, [cell]) for cell in program.many(900, "App.C")]
+    catalogue = program.make("App.Catalogue", 40, [program.a_list(rows)])
+    program.root(catalogue, STATIC, within="App.Tables")
+    sessions = program.a_list(program.many(150, "App.Session", 60))
+    server = program.make("App.Server", 40, [sessions])
+    program.root(server, STATIC, within="App.Main")
+    for each in program.many(200, "App.Loose", 60):  # held one by one
+        one = program.make(f"App.By{each}", 10, [each])
+        program.root(one, STATIC, within="App.Main")
+    found = program.findings(tmp_path)
+
+    assert [one.holder for one in found.suspects] == ["App.Catalogue"]
+    assert [(one.object_count, one.holder) for one in found.smaller] == [
+        (150, "App.Server")
+    ]
+    assert "150 Session" in found.smaller[0].sentence
+
+
 def test_what_weak_handles_alone_hold_is_no_suspect(
     program: Program, tmp_path: Path
 ) -> None:
