@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,8 @@ def _hrpy() -> list[bytes]:
     traced.roots["held"] = [["handler of signal 10", 0x800]]
     sites = hrpy.words([1, 0])
     traced.chunk("list", [0x800, 0x810], flags=Flag.SITES, values=sites)
+    outside = struct.pack("<2Q", 0, 4096)
+    traced.chunk("mmap.mmap", [0x820, 0x830], flags=Flag.OUTSIDE, values=outside)
     return [hrpy.example(), traced.bytes(), hrpy.large_dump(100, 200)]
 
 

@@ -3,6 +3,7 @@
 python arrays.py MODE PATH
 """
 
+import mmap
 import sys
 
 import numpy
@@ -43,6 +44,9 @@ PAIRS = numpy.zeros(3, dtype=[("what", object), ("n", int)])
 SUB = numpy.zeros(5000).view(Sub)
 SUB_ITEMS = numpy.array([Item(-5)], dtype=object).view(Sub)
 SUB.label = "mine"
+MAPPED = mmap.mmap(-1, 300000)
+OF_MAPPED = numpy.frombuffer(MAPPED)
+OF_C = numpy.from_dlpack(numpy.zeros(70000))
 try:
     import pandas
 

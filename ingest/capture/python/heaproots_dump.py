@@ -693,6 +693,7 @@ _NAMES_OF_LOCALS = 96
 _SIZES, _LENGTHS, _ELEMENTS, _PAIRS, _TYPED, _TEXTS, _INTS, _FLOATS, _OWNER, _SITES = (
     1, 2, 4, 8, 16, 32, 64, 128, 256, 512,
 )  # fmt: skip
+_OUTSIDE = 1024
 
 # More flags of a type.
 _MANAGED_WEAK = 1 << 3  # from 3.12 on
@@ -955,6 +956,7 @@ class _Kind:
             self._add(writer, "base", _array_member(self.array, "base"))
             self._add(writer, "dtype", _array_member(self.array, "dtype"))
             self.texts = _array_name(self.array)
+        self.outside = _outside(t, self.array)
         self.has_locals = (
             t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
         )
@@ -1392,6 +1394,11 @@ class _Writer:
             flags |= _TYPED
         if sites is not None:
             flags |= _SITES
+        outside = []
+        if kind.outside is not None:
+            outside = [_value_or_missing(kind.outside, o) for o in part]
+            outside = [0 if many is _missing else many for many in outside]
+            flags |= _OUTSIDE if any(outside) else 0
         fixed = _NEVER
         if isinstance(rest_counts, int):
             fixed, rest_counts = rest_counts, None
@@ -1417,6 +1424,8 @@ class _Writer:
         parts += values
         if sites is not None:
             parts.append(_words(sites))
+        if flags & _OUTSIDE:
+            parts.append(_longs(outside))
         self.out.record(b"OBJS", parts)
         self.objects += n
         self.references += len(rest)
@@ -1850,6 +1859,32 @@ def _array_elements(array, o):
         return found
     except Exception:  # a half-made object
         return []
+
+
+def _outside(t, array):
+    """How to ask for memory that an object keeps and no size tells, or `None`.
+
+    An array that owns its data has them in its size, and one that is taken from an
+    object of Python refers to that. What is left is of a library in C.
+    """
+    if array is not None:
+        space = _dict_of(array)
+        flags, base, size = (
+            space[name].__get__ for name in ("flags", "base", "nbytes")
+        )
+
+        def data(o):
+            found, below = flags(o), base(o)
+            is_own = type(found).__dict__["owndata"].__get__(found)
+            is_of_c = below is None or _type_name(type(below)) == "PyCapsule"
+            return 0 if is_own or not is_of_c else int(size(o))
+
+        return data
+    for k in _mro_of(t) or ():
+        if _type_name(k) == "mmap.mmap":
+            length = _dict_of(k).get("__len__")
+            return length if type(length) is _Slot else None
+    return None
 
 
 def _text_or_none(text, o):

@@ -21,7 +21,7 @@ import numpy as np
 from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
 from ingest.heap.history import Allocations, History
 from ingest.heap.read_options import Fold
-from ingest.heap.values import ObjectValues
+from ingest.heap.values import ExternalMemory, ObjectValues
 from ingest.readers.cpython.folding import folded, times_referenced
 from ingest.readers.cpython.objects import (
     ATOMS,
@@ -43,7 +43,7 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import CPYTHON
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Ints, Longs
+    from ingest.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.readers.hrpy.facts import Recorded
     from ingest.readers.shared.irregularities import IrregularityCounter
@@ -57,7 +57,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
             irregular.
     """
     type_names = recorded.declared.type_names
-    history = _history(recorded)
+    history, outside = _history(recorded), _outside(recorded)
     values, objects, table = _joined(recorded, counter)
     is_held, is_lost = _unexplained(recorded, objects, table)
     fields = Fields(recorded.declared.names)
@@ -97,6 +97,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         stacks=ThreadStacks.of(roots.stacks),
         field_names=tuple(fields.names),
         values=values,
+        external=_external(heap, *outside),
         type_object=heap.find(type_ids),
         folded=left_out,
         history=history,
@@ -177,6 +178,40 @@ def _history(recorded: Recorded) -> History | None:
         sites=tuple(recorded.declared.sites),
     )
     return History((), allocations)
+
+
+_MAPPED, _DATA = range(2)
+_OUTSIDE_NAMES = ("mapped memory", "data of an array")
+
+
+def _outside(recorded: Recorded) -> tuple[Ids, Longs, Ints]:
+    """Ids of what keeps memory outside of the heap, how much, and rows of its names."""
+    ids, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    kinds: list[int] = []
+    for chunk in recorded.chunks:
+        if chunk.outside_bytes is None:
+            continue
+        there = chunk.outside_bytes > 0
+        ids.append(chunk.id[there])
+        sizes.append(chunk.outside_bytes[there])
+        is_map = recorded.declared.type_names[chunk.type_number] == "mmap.mmap"
+        kinds += [_MAPPED if is_map else _DATA] * int(there.sum())
+    return np.concatenate(ids), np.concatenate(sizes), np.array(kinds, np.int32)
+
+
+def _external(
+    heap: HeapResolver, ids: Ids, sizes: Longs, kind: Ints
+) -> ExternalMemory | None:
+    """That memory by object; ``None`` if there is none."""
+    rows = heap.find(ids)
+    _, first = np.unique(rows, return_index=True)
+    first = first[rows[first] >= 0]
+    if not len(first):
+        return None
+    names = _OUTSIDE_NAMES
+    return ExternalMemory(
+        rows[first].astype(np.int32), sizes[first], kind[first], names
+    )
 
 
 def _joined(

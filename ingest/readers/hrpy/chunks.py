@@ -44,6 +44,7 @@ class Flag(IntFlag):
     FLOATS = 128
     OWNER = 256
     SITES = 512
+    OUTSIDE = 1024
 
 
 _ALL = sum(Flag)
@@ -68,6 +69,8 @@ class HrpyChunk:
         numbers: int64 or float64 (N,), or ``None``.
         site: uint32 (N,). Where they were made, a row of the sites, `NEVER` where
             that is not known; or ``None``.
+        outside_bytes: int64 (N,). Memory that they keep outside of the heap; or
+            ``None``.
     """
 
     type_number: int
@@ -82,6 +85,7 @@ class HrpyChunk:
     texts: tuple[NDArray[np.uint32], bytes] | None = None
     numbers: NDArray[Any] | None = None
     site: NDArray[np.uint32] | None = None
+    outside_bytes: Longs | None = None
 
 
 @dataclass(slots=True)
@@ -148,6 +152,11 @@ def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
         known = chunk.site[chunk.site != NEVER]
         if len(known) and known.max() >= len(declared.sites):
             raise feed.malformed("a chunk has a site that is not declared")
+    if flags & Flag.OUTSIDE:
+        outside = columns.take("<u8", many)
+        if many and outside.max() > MAX_SIZE_BYTES:
+            raise feed.malformed("an object keeps more than any memory")
+        chunk.outside_bytes = outside.astype(np.int64)
     if feed.position != end:
         raise feed.malformed("a chunk is longer than its columns")
     return chunk

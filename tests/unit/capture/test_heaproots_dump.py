@@ -200,9 +200,19 @@ def test_arrays_have_their_elements_and_what_owns_their_memory(
     )
     assert truth.name(truth.fields(of["NESTED"])["[0]"]) == "numpy.ndarray"
     assert truth.value(truth.fields(of["SUB"])["label"]) == "mine"
+    assert graph.external is not None
+    told = zip(graph.external.object_index, graph.external.size_bytes, strict=True)
+    assert {(at, size) for at, size in told if at in of.values()} == {
+        (of["MAPPED"], 300_000), (of["OF_C"], 560_000),
+    }  # fmt: skip
+    names = [graph.external.names[at] for at in graph.external.name_index]
+    assert set(names) == {"mapped memory", "data of an array"}
 
 
-_ARRAYS = ("LARGE", "VIEW", "ITEMS", "SOME", "SCALAR", "NESTED", "SUB", "SUB_ITEMS")
+_ARRAYS = (
+    "LARGE", "VIEW", "ITEMS", "SOME", "SCALAR", "NESTED", "SUB", "SUB_ITEMS", "MAPPED",
+    "OF_MAPPED", "OF_C",
+)  # fmt: skip
 _NODES = ("hamt_bitmap_node", "hamt_array_node", "hamt_collision_node")
 
 

@@ -172,6 +172,32 @@ def test_values_of_contexts_are_named_by_their_variables() -> None:
     ]  # fmt: skip
 
 
+def test_memory_outside_of_the_heap_has_its_objects() -> None:
+    heap = program()
+    kept = struct.pack("<3Q", 70, 0, 4096)
+    heap.chunk("mmap.mmap", [0x800, 0x810, 0x820], flags=Flag.OUTSIDE, values=kept)
+    kept = struct.pack("<2Q", 9, 11)
+    again = [0x7F0, 0x800]
+    heap.chunk("numpy.ndarray", again, flags=Flag.OUTSIDE, values=kept)
+    graph = graph_of(heap)
+    tables = HeapTables(graph, analyse(graph))
+    found = tables.part("objects", 0, graph.object_count)
+
+    told = {
+        ident: (name, size)
+        for ident, name, size in zip(
+            graph.object_id.tolist(), found["external_name"], found["external_bytes"],
+            strict=True,
+        )
+        if size is not None
+    }  # fmt: skip
+    assert told == {
+        0x7F0: ("data of an array", 9), 0x800: ("mapped memory", 70),
+        0x820: ("mapped memory", 4096),
+    }  # fmt: skip
+    assert graph.external_bytes == 4175
+
+
 def test_objects_have_the_sites_where_they_were_made() -> None:
     heap = program()
     heap.records.append(facts(b"SITE", [["a.py:3", "b.py:9"], ["a.py:7"]]))
@@ -290,6 +316,12 @@ def _patched(**changes: int) -> bytes:
     return heap.bytes()
 
 
+def _with_outside(size: int) -> bytes:
+    kept = struct.pack("<Q", size)
+    heap = program().chunk("mmap.mmap", [0x800], flags=Flag.OUTSIDE, values=kept)
+    return heap.bytes()
+
+
 def _with_sites(site: int) -> bytes:
     heap = program()
     heap.records.append(facts(b"SITE", [["a.py:3"]] * 5))
@@ -305,6 +337,7 @@ def _with_sites(site: int) -> bytes:
         (_patched(width=0xFFFFFFFF), "claims 1 object"),
         (_patched(type=99), "type that is not declared"),
         (_patched(flags=1 << 20), "unknown flags"),
+        (_with_outside((1 << 64) - 1), "more than any memory"),
         (_patched(flags=8 + 2), "more elements than references"),
         (_patched(flags=4), "more elements than references|no lengths|longer than"),
         (_patched(fixed=7), "claims 1 reference"),
