@@ -89,7 +89,7 @@ bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for
 bench-queries: $(VENV)/.tools ## time every query on a million objects: the limit is a second
 	@$(BIN)/python -m tests.bench --queries $(ARGS)
 
-bench-answers: $(VENV)/.tools ## suspects of 80 heaps with known leaks and of 60 ordinary programs
+bench-answers: $(VENV)/.tools ## suspects of heaps with known leaks, real programs, and 60 ordinary ones
 	@$(BIN)/python -m tests.bench.answers $(ARGS)
 
 bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false alarms

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from tests.bench.answers import ordinary
 from tests.bench.answers.coreclr import programs
+from tests.bench.answers.cpython import leaking
 from tests.bench.answers.dart_vm import style_sheet
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
@@ -79,7 +80,7 @@ def _known(seed: int, only: str, keep: Path | None) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
         for name, path, truths in chain(
-            samples(folder), programs(folder), style_sheet(folder)
+            samples(folder), programs(folder), style_sheet(folder), leaking(folder)
         ):
             if only in name:
                 asked.append(ask(name, "", path, truths))

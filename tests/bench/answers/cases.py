@@ -25,11 +25,14 @@ class Truth(NamedTuple):
             then a type of the runtime or none may be named.
         reference: Its field or static; ``None`` if the format does not tell, or if
             nothing of the program holds the pile.
+        words: What the sentence has to say of the holder instead of both, where
+            objects of the runtime stand for a part of the program.
     """
 
     type: str
     holder: str | None
     reference: str | None = None
+    words: str | None = None
 
 
 @dataclass

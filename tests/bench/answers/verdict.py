@@ -45,6 +45,8 @@ class Asked:
     def _agrees(self, truth: Truth) -> bool:
         if not self.suspects or self.suspects[0].get("type") != truth.type:
             return False
+        if truth.words:
+            return truth.words in (self.sentence or "")
         holder = self.suspects[0].get("holder")
         if truth.holder is None:
             holds = not holder or _is_of_runtime(holder)
@@ -63,6 +65,8 @@ class Asked:
     def sentence_is_good(self) -> bool:
         """Whether it is short and has the names that the suspect has."""
         first, text = self.suspects[0], self.sentence or ""
+        if any(truth.words for truth in self.truths):
+            return 0 < len(text) < _LONGEST_SENTENCE and self.passes
         names = [first.get("type"), first.get("holder"), first.get("reference")]
         return 0 < len(text) < _LONGEST_SENTENCE and all(
             simple(name) in text for name in names if name
@@ -70,7 +74,10 @@ class Asked:
 
     def row(self) -> str:
         """One line of the table."""
-        wanted = [_told(*truth) for truth in self.truths[:1]] or ["nothing"]
+        wanted = [
+            f"{simple(truth.type)}, {truth.words}" if truth.words else _told(*truth[:3])
+            for truth in self.truths[:1]
+        ] or ["nothing"]
         more = f" (or {len(self.truths) - 1} more)" if len(self.truths) > 1 else ""
         if self.error:
             found = self.error
