@@ -4,10 +4,6 @@ An object dominates another if every path from the roots to the other passes thr
 it; the nearest such object is the immediate dominator. When an object is freed, exactly
 the objects that it dominates are freed with it.
 
-In preorder, the objects that an object dominates have the positions right after its
-own: an interval. Siblings are in reverse postorder of the depth-first search, so that
-most references, and all in a heap without cycles, lead to a higher position.
-
 Source: semi-NCA of L. Georgiadis, Linear-Time Algorithms for Dominators and
 Related Problems (2005), section 2.3, with path compression and without balancing;
 E. W. Myers, An applicative random-access stack (1983), for finding the nearest
@@ -17,13 +13,14 @@ dominator that is not below a given number in logarithmic time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import fetch, kernel
-from ingest.heap.graph import NO_TYPE, starts_type
+from ingest.heap.graph import starts_type
+from ingest.memory import beside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,120 +33,188 @@ if TYPE_CHECKING:
 _AHEAD = 8
 """Steps of a loop between asking for an entry of a column and using it."""
 
+_HEAD = 3
+"""Entries of a record before those of what the object refers to; see `_lay_out`."""
+
+_VERTEX, _COUNT, _END = range(_HEAD)
+
 
 @kernel
-def _search(
-    references: ReferenceColumns,
-    visits: Ints,
-    object_index: Ints,
-    parent: Ints,
-    finished: Ints,
-    cursor: Starts,
-) -> int:
-    """Depth-first search; fills the arrays, returns the objects reached + 1.
+def _lay_out(
+    references: ReferenceColumns, first: int, end: int, records: Starts
+) -> None:
+    """Write the records of the objects from ``first`` to ``end``.
 
-    ``visits`` is (N + M, 2): the number of each object, and how many references lead
-    to it, side by side because every reference needs both.
+    A record is the number that the search gives the object, how many references lead
+    to it, where the record ends, and the records of what it refers to. So the search
+    looks at one place for each reference, and finds there where it goes on.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
-    # Finished and open objects are never more than N + M together, so the stack grows
-    # from the other end of the same array.
-    stack = finished[::-1]
+    last = len(targets) - 1
+    for row in range(first, end):
+        at = start[row] + _HEAD * row
+        records[at + _VERTEX] = records[at + _COUNT] = 0
+        free = at + _HEAD
+        for ref in range(start[row], start[row + 1]):
+            fetch(start, targets[min(ref + 4 * _AHEAD, last)])
+            if not (some_skipped and skipped[ref]):
+                records[free] = start[targets[ref]] + _HEAD * targets[ref]
+                free += 1
+        records[at + _END] = free
+
+
+@kernel
+def _search(
+    start: Starts,
+    roots: Ints,
+    records: Starts,
+    parent: Ints,
+    finished: Ints,
+    stack: Starts,
+    cursor: Starts,
+) -> int:
+    """Depth-first search; fills the columns, returns the objects reached + 1.
+
+    ``stack`` and ``cursor`` are of open objects: their records, and where in these the
+    next reference is.
+    """
     count = 1
     done = 0
-    for root in references.roots:
-        visits[root, 1] += 1
-        if visits[root, 0] > 0:
+    for root in roots:
+        child = start[root] + _HEAD * root
+        records[child + _COUNT] += 1
+        if records[child + _VERTEX] > 0:
             continue
-        visits[root, 0] = count
-        object_index[count] = root
+        records[child + _VERTEX] = count
         parent[count] = 0
         count += 1
         depth = 0
-        stack[0] = root
-        cursor[0] = start[root]
+        stack[0] = child
+        cursor[0] = child + _HEAD
         while depth >= 0:
             source = stack[depth]
-            ref = cursor[depth]
-            end = start[source + 1]
-            while ref < end:
-                if not (some_skipped and skipped[ref]):
-                    target = targets[ref]
-                    visits[target, 1] += 1
-                    if visits[target, 0] == 0:
-                        break
-                ref += 1
-            if ref == end:
-                finished[done] = visits[source, 0]
+            entry = cursor[depth]
+            end = records[source + _END]
+            while entry < end:
+                child = records[entry]
+                records[child + _COUNT] += 1
+                if records[child + _VERTEX] == 0:
+                    break
+                entry += 1
+            if entry == end:
+                finished[done] = records[source + _VERTEX]
                 done += 1
                 depth -= 1
                 # What is open above was used long ago.
                 above = max(depth - _AHEAD, 0)
-                fetch(visits, 2 * stack[above])
-                fetch(start, stack[above])
-                fetch(targets, cursor[above])
-                ref = cursor[max(depth - _AHEAD // 2, 0)]
-                if ref < len(targets):
-                    fetch(visits, 2 * targets[ref])
+                fetch(records, stack[above])
+                fetch(records, cursor[above])
+                fetch(records, records[cursor[max(depth - _AHEAD // 2, 0)]])
                 continue
-            cursor[depth] = ref + 1
-            visits[target, 0] = count
-            object_index[count] = target
-            parent[count] = visits[source, 0]
+            cursor[depth] = entry + 1
+            records[child + _VERTEX] = count
+            parent[count] = records[source + _VERTEX]
             count += 1
-            begin = start[target]
-            if begin == start[target + 1]:
+            end = records[child + _END]
+            begin = child + _HEAD
+            if begin == end:
                 # It refers to nothing, as strings do: it need not be opened.
                 finished[done] = count - 1
                 done += 1
                 continue
             depth += 1
-            stack[depth] = target
+            stack[depth] = child
             cursor[depth] = begin
-            for ref in range(begin, min(start[target + 1], begin + _AHEAD)):
-                fetch(visits, 2 * targets[ref])
-                fetch(start, targets[ref])
+            for entry in range(begin, min(end, begin + _AHEAD)):
+                fetch(records, records[entry])
     return count
+
+
+@kernel
+def _take_numbers(
+    start: Starts,
+    records: Starts,
+    first: int,
+    end: int,
+    object_index: Ints,
+    pred_count: Starts,
+) -> None:
+    """Write what the search found of the objects from ``first`` to ``end``.
+
+    The object of each vertex, and how many references lead to it.
+    """
+    for row in range(first, end):
+        later = min(row + 2 * _AHEAD, end - 1)
+        fetch(object_index, records[start[later] + _HEAD * later])
+        fetch(pred_count, records[start[later] + _HEAD * later])
+        at = start[row] + _HEAD * row
+        vertex = records[at + _VERTEX]
+        if vertex > 0:
+            object_index[vertex] = row
+            pred_count[vertex] = records[at + _COUNT]
+
+
+@kernel
+def _open_lists(
+    object_index: Ints, pred_start: Starts, front: Starts, back: Starts
+) -> None:
+    """Find where the predecessors of each vertex begin, and end, by object.
+
+    ``pred_start[v + 1]`` initially holds the number of predecessors of vertex v.
+    """
+    last = len(object_index) - 1
+    for vertex in range(1, len(object_index)):
+        later = object_index[min(vertex + 2 * _AHEAD, last)]
+        fetch(front, later)
+        fetch(back, later)
+        pred_start[vertex + 1] += pred_start[vertex]
+        front[object_index[vertex]] = pred_start[vertex]
+        back[object_index[vertex]] = pred_start[vertex + 1]
 
 
 @kernel
 def _invert(
     references: ReferenceColumns,
     object_index: Ints,
-    pred_start: Starts,
+    first: int,
+    end: int,
+    step: int,
     pred_source: Ints,
     slot: Starts,
 ) -> None:
-    """List the predecessors of each vertex, ascending.
+    """List the vertices from ``first`` on, by ``step``, as predecessors.
 
-    ``pred_start[v + 1]`` initially holds the number of predecessors of vertex v.
-    ``slot`` is for the next entry of each object: by object, not by vertex, so that a
-    reference costs one look-up.
+    Each list is filled from its begin if ``step`` is 1, from its end if it is -1, so
+    that the vertices ascend in it. ``slot`` is that of each object: by object, not by
+    vertex, so that a reference costs one look-up.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
-    count = len(object_index)
-    for vertex in range(1, count):
-        pred_start[vertex + 1] += pred_start[vertex]
-        slot[object_index[vertex]] = pred_start[vertex]
-    for root in references.roots:
-        pred_source[slot[root]] = 0
-        slot[root] += 1
-    for source in range(1, count):
+    before = (step - 1) // 2
+    lowest, highest = min(first, end - step), max(first, end - step)
+    for source in range(first, end, step):
         # Each look-up leads to the next one: they are asked for one after the other.
-        fetch(start, object_index[min(source + 3 * _AHEAD, count - 1)])
-        later = object_index[min(source + 2 * _AHEAD, count - 1)]
-        fetch(targets, start[later])
-        later = object_index[min(source + _AHEAD, count - 1)]
+        later = min(max(source + 3 * _AHEAD * step, lowest), highest)
+        fetch(start, object_index[later])
+        later = min(max(source + 2 * _AHEAD * step, lowest), highest)
+        fetch(targets, start[object_index[later]])
+        later = object_index[min(max(source + _AHEAD * step, lowest), highest)]
         for ref in range(start[later], min(start[later + 1], start[later] + _AHEAD)):
             fetch(slot, targets[ref])
         referrer = object_index[source]
         for ref in range(start[referrer], start[referrer + 1]):
             if not (some_skipped and skipped[ref]):
                 entry = slot[targets[ref]]
-                pred_source[entry] = source
-                slot[targets[ref]] = entry + 1
+                pred_source[entry + before] = source
+                slot[targets[ref]] = entry + step
+
+
+@kernel
+def _add_roots(roots: Ints, pred_source: Ints, slot: Starts) -> None:
+    for root in roots:
+        pred_source[slot[root]] = 0
+        slot[root] += 1
 
 
 @kernel
@@ -174,8 +239,14 @@ def _immediate_dominators(
     for vertex in range(len(parent) - 1, 0, -1):
         lowest = parent[vertex]
         for entry in range(pred_start[vertex], pred_start[vertex + 1]):
-            fetch(link, 2 * pred_source[max(entry - 4 * _AHEAD, 0)])
-            fetch(link, 2 * link[pred_source[max(entry - 2 * _AHEAD, 0)], 0])
+            # The first steps up are asked for one after the other.
+            fetch(link, 2 * pred_source[max(entry - 8 * _AHEAD, 0)])
+            later = link[pred_source[max(entry - 6 * _AHEAD, 0)], 0]
+            fetch(link, 2 * later)
+            later = link[link[pred_source[max(entry - 4 * _AHEAD, 0)], 0], 0]
+            fetch(link, 2 * later)
+            later = link[pred_source[max(entry - 2 * _AHEAD, 0)], 0]
+            fetch(link, 2 * link[link[later, 0], 0])
             label = pred_source[entry]
             if label > vertex:
                 depth = 0
@@ -184,14 +255,12 @@ def _immediate_dominators(
                     path[depth] = node
                     depth += 1
                     node = link[node, 0]
+                label = link[node, 1]
                 while depth:
                     depth -= 1
-                    node = path[depth]
-                    ancestor = link[node, 0]
-                    if link[ancestor, 1] < link[node, 1]:
-                        link[node, 1] = link[ancestor, 1]
-                    link[node, 0] = link[ancestor, 0]
-                label = link[label, 1]
+                    below = path[depth]
+                    label = min(label, link[below, 1])
+                    link[below, 0], link[below, 1] = link[node, 0], label
             if label < lowest:
                 lowest = label
         semi[vertex] = lowest
@@ -284,27 +353,76 @@ def dominator_tree(
     Memory: 32 bytes an object and 4 a reference at the peak, 12 more where 32 bits do
     not count the references.
     """
-    n = len(references.start) - 1
-    of_starts = starts_type(len(references.target) + len(references.roots))
-    visits = np.zeros((n, 2), np.int32)
-    object_index = np.zeros(n + 1, np.int32)
+    start, targets, _, roots = references
+    n = len(start) - 1
+    records = _records_of(references)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
-    cursor = np.empty(n, of_starts)
-    count = _search(references, visits, object_index, parent, finished, cursor)
-    object_index, parent = object_index[:count], parent[:count]
-    finished = finished[: count - 1]
+    # Finished and open objects are never more than N + M together, so the stack grows
+    # from the other end of the same column, where its entries have room.
+    stack = finished if records.dtype == np.int32 else np.empty(n, records.dtype)
+    cursor = np.empty(n, records.dtype)
+    count = _search(start, roots, records, parent, finished, stack[::-1], cursor)
+    del stack, cursor
+    parent, finished = parent[:count], finished[: count - 1]
+    object_index = np.zeros(count, np.int32)
+    of_starts = starts_type(len(targets) + len(roots))
     pred_start = np.zeros(count + 1, of_starts)
-    pred_start[2:] = visits[object_index[1:], 1]
-    del visits
-    pred_source = np.empty(int(pred_start.sum(dtype=np.int64)), np.int32)
-    _invert(references, object_index, pred_start, pred_source, cursor)
-    del cursor
+    _number_objects(start, records, object_index, pred_start[1:])
+    del records
+    pred_source = _predecessors(references, object_index, pred_start)
     idom = np.empty(count, np.int32)
     link, semi = np.empty((count, 2), np.int32), np.empty(count, np.int32)
     _immediate_dominators(parent, pred_start, pred_source, link, semi, idom)
     search = DepthFirstSearch(pred_start, pred_source, finished)
     return DominatorTree(object_index, idom, n), search
+
+
+def _records_of(references: ReferenceColumns) -> Starts:
+    """The records of all objects; see `_lay_out`."""
+    n = len(references.start) - 1
+    entries = len(references.target) + _HEAD * n
+    # One more, for the search looks at what follows a record before it goes on.
+    records = np.empty(entries + 1, starts_type(entries))
+    half = n // 2
+    with beside(lambda: _lay_out(references, half, n, records)) as others:
+        _lay_out(references, 0, half, records)
+        others()
+    return records
+
+
+def _number_objects(
+    start: Starts, records: Starts, object_index: Ints, pred_count: Starts
+) -> None:
+    """Fill the last two columns from the records; see `_take_numbers`."""
+    n = len(start) - 1
+    half = n // 2
+    columns = object_index, pred_count
+    with beside(lambda: _take_numbers(start, records, half, n, *columns)) as others:
+        _take_numbers(start, records, 0, half, *columns)
+        others()
+
+
+def _predecessors(
+    references: ReferenceColumns,
+    object_index: NDArray[np.int32],
+    pred_start: Starts,
+) -> NDArray[np.int32]:
+    """``pred_source`` of `DepthFirstSearch`; completes ``pred_start``.
+
+    The lists are filled from both ends at once.
+    """
+    n, count = len(references.start) - 1, len(object_index)
+    front, back = np.empty((2, n), pred_start.dtype)
+    _open_lists(object_index, pred_start, front, back)
+    pred_source = np.empty(int(pred_start[-1]), np.int32)
+    half = (count + 1) // 2
+    backwards = object_index, count - 1, half - 1, -1, pred_source, back
+    with beside(lambda: _invert(references, *backwards)) as others:
+        _add_roots(references.roots, pred_source, front)
+        _invert(references, object_index, 1, half, 1, pred_source, front)
+        others()
+    return pred_source
 
 
 @kernel
@@ -372,212 +490,3 @@ def retained_counts(dominator: NDArray[np.int32]) -> NDArray[np.int64]:
     counts = np.zeros(len(dominator), np.int64)
     _count_subtrees(dominator, np.zeros(len(dominator), np.int32), counts)
     return counts
-
-
-class Preorder(NamedTuple):
-    """A dominator tree of V vertices by preorder position; 0 is the super-root.
-
-    Attributes:
-        object_index: int32 (V,). Object at each position; entry 0 is unused.
-        position: int32 (N + M,). Position of each object, 0 where unreachable.
-        end: int32 (V,). A position dominates the positions from itself up to here.
-        dominator: int32 (V,). Position of the immediate dominator.
-        type_index: int32 (V,). Type; -1 for none, or for one with a single reachable
-            instance.
-        referrer_start: int32 or int64 (V + 1,). The referrers of a *join*, an object
-            to which its immediate dominator does not refer, are the positions
-            ``referrer[referrer_start[p]:referrer_start[p + 1]]``, without those that
-            it dominates. For any other position the list is empty.
-        referrer: int32.
-        dominated_count: int64 (T,). Sum over the instances of each type of ``end``
-            minus position; 0 where ``type_index`` does not have the type.
-    """
-
-    object_index: Ints
-    position: Ints
-    end: Ints
-    dominator: Ints
-    type_index: Ints
-    referrer_start: Starts
-    referrer: Ints
-    dominated_count: Longs
-
-
-@kernel
-def _number(
-    object_index: Ints,
-    idom: Ints,
-    finished: Ints,
-    object_types: Ints,
-    vertex_at: Ints,
-    position: Ints,
-    end: Ints,
-    dominator: Ints,
-    instance_count: Longs,
-    dominated_count: Longs,
-) -> None:
-    """Number the vertices in preorder; fills the arrays from ``vertex_at`` on.
-
-    ``vertex_at`` becomes the vertex at each position, ``position`` its inverse.
-    """
-    count = len(idom)
-    # Until all positions are known, two columns hold subtree sizes and the next free
-    # position below each vertex.
-    size, cursor = dominator, vertex_at
-    for vertex in range(count):
-        size[vertex] = 1
-    for vertex in range(count - 1, 0, -1):
-        fetch(size, idom[max(vertex - 2 * _AHEAD, 0)])
-        fetch(object_types, object_index[max(vertex - 2 * _AHEAD, 0)])
-        size[idom[vertex]] += size[vertex]
-        kind = object_types[object_index[vertex]]
-        if kind >= 0:
-            instance_count[kind] += 1
-            dominated_count[kind] += size[vertex]
-    for kind in range(len(instance_count)):
-        if instance_count[kind] == 1:
-            dominated_count[kind] = 0
-    position[0] = 0
-    cursor[0] = 1
-    for i in range(len(finished) - 1, -1, -1):
-        later = finished[max(i - 2 * _AHEAD, 0)]
-        fetch(size, later)
-        fetch(cursor, later)
-        fetch(position, later)
-        fetch(idom, later)
-        fetch(cursor, idom[finished[max(i - _AHEAD, 0)]])
-        vertex = finished[i]
-        found = cursor[idom[vertex]]
-        position[vertex] = found
-        cursor[idom[vertex]] += size[vertex]
-        cursor[vertex] = found + 1
-    for vertex in range(count):
-        end[position[vertex]] = position[vertex] + size[vertex]
-    for vertex in range(count):
-        found = position[vertex]
-        vertex_at[found] = vertex
-        dominator[found] = position[idom[vertex]]
-
-
-@kernel
-def _by_position(
-    vertex_at: Ints,
-    objects: Ints,
-    object_types: Ints,
-    instance_count: Longs,
-    object_index: Ints,
-    position: Ints,
-    type_index: Ints,
-) -> None:
-    """Fill the last three arrays, the columns of `Preorder`; position 0 is given."""
-    last = len(vertex_at) - 1
-    for at in range(1, len(vertex_at)):
-        fetch(objects, vertex_at[min(at + 4 * _AHEAD, last)])
-        later = objects[vertex_at[min(at + 2 * _AHEAD, last)]]
-        fetch(object_types, later)
-        fetch(position, later)
-        row = objects[vertex_at[at]]
-        kind = object_types[row]
-        object_index[at] = row
-        position[row] = at
-        type_index[at] = kind if kind >= 0 and instance_count[kind] > 1 else -1
-
-
-@kernel
-def _list_referrers(
-    vertex_at: Ints,
-    position: Ints,
-    end: Ints,
-    idom: Ints,
-    pred_start: Starts,
-    pred_source: Ints,
-    referrer_start: Starts,
-    referrer: Ints,
-) -> int:
-    """List the referrers of joins: fills the last two arrays, returns how many."""
-    used, last = 0, len(idom) - 1
-    referrer_start[0] = referrer_start[1] = 0
-    for target in range(1, len(idom)):
-        later = vertex_at[min(target + 4 * _AHEAD, last)]
-        fetch(pred_start, later)
-        fetch(idom, later)
-        fetch(pred_source, pred_start[vertex_at[min(target + 2 * _AHEAD, last)]])
-        later = vertex_at[min(target + _AHEAD, last)]
-        begin = pred_start[later]
-        for entry in range(begin, min(pred_start[later + 1], begin + _AHEAD)):
-            fetch(position, pred_source[entry])
-        vertex = vertex_at[target]
-        # Predecessors ascend, and no predecessor has a lower number than the
-        # dominator.
-        if pred_source[pred_start[vertex]] != idom[vertex]:
-            previous = -1
-            for entry in range(pred_start[vertex], pred_start[vertex + 1]):
-                source = position[pred_source[entry]]
-                if source != previous and not (target <= source < end[target]):
-                    referrer[used] = source
-                    used += 1
-                previous = source
-        referrer_start[target + 1] = used
-    return used
-
-
-def preorder_of(
-    graph: HeapGraph, tree: DominatorTree, search: DepthFirstSearch
-) -> Preorder:
-    """Number a dominator tree in preorder.
-
-    Memory: 24 bytes a reachable object, and 4 a reference to a join; besides,
-    ``search``, whose arrays are freed once they have been used.
-    """
-    count = len(tree.object_index)
-    vertex_at, position, end, dominator = (np.empty(count, np.int32) for _ in range(4))
-    instance_count, dominated_count = np.zeros((2, len(graph.type_names)), np.int64)
-    _number(
-        tree.object_index,
-        tree.idom,
-        search.take_finished(),
-        graph.type_index,
-        vertex_at,
-        position,
-        end,
-        dominator,
-        instance_count,
-        dominated_count,
-    )
-    pred_start, pred_source = search.take_predecessors()
-    referrer_start = np.empty(count + 1, pred_start.dtype)
-    referrer = np.empty(len(pred_source), np.int32)
-    used = _list_referrers(
-        vertex_at,
-        position,
-        end,
-        tree.idom,
-        pred_start,
-        pred_source,
-        referrer_start,
-        referrer,
-    )
-    del pred_start, pred_source, position
-    referrer.resize(used, refcheck=False)  # in place
-    object_index, type_index = np.empty((2, count), np.int32)
-    object_index[0], type_index[0] = tree.object_index[0], NO_TYPE
-    by_object = np.zeros(len(graph.object_id), np.int32)
-    _by_position(
-        vertex_at,
-        tree.object_index,
-        graph.type_index,
-        instance_count,
-        object_index,
-        by_object,
-        type_index,
-    )
-    return Preorder(
-        object_index,
-        by_object,
-        end,
-        dominator,
-        type_index,
-        referrer_start,
-        referrer,
-        dominated_count,
-    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,10 +18,10 @@ from ingest.analysis.distances import (
 from ingest.analysis.dominators import (
     DominatorTree,
     dominator_tree,
-    preorder_of,
     retained_counts,
     retained_sizes,
 )
+from ingest.analysis.preorder import preorder_of
 from ingest.analysis.tracking import allocation_at, allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
@@ -169,8 +170,10 @@ def analyse(
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
-    # The sets of types take most memory: what objects retain and their distances come
-    # after them. Where some references are weak, strengths are found twice.
+    # The sets of types take most memory: what objects retain comes after them, and so
+    # do their distances, unless these can be in a file. Where some references are
+    # weak, strengths are found twice.
+    search_once = cache(lambda: search_roots(graph, policy))
     with set_aside(folder, ids):
         with (
             beside(lambda: type_references(graph)) as pairs,
@@ -185,10 +188,20 @@ def analyse(
         # The same tree, numbered as the preorder is, which is used anyway.
         tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
         progress(stage, 2, steps)
-        type_bytes, exact = type_retained_bytes(graph, preorder, folder=folder)
-        del preorder
+        with ExitStack() as until_then:
+
+            def search_early() -> None:
+                if folder is not None:
+                    reach = search_once()
+                    aside = set_aside(folder, reach.distance, reach.parent)
+                    until_then.enter_context(aside)
+
+            type_bytes, exact = type_retained_bytes(
+                graph, preorder, folder=folder, meanwhile=search_early
+            )
+            del preorder
         progress(stage, 3, steps)
-        with beside(lambda: search_roots(graph, policy)) as reach:
+        with beside(search_once) as reach:
             retained_bytes = retained_sizes(graph, tree)
             dominator = tree.by_object()
             del tree

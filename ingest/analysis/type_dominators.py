@@ -36,13 +36,15 @@ import numpy as np
 from ingest.analysis.types import type_classes
 from ingest.aside import set_aside
 from ingest.compiled import fetch, kernel
+from ingest.memory import beside
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from ingest.analysis.dominators import Preorder
+    from ingest.analysis.preorder import Preorder
     from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
@@ -508,7 +510,6 @@ def _check_again(tree: Preorder, state: SolverState, join: int) -> bool:
 @kernel
 def _solve(tree: Preorder, state: SolverState, max_work: int) -> bool:
     """Find what each position adds; false at the limit of the pool or of work."""
-    _narrow_masks(tree, state, _MAX_SWEEPS)
     state.top[0] = 0
     state.added[0] = NONE
     if not _first_pass(tree, state):
@@ -568,16 +569,19 @@ def type_retained_bytes(
     *,
     capacity: int | None = None,
     folder: Path | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> tuple[NDArray[np.int64], bool]:
     """Bytes that are freed if all instances of a type are freed.
 
-    Memory: 22 bytes a reachable object, and at most 16 for the lists of types.
+    Memory: 8 bytes a reachable object while masks are narrowed, then 22, and at most
+    16 for the lists of types.
 
     Args:
         graph: The heap.
         tree: Its dominator tree.
         capacity: Limit for the int32 in lists of types; for tests.
         folder: Where sizes are kept meanwhile; see `ingest.aside.set_aside`.
+        meanwhile: Work to do beside the narrowing of masks, when there is room for it.
 
     Returns:
         int64 (T,) bytes, and whether they are exact. If lists of types or steps
@@ -587,10 +591,17 @@ def type_retained_bytes(
     types, count = len(graph.type_names), len(tree.object_index)
     sums = np.zeros(types, np.int64)
     if not types or count == 1:
+        meanwhile()
         return sums, True
     max_work = _WORK_PER_REFERENCE * (count + graph.reference_count)
     with set_aside(folder, graph.shallow_bytes):
         state = initial_state(graph, tree, capacity)
+        with (
+            beside(meanwhile) as others,
+            set_aside(folder, tree.object_index, tree.position),
+        ):
+            _narrow_masks(tree, state, _MAX_SWEEPS)
+            others()
         exact = _solve(tree, state, max_work)
         if not exact:
             state.cover[:] = 0

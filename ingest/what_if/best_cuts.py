@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.dominators import dominator_tree, preorder_of, retained_sizes
+from ingest.analysis.dominators import dominator_tree, retained_sizes
+from ingest.analysis.preorder import preorder_of
 from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
 from ingest.runtimes import TypeClass, named

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.analysis.dominators import Preorder
+    from ingest.analysis.preorder import Preorder
     from ingest.compiled import Bools, Ids, Ints, Longs, Starts
 
 AT_ONCE = 64

@@ -151,8 +151,9 @@ def check(snapshot: Path, devtools: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     folded = assembly._folded
 
-    def keeps_pseudo_nodes(*given: Any) -> tuple[list[str], Any]:  # noqa: ANN401
-        return folded(*given)[0], np.zeros(1, np.int64)
+    def keeps_pseudo_nodes(*given: Any) -> tuple[Any, list[str], Any]:  # noqa: ANN401
+        kind, notes, _ = folded(*given)
+        return kind, notes, np.zeros(1, np.int64)
 
     monkeypatch.setattr(assembly, "_folded", keeps_pseudo_nodes)
     assert ours(heap_of(snapshot), document) == expected

@@ -17,9 +17,10 @@ from unittest import mock
 import numpy as np
 
 from ingest.analysis.distances import holding_references, search_roots
-from ingest.analysis.dominators import dominator_tree, preorder_of, retained_sizes
+from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.merged import merged_tree
 from ingest.analysis.metrics import analyse
+from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
 from ingest.heap.read_options import ReadOptions

@@ -114,7 +114,8 @@ def test_the_analysis_finds_the_same(tmp_path: Path) -> None:
     expected = analyse(graph)
     with mock.patch.object(aside, "_give_back", wraps=aside._give_back) as given:
         found = analyse(graph, spill=str(tmp_path))
-    assert given.call_count == 3
+    # Ids, sizes twice, two columns of the tree, distances and paths.
+    assert given.call_count == 7
     for one in fields(HeapMetrics):
         values = getattr(found, one.name), getattr(expected, one.name)
         assert (

@@ -116,17 +116,17 @@ def assemble(
     _settle_detachedness(snapshot, edges, types, kinds)
     nameless = int(np.count_nonzero(snapshot.name >= len(snapshot.strings)))
     counter.add("missing_name", nameless, 0, None)
-    names = NodeNames(snapshot, edges, kinds, types)
-    closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
-    scripts = names.scripts_of(closures)
-    names.name_scopes(closures, scripts)
-    with beside(
-        partial(names.values, closures, scripts, with_synthetic=fold is Fold.NONE)
-    ) as reading:
-        kind = _strengths(snapshot, edges, types, kinds)
-        stays = _without_repeats(snapshot, counter)
-        notes, pseudo = _folded(snapshot, edges, types, kinds, fold)
-        values = reading()
+    # One more for the strings that a cut file lacks.
+    np.minimum(snapshot.name, len(snapshot.strings), out=snapshot.name)
+    stays = _without_repeats(snapshot, counter)
+    # What needs no names, beside them.
+    with beside(partial(_folded, snapshot, edges, types, kinds, fold)) as folding:
+        names = NodeNames(snapshot, edges, kinds, types)
+        closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
+        scripts = names.scripts_of(closures)
+        names.name_scopes(closures, scripts)
+        values = names.values(closures, scripts, with_synthetic=fold is Fold.NONE)
+        kind, notes, pseudo = folding()
     stays[pseudo] = fold is Fold.NONE
     field_names = _name_fields(snapshot, edges, types, kind)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)
@@ -158,12 +158,14 @@ def assemble(
 
 def _folded(
     snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes, fold: Fold
-) -> tuple[list[str], NDArray[np.int64]]:
-    """Count sizes with owners, if that is asked for.
+) -> tuple[Bytes, list[str], NDArray[np.int64]]:
+    """Find the strengths of edges; count sizes with owners, if that is asked for.
 
     Returns:
-        Notes about the heap, and int64: the pseudo nodes, of which node 0 is the first.
+        uint8 (E,): the `RefKind` of each edge, but for those of WeakMaps. Notes about
+        the heap. And int64: the pseudo nodes, of which node 0 is the first.
     """
+    kind = _strengths(snapshot, edges, types, kinds)
     notes = []
     pseudo = np.zeros(1, np.int64)
     if fold is Fold.AUTO:
@@ -178,7 +180,7 @@ def _folded(
         notes.append(
             f"{human_bytes(native)} of native memory belong to none of its objects"
         )
-    return notes, pseudo
+    return kind, notes, pseudo
 
 
 def _object_columns(

@@ -185,8 +185,6 @@ class NodeNames:
         self._snapshot, self._edges = snapshot, edges
         self._kinds, self._types = kinds, types
         self._strings = snapshot.strings
-        # One more for the strings that a cut file lacks.
-        np.minimum(snapshot.name, len(self._strings), out=snapshot.name)
         self.type_names: list[str] = []
         self._rows: dict[str, int] = {}
         self.type_row = np.full(len(snapshot.type), -1, np.int32)

@@ -215,6 +215,7 @@ def give_sizes_to_owners(
     """
     for node in range(len(owner)):
         owner[node] = _NOBODY if is_part[node] else node
+    last = len(edges.to) - 1
     for first in range(len(owner)):
         if is_part[first]:
             continue
@@ -225,6 +226,7 @@ def give_sizes_to_owners(
             node = stack[top]
             own = owner[node]
             for e in range(edges.start[node], edges.start[node + 1]):
+                fetch(owner, edges.to[min(e + _AHEAD, last)])
                 if edges.type[e] == weak:
                     continue
                 to = edges.to[e]

@@ -22,9 +22,9 @@ from ingest.analysis.dominators import (
     DepthFirstSearch,
     DominatorTree,
     dominator_tree,
-    preorder_of,
 )
 from ingest.analysis.metrics import analyse
+from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import type_references
 from ingest.compiled import Kernel

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from ingest.analysis.dominators import dominator_tree, preorder_of
+from ingest.analysis.dominators import dominator_tree
+from ingest.analysis.preorder import preorder_of
 from ingest.errors import NotFound
 from ingest.heap.graph import HeapGraph, RootKind
 from ingest.what_if.best_cuts import NEARLY, _ReferenceGroups, best_cuts
