@@ -3,6 +3,9 @@
 The analysis has columns of the heap in memory that it does not use while it needs most
 memory: ids and sizes. Their pages are given back to the system, and filled again from a
 file without a name afterwards.
+
+Columns that a reader writes once, and few read, are in such a file from then on. Their
+memory is that file: they are read where they lie, and given back without a copy.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ import ctypes
 import mmap
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
 
 from ingest.errors import IngestError
 from ingest.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
@@ -21,7 +26,6 @@ from ingest.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
 LEAST_BYTES = 32 << 20
@@ -50,16 +54,18 @@ def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
 def set_aside(folder: Path | None, *arrays: NDArray[Any]) -> Iterator[None]:
     """Keep arrays in files within the block, in which nothing may read them.
 
-    Arrays that cannot be written stay where they are: the disk may be full.
+    Arrays that cannot be written stay where they are: the disk may be full. Those that
+    are in files anyway are given back.
 
     Args:
-        folder: Where the files are; ``None`` to leave all in memory.
+        folder: Where the files are; ``None`` to leave all others in memory.
         arrays: What to keep there; those that share memory with others stay.
 
     Raises:
         IngestError: an array cannot be read back.
     """
     held: list[tuple[int, memoryview]] = []
+    give_back(*arrays)
     try:
         for array in arrays if folder is not None else ():
             if _is_whole(array):
@@ -119,3 +125,96 @@ def _read_back(file: int, content: memoryview) -> None:
         if not count:
             raise OSError(0, "its file has become shorter")
         done += count
+
+
+class _Mapping(mmap.mmap):
+    """The memory of an array that is a file.
+
+    Attributes:
+        file: The file, which has no name.
+    """
+
+    file: BinaryIO
+
+    def __del__(self) -> None:
+        self.file.close()
+
+
+class ArrayFile:
+    """A column that is written to a file without a name, piece by piece.
+
+    Args:
+        folder: Where it is.
+
+    Raises:
+        OSError: no file can be made there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as made:
+            self._file = _again(made.fileno())
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):  # not where there is no room for it
+            self._file.close()
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Append rows.
+
+        Raises:
+            OSError: they cannot be written, such as to a full disk; some may be.
+        """
+        _append(self._file, rows)
+
+    def content(self, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+        """The first rows, of which there is at least one, as an array that is the file.
+
+        Raises:
+            OSError: it cannot be mapped.
+        """
+        return _array_of(self._file, dtype, count)
+
+
+def _again(file: int) -> BinaryIO:
+    """An open file, which has no name, for another owner."""
+    return os.fdopen(os.dup(file), "rb+", buffering=0)
+
+
+def _append(file: BinaryIO, rows: NDArray[Any]) -> None:
+    content = memoryview(np.ascontiguousarray(rows).view(np.uint8).data)
+    while len(content):
+        content = content[file.write(content) :]
+
+
+def _array_of(file: BinaryIO, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    memory = _Mapping(file.fileno(), count * dtype.itemsize)
+    memory.file = _again(file.fileno())
+    return np.ndarray((count,), dtype, memory)
+
+
+def _mapping_of(array: NDArray[Any]) -> _Mapping | None:
+    """The memory of an array, if that is a file."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, _Mapping) else None
+
+
+def give_back(*arrays: NDArray[Any]) -> None:
+    """Let arrays that are files take no memory until they are read again.
+
+    Others stay as they are.
+    """
+    for array in arrays:
+        if (memory := _mapping_of(array)) is not None:
+            memory.madvise(mmap.MADV_DONTNEED)
+
+
+def extended(array: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """An array with more rows of its type; the file of one that is a file gets them."""
+    if (memory := _mapping_of(array)) is not None:
+        with suppress(OSError):  # such as of a full disk
+            memory.file.seek(array.nbytes)
+            _append(memory.file, rows)
+            return _array_of(memory.file, array.dtype, len(array) + len(rows))
+    return np.concatenate([array, rows])

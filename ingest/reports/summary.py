@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from ingest.text import Captions
 
 
+_BLOCK = 1 << 16
+"""Objects of which the largest are looked for at a time."""
+
+
 def facts(
     graph: HeapGraph,
     metrics: HeapMetrics,
@@ -148,14 +152,16 @@ def _parts(graph: HeapGraph) -> list[dict[str, object]]:
 
 def _largest(values: NDArray[np.int64], graph: HeapGraph, top: int) -> list[int]:
     """Return the rows of the largest positive values; ties by object id."""
-    positive = values[values > 0]
-    top = min(top, len(positive))
-    if not top:
-        return []
-    positive.partition(len(positive) - top)
-    rows = np.flatnonzero(values >= positive[len(positive) - top])
-    order = np.lexsort((rows, graph.object_id[rows], -values[rows]))
-    return [int(row) for row in rows[order[:top]]]
+    found, least = np.empty(0, np.int64), 1
+    for begin in range(0, len(values) if top else 0, _BLOCK):
+        rows = begin + np.flatnonzero(values[begin : begin + _BLOCK] >= least)
+        if len(rows):
+            rows = np.concatenate([found, rows])
+            order = np.lexsort((rows, graph.object_id[rows], -values[rows]))
+            found = rows[order[:top]]
+            if len(found) == top:
+                least = int(values[found[-1]])
+    return found.tolist()
 
 
 def _top_types(

@@ -16,7 +16,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
-from ingest.aside import folder_for, set_aside
+from ingest.aside import folder_for, give_back, set_aside
 from ingest.spill import NEVER
 from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
@@ -150,6 +150,7 @@ def find_suspects(
     """
     if not metrics.reachable_bytes:
         return Findings((), 0)
+    give_back(graph.shallow_bytes)
     with set_aside(folder_for(spill, graph.object_id), graph.object_id):
         search = PileSearch(graph, metrics, own)
         held = [

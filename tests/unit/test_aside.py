@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 from unittest import mock
 
 import numpy as np
@@ -13,11 +15,20 @@ import pytest
 
 from ingest import aside, spill
 from ingest.analysis.metrics import HeapMetrics, analyse
-from ingest.aside import folder_for, set_aside
+from ingest.aside import ArrayFile, extended, folder_for, give_back, set_aside
 from ingest.errors import IngestError
+from ingest.heap.graph import HeapGraph
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.readers.shared.columns import GrowingColumn
 from ingest.suspects.find import find_suspects
 from tests.dumps.gclog import Gclog, large_gclog
+from tests.dumps.hprof import program
 from tests.heaps import measure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="arrays are kept in files on Linux only"
@@ -125,3 +136,99 @@ def test_the_analysis_finds_the_same(tmp_path: Path) -> None:
         ), one.name
     assert np.array_equal(graph.object_id, ids)
     assert np.array_equal(graph.shallow_bytes, sizes)
+
+
+def resident_files_kib() -> int:
+    """What this process has in memory of files that it has mapped."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("RssFile:")[2].split()[0])
+
+
+def test_a_column_is_its_file_and_takes_no_memory_once_it_is_given_back(
+    tmp_path: Path,
+) -> None:
+    rows = np.arange(1 << 20, dtype=np.int64)
+    before = open_files()
+    file = ArrayFile(tmp_path)
+    for part in np.split(rows, 4):
+        file.add(part)
+
+    column = file.content(rows.dtype, len(rows))
+    assert np.array_equal(column, rows)
+    held = resident_files_kib()
+    with set_aside(None, column[5:]):
+        assert held - resident_files_kib() > 7 << 10  # of 8 MiB
+    column[7] = 1  # it is no copy, and stays what it was made
+    give_back(column, rows)
+    assert column[6:9].tolist() == [6, 1, 8]
+
+    more = extended(column, np.array([-1, -2]))
+    assert [*more[6:9], *more[-3:]] == [6, 1, 8, rows[-1], -1, -2]
+    assert list(tmp_path.iterdir()) == []
+    del file, column, more
+    assert open_files() == before
+
+
+def test_a_column_that_grows_is_the_same_in_a_file(tmp_path: Path) -> None:
+    column = GrowingColumn("u1", str(tmp_path))
+    column.add(np.arange(9, dtype=np.uint8))
+    column.add(np.arange(7, dtype=np.uint8))
+    assert column._file is not None
+    column.add(np.array([1 << 20], np.uint32))  # rows of a wider type
+    column.add(np.arange(3, dtype=np.uint8))
+    assert column.taken().tolist() == [*range(9), *range(7), 1 << 20, *range(3)]
+    assert not len(column.taken())
+
+
+@pytest.mark.parametrize("fails_at", range(4))
+def test_a_column_stays_in_memory_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    written = aside._append
+    calls = iter(range(9))
+
+    def full(file: BinaryIO, rows: NDArray[Any]) -> None:
+        if next(calls) >= fails_at:
+            written(file, rows[:1])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written(file, rows)
+
+    monkeypatch.setattr(aside, "_append", full)
+    column = GrowingColumn("i8", str(tmp_path))
+    for begin in range(0, 40, 10):
+        column.add(np.arange(begin, begin + 10))
+    found = column.taken()
+    assert found.tolist() == list(range(40))
+    assert extended(found, np.array([7])).tolist() == [*range(40), 7]
+
+
+def test_a_heap_is_the_same_whose_columns_are_files(tmp_path: Path) -> None:
+    """With texts, numbers, names, missing objects, and more references of classes."""
+    dump = program()
+    for at in range(1, 300):
+        chars = dump.numbers(0x9000 + 64 * at, 8, bytes(range(at % 90, at % 90 + 9)))
+        dump.obj(0x9000 + 64 * at + 32, "java/lang/String", value=chars)
+        dump.obj(0x90000 + 64 * at, "java/lang/Integer", value=-at)
+        dump.array(0x90020 + 64 * at, "[Ljava/lang/Object;", [chars, 0, 0x70000 + at])
+    path = tmp_path / "heap.hprof"
+    path.write_bytes(dump.bytes())
+
+    def heap(where: str) -> HeapGraph:
+        with open_source(str(path)) as source:
+            return read(source, ReadOptions(spill=where), silent)
+
+    expected, found = heap(spill.NEVER), heap(str(tmp_path))
+    assert aside._mapping_of(found.object_id) is not None
+    assert aside._mapping_of(expected.object_id) is None
+    assert expected.missing_count == 299
+    for one in fields(HeapGraph):
+        values = getattr(found, one.name), getattr(expected, one.name)
+        if isinstance(values[0], np.ndarray):
+            assert np.array_equal(*values), one.name
+        elif one.name not in ("values", "stacks"):
+            assert values[0] == values[1], one.name
+    assert found.values is not None
+    assert expected.values is not None
+    rows = np.arange(found.object_count)
+    assert found.values.pick(rows) == expected.values.pick(rows)
+    assert "-299" in expected.values.pick(rows)

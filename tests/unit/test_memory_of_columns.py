@@ -8,12 +8,12 @@ from tests.unit.costs import WRITERS, Cost, measured, reading
 
 READING = {
     "gclog": Cost(39.0, 9.2),
-    "clrprofiler": Cost(38.8, 12.4),
-    "traverseheap": Cost(36.0, 12.5),
-    "nettrace": Cost(29.1, 12.4),
+    "clrprofiler": Cost(42.9, 12.5),
+    "traverseheap": Cost(39.2, 12.5),
+    "nettrace": Cost(30.8, 12.4),
     "gcdump": Cost(42.7, 8.7),
     "dart": Cost(41.0, 8.8),
-    "hprof": Cost(35.1, 16.3),
+    "hprof": Cost(32.6, 12.9),
     "v8": Cost(64.8, 9.9),
     "hrpy": Cost(70.5, 22.0),
     "pyheap": Cost(48.9, 38.0),
@@ -23,7 +23,7 @@ its file is in these, with as many bytes as the test's writer takes for a number
 
 MOST = Cost(44.0, 13.0)
 MOST_OF = {
-    "hprof": Cost(37.0, 18.0), "v8": Cost(67.0, 13.0), "hrpy": Cost(74.0, 29.0),
+    "hprof": Cost(34.0, 13.5), "v8": Cost(67.0, 13.0), "hrpy": Cost(74.0, 29.0),
     "pyheap": Cost(51.0, 39.0),
 }  # fmt: skip
 """HPROF: references have ids of 8 bytes, a field and a kind; objects have a length.

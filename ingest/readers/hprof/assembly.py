@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ingest.aside import give_back
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind, ThreadStacks
 from ingest.memory import trim
 from ingest.readers.hprof import NAME
@@ -118,7 +119,10 @@ def assemble(
     del ids
     _link_classes(resolver, mirrors, table)
     length, _ = objects.further["length"]
-    values = ValueBuilder(specials, resolver.find, objects.type_id, length)
+    values = ValueBuilder(
+        specials, resolver.find, objects.type_id, length, spill=heap.spill
+    )
+    give_back(length)
     del length, specials
     threads = values.thread_names()
     values.add_names(np.array(list(threads), np.int32), threads.values())
@@ -159,10 +163,10 @@ def _objects(
         The objects, the classes whose objects are among those recorded, the layout.
     """
     recorded = table.recorded()
-    is_known = np.isin(table.ids(recorded), heap.ids_of(CLASS_ROW))
+    is_known = np.isin(table.ids(recorded), heap.class_objects())
     mirrors = recorded[~is_known]
     links = table.links.of_all(table.records(mirrors))
-    many, count = len(mirrors), heap.object_count
+    many = len(mirrors)
     heap.append("id", table.ids(mirrors))
     heap.append("class_row", np.full(many, CLASS_ROW, np.int32))
     heap.append("length", np.full(many, -1, np.int64))
@@ -172,13 +176,14 @@ def _objects(
     heap.append("ref_id", links.value)
     heap.append("ref_field", table.field_indexes(links.name))
     heap.append("ref_kind", np.zeros(len(links.value), np.uint8))
-    ids = heap.column("id", "u8")
-    class_row = heap.column("class_row", "i4")
-    length = heap.column("length", "i8")
-    fit = sizes.fit(ids[:count], class_row[:count], length[:count])
-    size = sizes.sizes(fit, class_row, length)
-    size[count:] = sizes.class_objects(fit, mirrors)
-    space = heap.column("space", "u1")
+    ids = heap.column("id")
+    class_row = heap.column("class_row")
+    length = heap.column("length")
+    own = heap.object_count
+    fit = sizes.fit(ids[:own], class_row[:own], length[:own])
+    size = sizes.sizes(fit, class_row[:own], length[:own], mirrors, heap.spill)
+    give_back(ids, length)
+    space = heap.column("space")
     further: dict[str, tuple[NDArray[Any], int]] = {"length": (length, -1)}
     if space.any():
         further["space"] = space, 0
@@ -186,11 +191,11 @@ def _objects(
         id=ids,
         type_id=class_row,
         size_bytes=size,
-        ref_count=heap.column("ref_count", "i4"),
-        null_count=heap.column("null_count", "u1"),
-        ref_id=heap.pieces("ref_id"),
-        ref_field=heap.column("ref_field", "i4"),
-        ref_kind=heap.column("ref_kind", "u1"),
+        ref_count=heap.column("ref_count"),
+        null_count=heap.column("null_count"),
+        ref_id=[heap.column("ref_id")],
+        ref_field=heap.column("ref_field"),
+        ref_kind=heap.column("ref_kind"),
         further=further,
     )
     return columns, recorded[is_known], fit
@@ -241,9 +246,9 @@ class _Roots:
 
     def __init__(self, heap: RecordedHeap, table: ClassTable) -> None:
         recorded = table.recorded()
-        self._tag = heap.column("root_tag", "u1")
-        self._thread = heap.column("root_thread", "u4")
-        self._frame = heap.column("root_frame", "i4")
+        self._tag = heap.column("root_tag")
+        self._thread = heap.column("root_thread")
+        self._frame = heap.column("root_frame")
         system = np.empty(0, np.uint64)
         if not (self._tag == _CLASS_ROOT).any():
             # Writers that name no system classes: those of the boot loader are.
@@ -251,7 +256,7 @@ class _Roots:
         statics = table.statics.of_all(table.records(recorded))
         heap.append("root_id", system)
         heap.append("root_id", statics.value)
-        ids = heap.column("root_id", "u8")
+        ids = heap.column("root_id")
         self._thread_id = ids[: len(self._tag)][self._tag == _THREAD_ROOT]
         before, many = len(self._tag) + len(system), len(ids)
         kind = np.full(many, RootKind.SYSTEM_CLASS, np.uint8)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.memory import trim
+from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.records import (
     BYTES,
     CONTENTS,
@@ -19,7 +19,8 @@ from ingest.readers.hprof.records import (
     SPECIALS,
 )
 from ingest.readers.hprof.values import Specials
-from ingest.readers.shared.columns import narrowed
+from ingest.readers.shared.columns import GrowingColumn, narrowed
+from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,30 +29,32 @@ if TYPE_CHECKING:
     from ingest.readers.hprof.records import HeapBuffers
 
 _ROWS = {
-    "id": OBJECTS,
-    "class_row": OBJECTS,
-    "length": OBJECTS,
-    "ref_count": OBJECTS,
-    "null_count": OBJECTS,
-    "space": OBJECTS,
-    "ref_id": REFERENCES,
-    "ref_field": REFERENCES,
-    "ref_kind": REFERENCES,
-    "root_id": ROOTS,
-    "root_tag": ROOTS,
-    "root_thread": ROOTS,
-    "root_frame": ROOTS,
-    "special_row": SPECIALS,
-    "special_kind": SPECIALS,
-    "special_bits": SPECIALS,
-    "special_coder": SPECIALS,
-    "special_slice": SPECIALS,
-    "content_row": CONTENTS,
-    "content_end": CONTENTS,
-    "content": BYTES,
+    "id": (OBJECTS, "u8"),
+    "class_row": (OBJECTS, "i4"),
+    "length": (OBJECTS, "i8"),
+    "ref_count": (OBJECTS, "i4"),
+    "null_count": (OBJECTS, "u1"),
+    "space": (OBJECTS, "u1"),
+    "ref_id": (REFERENCES, "u8"),
+    "ref_field": (REFERENCES, "i4"),
+    "ref_kind": (REFERENCES, "u1"),
+    "root_id": (ROOTS, "u8"),
+    "root_tag": (ROOTS, "u1"),
+    "root_thread": (ROOTS, "u4"),
+    "root_frame": (ROOTS, "i4"),
+    "special_row": (SPECIALS, "i4"),
+    "special_kind": (SPECIALS, "u1"),
+    "special_bits": (SPECIALS, "u8"),
+    "special_coder": (SPECIALS, "u1"),
+    "special_slice": (SPECIALS, "u8"),
+    "content_row": (CONTENTS, "i4"),
+    "content_end": (CONTENTS, "i8"),
+    "content": (BYTES, "u1"),
 }
-_SMALL_PIECE, _MOST_SMALL_PIECES = 256, 128
-"""Rows of a piece that is joined with others, and how many of them at a time."""
+"""What is counted of each column, and its type; of null references the narrowest."""
+
+_IN_MEMORY = ("class_row", "ref_count", "ref_kind")
+"""What is read again at once, however large it is."""
 
 
 class RecordedHeap:
@@ -60,98 +63,83 @@ class RecordedHeap:
     Args:
         id_size: 4 or 8 bytes.
         stores: Whether objects are stored, not only counted.
+        spill: Where large columns are; see `ingest.aside.folder_for`.
 
     Attributes:
+        spill: As given.
         object_count: Objects so far.
         short_count: Instances so far that lack some of the fields of their class.
     """
 
-    def __init__(self, id_size: int, *, stores: bool = True) -> None:
+    def __init__(
+        self, id_size: int, *, stores: bool = True, spill: str = NEVER
+    ) -> None:
         self._stores = stores
         self._id_size = id_size
         self._deferred_space = 0
+        self.spill = spill
         self.object_count = self.short_count = 0
         self._content_bytes = 0
         self._deferred = bytearray()
-        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ROWS}
-        self._small_count = dict.fromkeys(_ROWS, 0)
+        self._described: list[Ids] = []
+        self._columns = {
+            name: GrowingColumn(dtype, NEVER if name in _IN_MEMORY else spill)
+            for name, (_, dtype) in _ROWS.items()
+        }
 
     def take(
         self, data: bytes | bytearray, buffers: HeapBuffers, counts: Longs
     ) -> None:
         """Copy what a scan of ``data`` has written into ``buffers``."""
-        added = {
-            "special_row": np.int32(self.object_count),
-            "content_row": np.int32(self.object_count),
-            "content_end": self._content_bytes,
-        }
-        for name, kind in _ROWS.items():
+        buffers.special_row[: counts[SPECIALS]] += np.int32(self.object_count)
+        buffers.content_row[: counts[CONTENTS]] += np.int32(self.object_count)
+        buffers.content_end[: counts[CONTENTS]] += self._content_bytes
+        for name, (kind, _) in _ROWS.items():
             if (count := counts[kind]) and self._stores:
                 rows = getattr(buffers, name)[:count]
-                copied = narrowed(rows) if name == "null_count" else rows.copy()
-                if name in added:
-                    copied += added[name]
-                self.append(name, copied)
+                if name == "special_slice":
+                    rows = rows.view(np.uint64)[:, 0]
+                self.append(name, narrowed(rows) if name == "null_count" else rows)
         for begin, end, space in buffers.deferred[: counts[DEFERRED]].tolist():
             if space != self._deferred_space:
                 info = bytes([HEAP_INFO]) + space.to_bytes(4, "big")
                 self._deferred += info + bytes(self._id_size)
                 self._deferred_space = space
             self._deferred += data[begin:end]
-        self.object_count += int(counts[OBJECTS])
+        objects = int(counts[OBJECTS])
+        is_class = buffers.class_row[:objects] == CLASS_ROW
+        if is_class.any():
+            self._described.append(buffers.id[:objects][is_class])
+        self.object_count += objects
         self._content_bytes += int(counts[BYTES])
         self.short_count += int(counts[SHORT])
 
     def append(self, name: str, rows: NDArray[Any]) -> None:
         """Add rows to a column; the counts stay those of the scan."""
-        # A scan that stops at every class would leave a piece for each.
-        pieces = self._pieces[name]
-        pieces.append(rows)
-        is_small = len(rows) < _SMALL_PIECE
-        self._small_count[name] = self._small_count[name] + 1 if is_small else 0
-        if (count := self._small_count[name]) == _MOST_SMALL_PIECES:
-            pieces[-count:] = [np.concatenate(pieces[-count:])]
-            self._small_count[name] = 0
+        self._columns[name].add(rows)
 
-    def ids_of(self, class_row: int) -> Ids:
-        """uint64: the ids of all objects of a class."""
-        columns = zip(self._pieces["id"], self._pieces["class_row"], strict=True)
-        found = [ids[rows == class_row] for ids, rows in columns]
-        return np.concatenate([np.empty(0, np.uint64), *found])
+    def class_objects(self) -> Ids:
+        """uint64: the ids of the objects that are classes, where they are recorded."""
+        return np.concatenate([np.empty(0, np.uint64), *self._described])
 
     def take_deferred(self) -> bytes:
         """The records that had to wait for their classes; they are freed here."""
         found, self._deferred = bytes(self._deferred), bytearray()
         return found
 
-    def pieces(self, name: str) -> list[NDArray[Any]]:
-        """The pieces of a column, which are freed here."""
-        found = self._pieces[name]
-        self._pieces[name], self._small_count[name] = [], 0
-        return found
-
-    def column(self, name: str, dtype: str) -> NDArray[Any]:
-        """A column, which is freed here."""
-        pieces = self.pieces(name)
-        if not pieces:
-            return np.empty(0, dtype)
-        joined = np.concatenate(pieces)
-        if len(pieces) > 1:
-            del pieces
-            trim()
-        return joined
+    def column(self, name: str) -> NDArray[Any]:
+        """A column, which is emptied here."""
+        return self._columns[name].taken()
 
     def specials(self) -> Specials:
         """What is recorded of objects with values."""
-        ends = self.column("content_end", "i8")
-        slices = self.pieces("special_slice")
         return Specials(
-            self.column("special_row", "i4"),
-            self.column("special_kind", "u1"),
-            self.column("special_bits", "u8"),
-            self.column("special_coder", "u1"),
-            np.concatenate([np.empty((0, 2), np.int32), *slices]),
-            self.column("content_row", "i4"),
-            np.concatenate([np.zeros(1, np.int64), ends]),
-            self.column("content", "u1"),
+            self.column("special_row"),
+            self.column("special_kind"),
+            self.column("special_bits"),
+            self.column("special_coder"),
+            self.column("special_slice").view(np.int32).reshape(-1, 2),
+            self.column("content_row"),
+            self.column("content_end"),
+            self.column("content"),
         )

@@ -18,18 +18,19 @@ Source: the sizes of headers and the placement of fields in HotSpot (``oopDesc``
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ingest.compiled import kernel
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.records import FIRST_PRIMITIVE, PRIMITIVES, WIDTHS
-from ingest.readers.shared.columns import MAX_SIZE_BYTES
+from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Longs
+    from ingest.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.read_options import LayoutOption
     from ingest.readers.hprof.classes import ClassTable
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_ROWS = 1 << 10
 _SAMPLES = 16
-_BLOCK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 18
 _LEAST_GAPS = 64
 _LEAST_OF_CLASS = 8
 """Gaps of a class that has a whole vote."""
@@ -229,6 +230,31 @@ def _made(given: LayoutOption) -> ObjectLayout:
     return ObjectLayout(given.header, given.reference, given.array - 4)
 
 
+@kernel
+def _mark_used(row: Ints, used: Bools) -> None:
+    for one in row:
+        used[one] = True
+
+
+@kernel
+def _fill_sizes(
+    fixed: Longs,
+    first: Longs,
+    width: Longs,
+    alignment: int,
+    row: Ints,
+    length: Longs,
+    sizes: Longs,
+) -> None:
+    """Fill in the sizes of objects of these classes and lengths."""
+    for i in range(len(row)):
+        kind = row[i]
+        size = fixed[kind]
+        if length[i] >= 0:
+            size = first[kind] + width[kind] * length[i]
+        sizes[i] = min((size + alignment - 1) & -alignment, MAX_SIZE_BYTES)
+
+
 class ShallowSizes:
     """The sizes of the objects of a dump.
 
@@ -325,11 +351,33 @@ class ShallowSizes:
         how = f"as given, {own.exact:.1%} of gaps fit"
         return Fit(layout, alignment, how, (own, *others))
 
-    def sizes(self, fit: Fit, class_row: Ints, length: Longs) -> Longs:
-        """int64 (N,): the size of each object, bytes."""
-        return self._of(fit.layout, fit.alignment, class_row, length)
+    def sizes(
+        self, fit: Fit, class_row: Ints, length: Longs, mirrors: Ints, spill: str
+    ) -> Longs:
+        """int64 (N + C,): the size of each object, then of class objects, bytes.
 
-    def class_objects(self, fit: Fit, rows: Ints) -> Longs:
+        Args:
+            fit: The layout.
+            class_row: int32 (N,).
+            length: int64 (N,). Of arrays; -1 for instances.
+            mirrors: int32 (C,). The classes of further class objects.
+            spill: Where the column is kept; see `GrowingColumn`.
+        """
+        used = np.zeros(len(self._table.names()), np.bool_)
+        _mark_used(class_row, used)
+        rows = self._rows_sizes(fit.layout, np.flatnonzero(used))
+        found = GrowingColumn(np.dtype(np.int64), spill)
+        block = np.empty(_BLOCK_ROWS, np.int64)
+        for begin in range(0, len(class_row), _BLOCK_ROWS):
+            part = slice(begin, begin + _BLOCK_ROWS)
+            kinds = class_row[part]
+            size = block[: len(kinds)]
+            _fill_sizes(*rows, fit.alignment, kinds, length[part], size)
+            found.add(size)
+        found.add(self._class_objects(fit, mirrors))
+        return found.taken()
+
+    def _class_objects(self, fit: Fit, rows: Ints) -> Longs:
         """int64: the sizes of the objects of recorded classes, with static fields."""
         layout, alignment = fit.layout, fit.alignment
         size = layout.header
@@ -345,26 +393,30 @@ class ShallowSizes:
     def _of(
         self, layout: ObjectLayout, alignment: int, row: Ints, length: Longs
     ) -> Longs:
+        """int64: the sizes of some objects, bytes."""
+        sizes = np.empty(len(row), np.int64)
+        rows = self._rows_sizes(layout, np.unique(row))
+        _fill_sizes(*rows, alignment, row, length, sizes)
+        return sizes
+
+    def _rows_sizes(
+        self, layout: ObjectLayout, used: NDArray[Any]
+    ) -> tuple[Longs, Longs, Longs]:
+        """For each class: bytes of an instance; where elements begin; bytes of one.
+
+        Instances of classes that are not in ``used`` are as large as their header.
+        """
         rows = len(self._table.names())
         fixed = np.full(rows, layout.header, np.int64)
-        for used in np.flatnonzero(np.bincount(row, minlength=rows)).tolist():
-            if self._table.is_class(used):
-                fixed[used] = self._instance(layout, used)
+        for row in used.tolist():
+            if self._table.is_class(row):
+                fixed[row] = self._instance(layout, row)
         first = np.full(rows, layout.first_element(layout.reference), np.int64)
         width = np.full(rows, layout.reference, np.int64)
         for code in range(len(PRIMITIVES)):
             width[code] = WIDTHS[code]
             first[code] = layout.first_element(WIDTHS[code])
-        sizes = np.empty(len(row), np.int64)
-        for begin in range(0, len(row), _BLOCK_ROWS):  # small temporary arrays
-            kinds = row[begin : begin + _BLOCK_ROWS]
-            items = length[begin : begin + _BLOCK_ROWS]
-            size = np.where(
-                items < 0, fixed[kinds], first[kinds] + width[kinds] * items
-            )
-            size = (size + alignment - 1) & -alignment
-            sizes[begin : begin + _BLOCK_ROWS] = np.minimum(size, MAX_SIZE_BYTES)
-        return sizes
+        return fixed, first, width
 
     def _instance(self, layout: ObjectLayout, row: int) -> int:
         """Bytes of an instance, not aligned."""

@@ -40,6 +40,7 @@ from ingest.readers.hprof.records import (
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
+from ingest.spill import NEVER
 from ingest.text import counted
 
 if TYPE_CHECKING:
@@ -64,12 +65,16 @@ _NAMES_AT_ONCE = 1 << 13
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read a dump of ``source``; see `ingest.readers.base.Reader.read`.
 
-    Memory while reading: at most 37 bytes an object and 18 a reference, and texts.
+    Memory while reading: at most 34 bytes an object and 14 a reference, and texts;
+    less where large columns may be in files.
     """
     wanted = options.part or 0
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     chosen, others = None, []
-    for dump in _dumps(source, counter, progress, lambda index: index == wanted):
+    dumps = _dumps(
+        source, counter, progress, lambda index: index == wanted, options.spill
+    )
+    for dump in dumps:
         if dump.heap is None:
             others.append(Part(dump.number, dump.object_count))
         else:
@@ -98,7 +103,8 @@ def read_all(
     Memory: as `read`, for all of them.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
-    for dump in list(_dumps(source, counter, progress, lambda _index: True)):
+    dumps = _dumps(source, counter, progress, lambda _index: True, options.spill)
+    for dump in list(dumps):
         part = Part(dump.number, dump.object_count)
         assert dump.heap is not None
         graph = partial(
@@ -145,13 +151,21 @@ def _dumps(
     counter: IrregularityCounter,
     progress: Progress,
     wanted: Callable[[int], bool],
+    spill: str = NEVER,
 ) -> Iterator[_Dump]:
     """The dumps of a file, of which those that are wanted are stored.
+
+    Args:
+        source: The file.
+        counter: Counts what is irregular.
+        progress: Receives what is read.
+        wanted: Whether a dump is, by its number.
+        spill: Where large columns are; see `ingest.aside.folder_for`.
 
     Raises:
         MalformedDump, TruncatedDump: there is none with objects.
     """
-    parser = _Parser(Feed(source.chunks(progress), source.name), counter)
+    parser = _Parser(Feed(source.chunks(progress), source.name), counter, spill)
     index = 0
     while parser.parse(stores=wanted(index)):
         heap = parser.finished()
@@ -182,7 +196,7 @@ class _Parser:
         spaces: Names of the parts of the heap, by number.
     """
 
-    def __init__(self, feed: Feed, counter: IrregularityCounter) -> None:
+    def __init__(self, feed: Feed, counter: IrregularityCounter, spill: str) -> None:
         self.feed = feed
         self._counter = counter
         magic = feed.up_to(max(map(len, MAGICS)))
@@ -199,6 +213,7 @@ class _Parser:
         self.table = ClassTable(self.id_size, self._names, counter)
         self.spaces: dict[int, str] = {}
         self.stacks = StackTable(self._names, self.id_size)
+        self._spill = spill
         self._heap = RecordedHeap(self.id_size)
         self._dump_count = 0
         self._buffers: HeapBuffers = buffers_for(_SMALLEST_WINDOW_BYTES)
@@ -223,7 +238,7 @@ class _Parser:
             MalformedDump: it contradicts the format.
         """
         has_heap = has_segments = False
-        self._heap = RecordedHeap(self.id_size, stores=stores)
+        self._heap = RecordedHeap(self.id_size, stores=stores, spill=self._spill)
         if self._dump_count:
             self.table = self.table.renewed()
         while not self._is_truncated and self._has(1, is_needed=False):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.aside import give_back
 from ingest.compiled import kernel
 from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 from ingest.readers.hprof.records import (
@@ -28,18 +29,24 @@ from ingest.readers.hprof.records import (
     TEXT,
     THREAD,
 )
+from ingest.readers.shared.columns import GrowingColumn
+from ingest.readers.shared.resolver import in_threads
+from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs
+    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
 
 _PIXEL_BYTES = 4
 _MOST_PIXELS = 1 << 20
 _NATIVE = ("direct buffer", "bitmap")
-_INTEGERS = {SIGNED: 8, SIGNED_4: 4, SIGNED_2: 2, SIGNED_1: 1}
+
+
+_BLOCK = 1 << 16
+"""Objects with values that are looked at together."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,8 +60,8 @@ class Specials:
         coder: uint8 (S,).
         slice: int32 (S, 2). Offset and count in the array; -1 for all of it.
         content_row: int32 (C,). Rows of the arrays.
-        content_start: int64 (C + 1,).
-        content: uint8. The first bytes of each.
+        content_end: int64 (C,). Where the first bytes of each end.
+        content: uint8. These bytes, from 0 on.
     """
 
     row: Ints
@@ -63,7 +70,7 @@ class Specials:
     coder: Bytes
     slice: Ints
     content_row: Ints
-    content_start: Longs
+    content_end: Longs
     content: Bytes
 
     def moved(self, new_row: Ints) -> None:
@@ -72,12 +79,13 @@ class Specials:
         self.row = rows.astype(np.int32)
         self.kind, self.bits = self.kind[first], self.bits[first]
         self.coder, self.slice = self.coder[first], self.slice[first]
-        sizes = np.diff(self.content_start)
+        starts = np.concatenate([[0], self.content_end])
         rows, first = np.unique(new_row[self.content_row], return_index=True)
-        start = np.concatenate([[0], np.cumsum(sizes[first])])
-        content = np.empty(start[-1], np.uint8)
-        _gather(self.content, self.content_start[first], sizes[first], content)
-        self.content, self.content_start = content, start
+        sizes = np.diff(starts)[first]
+        self.content_end = np.cumsum(sizes)
+        content = np.empty(int(sizes.sum()), np.uint8)
+        _gather(self.content, starts[first], sizes, content)
+        self.content = content
         self.content_row = rows.astype(np.int32)
 
 
@@ -85,6 +93,12 @@ _LONGEST_NAME = 256
 """Letters of the name of an object that are stored; a type has the whole name."""
 _LONG_NAME = 128
 """Letters from which on a name that many objects have is encoded once."""
+
+_NONE = 255
+"""In place of the kind of a value: there is none."""
+_LATIN1, _UTF16, _NAME = map(int, (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME))
+_INTEGER, _DOUBLE = int(ValueKind.INTEGER), int(ValueKind.DOUBLE)
+_BOOLEAN = int(ValueKind.BOOLEAN)
 
 
 @kernel
@@ -96,6 +110,178 @@ def _gather(content: Bytes, begin: Longs, size: Longs, gathered: Bytes) -> None:
             at += 1
 
 
+@kernel
+def _place_of(rows: Ints, row: Number, after: Number) -> Number:
+    """The place of a row among ascending ones, or -1; it is often the one ``after``."""
+    if after < len(rows) and rows[after] == row:
+        return after
+    begin, end = 0, len(rows)
+    while begin < end:
+        middle = (begin + end) // 2
+        if rows[middle] < row:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin if begin < len(rows) and rows[begin] == row else -1
+
+
+@kernel
+def _number(kind: int, bits: Number) -> tuple[int, int, Number]:
+    """The kind of a value, its bytes, and its bits; `_NONE` where it is no number."""
+    if kind == SIGNED:
+        return _INTEGER, 8, bits
+    if kind == SIGNED_4:
+        return _INTEGER, 8, np.uint64(np.int64(np.int32(bits)))
+    if kind == SIGNED_2:
+        return _INTEGER, 8, np.uint64(np.int64(np.int16(bits)))
+    if kind == SIGNED_1:
+        return _INTEGER, 8, np.uint64(np.int64(np.int8(bits)))
+    if kind in (FLOAT4, FLOAT8):
+        return _DOUBLE, 8, bits
+    if kind == BOOL:
+        return _BOOLEAN, 1, bits
+    if kind == CHAR:
+        return _UTF16, 2, bits
+    return _NONE, 0, np.uint64(0)
+
+
+@kernel
+def _find_values(
+    row: Ints,
+    special: Bytes,
+    bits: Ids,
+    coder: Bytes,
+    part: Ints,
+    array: Ints,
+    content_row: Ints,
+    content_end: Longs,
+    class_row: Ints,
+    length: Longs,
+    kind: Bytes,
+    at: Ids,
+    size: NDArray[np.uint16],
+) -> None:
+    """Find where values are, and give strings their length.
+
+    Args:
+        row: Of some objects; from here on see `Specials`.
+        special: Their kinds.
+        bits: Of numbers; those of `FLOAT4` are widened.
+        coder: Likewise.
+        part: Likewise.
+        array: int32. Rows of the arrays of texts; negative for none.
+        content_row: Likewise.
+        content_end: Likewise.
+        class_row: int32. Of all objects.
+        length: int64. Of all objects.
+        kind: uint8. Gets the `ValueKind`, or `_NONE`.
+        at: uint64. Gets where a text begins in the content, or a number's bits.
+        size: uint16. Gets the bytes of the value.
+    """
+    place: Number = -1
+    for i in range(len(row)):
+        if special[i] != TEXT:
+            kind[i], size[i], at[i] = _number(special[i], bits[i])
+            continue
+        kind[i], size[i], at[i] = _NONE, 0, 0
+        one = array[i]
+        if one < 0:
+            continue
+        found = _place_of(content_row, one, place + 1)
+        if found < 0:
+            continue
+        place = found
+        is_chars = class_row[one] == CHARS_ROW
+        wide = is_chars or coder[i] == 1
+        unit = 2 if wide else 1
+        # An instance that repeats the id of an array has its content, but no length.
+        units = max(length[one], 0) // (2 if wide and not is_chars else 1)
+        offset = np.int64(0)
+        if part[i, 1] >= 0:
+            units = min(np.int64(part[i, 1]), units)
+            offset = max(np.int64(part[i, 0]), np.int64(0))
+        end = content_end[place]
+        begin = content_end[place - 1] if place > 0 else 0
+        begin = min(begin + offset * unit, end)
+        used = min(end - begin, units * unit)
+        length[row[i]] = units
+        kind[i] = _UTF16 if wide else _LATIN1
+        at[i] = begin
+        size[i] = used - used % unit
+
+
+@kernel
+def _merge(
+    row: Ints,
+    special: Bytes,
+    kind: Bytes,
+    at: Ids,
+    size: NDArray[np.uint16],
+    content: Bytes,
+    name_row: Ints,
+    name_begin: Longs,
+    name_end: Longs,
+    names: Bytes,
+    base: int,
+    rows: Ints,
+    kinds: Bytes,
+    ends: Longs,
+    gathered: Bytes,
+) -> tuple[int, int]:
+    """Merge values of `_find_values` with names, by ascending rows.
+
+    An object that has both has the value.
+
+    Args:
+        row: Of some objects; from here on see `_find_values`.
+        special: Likewise.
+        kind: Likewise.
+        at: Likewise.
+        size: Likewise.
+        content: Of texts.
+        name_row: int32. Rows that have names, ascending.
+        name_begin: int64. Where these are.
+        name_end: int64. Where they end.
+        names: uint8. The names.
+        base: Bytes of all values before these.
+        rows: int32. Gets the objects with values or names.
+        kinds: uint8. Gets their kinds.
+        ends: int64. Gets where their bytes end.
+        gathered: uint8. Gets the bytes, from 0 on.
+
+    Returns:
+        How many values there are, and how many bytes.
+    """
+    used = 0
+    many = 0
+    name = 0
+    i = 0
+    while i < len(row) or name < len(name_row):
+        if i < len(row) and kind[i] == _NONE:
+            i += 1
+            continue
+        if i == len(row) or (name < len(name_row) and name_row[name] < row[i]):
+            for j in range(name_begin[name], name_end[name]):
+                gathered[used] = names[j]
+                used += 1
+            rows[many], kinds[many] = name_row[name], _NAME
+            name += 1
+        else:
+            if name < len(name_row) and name_row[name] == row[i]:
+                name += 1
+            for j in range(np.int64(size[i])):
+                if special[i] == TEXT:
+                    gathered[used] = content[np.int64(at[i]) + j]
+                else:
+                    gathered[used] = (at[i] >> np.uint64(8 * j)) & np.uint64(255)
+                used += 1
+            rows[many], kinds[many] = row[i], kind[i]
+            i += 1
+        ends[many] = base + used
+        many += 1
+    return many, used
+
+
 class ValueBuilder:
     """Finds the texts of strings, and makes the column of values.
 
@@ -104,6 +290,7 @@ class ValueBuilder:
         find: The rows of objects by id, negative for none.
         class_row: int32. The class of each object.
         length: int64. The length of each array; gets those of strings.
+        spill: Where large columns are; see `ingest.aside.folder_for`.
     """
 
     def __init__(
@@ -112,71 +299,51 @@ class ValueBuilder:
         find: Callable[[NDArray[np.uint64]], Ints],
         class_row: Ints,
         length: Longs,
+        *,
+        spill: str = NEVER,
     ) -> None:
         self._specials = specials
         self._find = find
-        self._parts: list[tuple[Ints, Bytes, Longs, Longs]] = []
-        self._content = [specials.content]
-        self._size = len(specials.content)
-        self._texts(class_row, length)
-        self._numbers()
-        has_ended = (specials.kind == DESTROYED) & (specials.bits != 0)
-        self._ended = specials.row[has_ended]
+        self._spill = spill
+        self._names: list[tuple[Ints, Longs, Longs]] = []
+        self._name_data = bytearray()
+        self._kind, self._at, self._size = self._values(class_row, length)
+        ended = np.flatnonzero(specials.kind == DESTROYED)
+        self._ended = specials.row[ended[specials.bits[ended] != 0]]
         self._ended_class = class_row[self._ended]
 
-    def _texts(self, class_row: Ints, length: Longs) -> None:
+    def _values(
+        self, class_row: Ints, length: Longs
+    ) -> tuple[Bytes, Ids, NDArray[np.uint16]]:
+        """Kinds, places and sizes of values; see `_find_values`."""
         found = self._specials
-        is_text = np.flatnonzero(found.kind == TEXT)
-        array = self._find(found.bits[is_text])
-        at = np.searchsorted(found.content_row, array)
-        at = np.minimum(at, max(len(found.content_row) - 1, 0))
-        has = np.zeros(len(at), np.bool_)
-        if len(found.content_row):
-            has = (array >= 0) & (found.content_row[at] == array)
-        is_text, array, at = is_text[has], array[has], at[has]
-        is_chars = class_row[array] == CHARS_ROW
-        wide = is_chars | (found.coder[is_text] == 1)
-        unit = np.where(wide, 2, 1)
-        begin, end = found.content_start[at], found.content_start[at + 1]
-        part = found.slice[is_text].astype(np.int64)
-        is_part = part[:, 1] >= 0
-        # An instance that repeats the id of an array has its content, but no length.
-        units = np.maximum(length[array], 0) // np.where(wide & ~is_chars, 2, 1)
-        units = np.where(is_part, np.minimum(part[:, 1], units), units)
-        offset = np.where(is_part, np.maximum(part[:, 0], 0), 0)
-        begin = np.minimum(begin + offset * unit, end)
-        size = np.minimum(end - begin, units * unit)
-        size -= size % unit
-        rows = found.row[is_text]
-        length[rows] = units
-        kind = np.where(wide, ValueKind.UTF16, ValueKind.LATIN1).astype(np.uint8)
-        self._parts.append((rows, kind, begin, size))
+        kind, at, size = (GrowingColumn(one, self._spill) for one in ("u1", "u8", "u2"))
+        begins = range(0, len(found.row), _BLOCK)
 
-    def _numbers(self) -> None:
-        found = self._specials
-        for kind, width in _INTEGERS.items():
-            at = np.flatnonzero(found.kind == kind)
-            values = found.bits[at].astype(f"u{width}").view(f"i{width}").astype("<i8")
-            self._add(found.row[at], ValueKind.INTEGER, values.view(np.uint8), 8)
-        at = np.flatnonzero(found.kind == FLOAT8)
-        self._add(found.row[at], ValueKind.DOUBLE, found.bits[at].view(np.uint8), 8)
-        at = np.flatnonzero(found.kind == FLOAT4)
-        floats = found.bits[at].astype(np.uint32).view(np.float32)
-        with np.errstate(invalid="ignore"):  # a signalling NaN is a value, too
-            doubles = floats.astype("<f8")
-        self._add(found.row[at], ValueKind.DOUBLE, doubles.view(np.uint8), 8)
-        at = np.flatnonzero(found.kind == BOOL)
-        self._add(found.row[at], ValueKind.BOOLEAN, found.bits[at].astype(np.uint8), 1)
-        at = np.flatnonzero(found.kind == CHAR)
-        chars = found.bits[at].astype("<u2").view(np.uint8)
-        self._add(found.row[at], ValueKind.UTF16, chars, 2)
+        def arrays(begin: int) -> Ints:
+            return self._find(found.bits[begin : begin + _BLOCK])
 
-    def _add(self, rows: Ints, kind: ValueKind, data: Bytes, width: int) -> None:
-        begin = self._size + width * np.arange(len(rows), dtype=np.int64)
-        sizes = np.full(len(rows), width, np.int64)
-        self._parts.append((rows, np.full(len(rows), kind, np.uint8), begin, sizes))
-        self._content.append(data)
-        self._size += len(data)
+        for begin, array in zip(begins, in_threads(arrays, begins), strict=True):
+            part = slice(begin, begin + _BLOCK)
+            special, bits = found.kind[part], found.bits[part]
+            if (short := special == FLOAT4).any():
+                bits = bits.copy()
+                floats = bits[short].astype(np.uint32).view(np.float32)
+                with np.errstate(invalid="ignore"):  # a signalling NaN is a value, too
+                    bits[short] = floats.astype(np.float64).view(np.uint64)
+            made: tuple[Bytes, Ids, NDArray[np.uint16]] = (
+                np.empty(len(bits), np.uint8),
+                np.empty(len(bits), np.uint64),
+                np.empty(len(bits), np.uint16),
+            )
+            _find_values(
+                found.row[part], special, bits, found.coder[part], found.slice[part],
+                array, found.content_row, found.content_end, class_row, length, *made,
+            )  # fmt: skip
+            kind.add(made[0])
+            at.add(made[1])
+            size.add(made[2])
+        return kind.taken(), at.taken(), size.taken()
 
     def add_names(self, rows: Ints, names: Iterable[str]) -> None:
         """Add names of objects; of several values of one object the first counts.
@@ -185,40 +352,36 @@ class ValueBuilder:
             rows: int32 (K,). The objects.
             names: K names.
         """
-        data = bytearray()
+        data = self._name_data
         shared: dict[str, tuple[int, int]] = {}
-        begin, size = np.empty((2, len(rows)), np.int64)
+        begin, end = np.empty((2, len(rows)), np.int64)
         for i, name in enumerate(names):
             if (place := shared.get(name)) is None:
                 shown = name
                 if len(name) > _LONGEST_NAME:
                     shown = name[: _LONGEST_NAME - 1] + "…"
                 text = shown.encode("utf-8", "replace")
-                place = len(data), len(text)
+                place = len(data), len(data) + len(text)
                 data.extend(text)
                 if len(name) >= _LONG_NAME:
                     shared[name] = place
-            begin[i], size[i] = place
-        kind = np.full(len(rows), ValueKind.NAME, np.uint8)
-        self._parts.append((rows, kind, self._size + begin, size))
-        self._content.append(np.frombuffer(data, np.uint8))
-        self._size += len(data)
+            begin[i], end[i] = place
+        self._names.append((rows, begin, end))
 
     def thread_names(self) -> dict[int, str]:
         """The name of each thread object that has one, by row."""
         found = self._specials
         at = np.flatnonzero(found.kind == THREAD)
-        rows, kinds, begins, sizes = self._parts[0]
         names: dict[int, str] = {}
         held = self._find(found.bits[at]).tolist()
         for row, text_row in zip(found.row[at].tolist(), held, strict=True):
-            i = int(np.searchsorted(rows, text_row))
-            if i == len(rows) or rows[i] != text_row:
+            i = _row_at(found.row, text_row)
+            if i < 0 or found.kind[i] != TEXT or self._kind[i] == _NONE:
                 name = self._of_chars(text_row)
             else:
-                end = begins[i] + sizes[i]
-                wide = kinds[i] == ValueKind.UTF16
-                data = found.content[begins[i] : end].tobytes()
+                begin, size = int(self._at[i]), int(self._size[i])
+                wide = self._kind[i] == ValueKind.UTF16
+                data = found.content[begin : begin + size].tobytes()
                 name = data.decode("utf-16-le" if wide else "latin-1", "replace")
             if name:
                 names[row] = name
@@ -245,45 +408,84 @@ class ValueBuilder:
         A buffer that is a view of another one owns none: it has nothing to free it.
         """
         found = self._specials
-        size = found.slice.astype(np.int64)
-        owns = (found.kind == DIRECT_BUFFER) & (found.bits != 0) & (size[:, 0] > 0)
-        drawn = (found.kind == BITMAP) & (found.bits == 0) & (size > 0).all(axis=1)
-        at = np.flatnonzero(owns | drawn)
+        at = np.flatnonzero((found.kind == DIRECT_BUFFER) | (found.kind == BITMAP))
+        size, is_freed = found.slice[at].astype(np.int64), found.bits[at] != 0
+        drawn = found.kind[at] == BITMAP
+        owns = np.where(drawn, ~is_freed & (size > 0).all(axis=1), is_freed)
+        owns &= size[:, 0] > 0
+        at, size, drawn = at[owns], size[owns], drawn[owns]
         if not len(at):
             return None
-        at = at[np.argsort(found.row[at])]
-        sides = np.minimum(size[at], _MOST_PIXELS)
+        sides = np.minimum(size, _MOST_PIXELS)
         pixels = _PIXEL_BYTES * sides[:, 0] * sides[:, 1]
         return ExternalMemory(
-            found.row[at].astype(np.int32),
-            np.where(owns[at], size[at, 0], pixels),
-            drawn[at].astype(np.int32),
+            found.row[at],
+            np.where(drawn, pixels, size[:, 0]),
+            drawn.astype(np.int32),
             _NATIVE,
         )
 
     def _of_chars(self, row: int) -> str:
         """The name of a thread of Java 8 or older, which is an array of chars."""
         found = self._specials
-        at = int(np.searchsorted(found.content_row, row))
-        if row < 0 or at == len(found.content_row) or found.content_row[at] != row:
+        at = _row_at(found.content_row, row)
+        if at < 0:
             return ""
-        begin, end = found.content_start[at : at + 2]
+        begin, end = found.content_end[at - 1] if at else 0, found.content_end[at]
         return found.content[begin:end].tobytes().decode("utf-16-le", "replace")
 
     def build(self) -> ObjectValues | None:
         """All values; ``None`` if there are none. Once only."""
-        rows, kinds, begins, sizes = (
-            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        found, rows = self._specials, self._specials.row
+        named, name_begin, name_end = self._all_names()
+        data = np.frombuffer(bytes(self._name_data), np.uint8)
+        index, kind, start, content = (
+            GrowingColumn(dtype, self._spill) for dtype in ("i4", "u1", "i8", "u1")
         )
-        self._parts.clear()
-        if not len(rows):
-            return None
+        total = before = 0
+        start.add(np.zeros(1, np.int64))
+        for begin in range(0, max(len(rows), 1), _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            after = len(named)
+            if begin + _BLOCK < len(rows):
+                after = int(np.searchsorted(named, rows[part][-1], "right"))
+            names = slice(before, after)
+            before = after
+            many = len(rows[part]) + len(named[names])
+            size = int(self._size[part].sum(dtype=np.int64))
+            size += int((name_end[names] - name_begin[names]).sum())
+            made: tuple[Ints, Bytes, Longs, Bytes] = (
+                np.empty(many, np.int32),
+                np.empty(many, np.uint8),
+                np.empty(many, np.int64),
+                np.empty(size, np.uint8),
+            )
+            many, size = _merge(
+                rows[part], found.kind[part], self._kind[part], self._at[part],
+                self._size[part], found.content, named[names], name_begin[names],
+                name_end[names], data, total, *made,
+            )  # fmt: skip
+            index.add(made[0][:many])
+            kind.add(made[1][:many])
+            start.add(made[2][:many])
+            content.add(made[3][:size])
+            total += size
+        values = ObjectValues(
+            index.taken(), kind.taken(), start.taken(), content.taken()
+        )
+        give_back(values.object_index, values.kind, values.start, values.content)
+        return values if len(values.kind) else None
+
+    def _all_names(self) -> tuple[Ints, Longs, Longs]:
+        """The rows that have names, ascending, and where these begin and end."""
+        rows, begin, end = (
+            np.concatenate(column) for column in zip(*self._names, strict=True)
+        )
         rows, first = np.unique(rows, return_index=True)
-        kinds, begins, sizes = kinds[first], begins[first], sizes[first]
-        start = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(sizes, out=start[1:])
-        gathered = np.empty(int(start[-1]), np.uint8)
-        used = [content for content in self._content if len(content)]
-        content = used[0] if len(used) == 1 else np.concatenate(self._content)
-        _gather(content, begins, sizes, gathered)
-        return ObjectValues(rows.astype(np.int32), kinds, start, gathered)
+        return rows.astype(np.int32), begin[first], end[first]
+
+
+def _row_at(rows: Ints, row: int) -> int:
+    """The place of a row among ascending ones; -1 if it is not there."""
+    at = int(np.searchsorted(rows, np.int32(row)))
+    return at if at < len(rows) and rows[at] == row else -1

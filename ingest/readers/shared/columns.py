@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest import aside
 from ingest.errors import MalformedDump
 from ingest.memory import trim
+from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from ingest.compiled import Bools, Bytes, Ints, Longs
 
@@ -197,26 +199,65 @@ class GrowingColumn:
     the system moves a large array to a larger place without copying it.
 
     Args:
-        dtype: Of the column.
+        dtype: Of the column; rows of a wider one change it.
+        spill: Where it is kept once it is large; see `ingest.aside.folder_for`.
     """
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: np.dtype[Any] | str, spill: str = NEVER) -> None:
         self._rows = np.empty(0, dtype)
         self._count = 0
+        self._spill = spill
+        self._file: aside.ArrayFile | None = None
 
     def add(self, rows: NDArray[Any]) -> None:
         """Add a copy of ``rows``."""
+        dtype = self._rows.dtype
+        if rows.dtype.itemsize > dtype.itemsize:
+            self._stay_in_memory(rows.dtype)
+        if self._file is not None:
+            try:
+                self._file.add(rows.astype(dtype, copy=False))
+                self._count += len(rows)
+            except OSError:
+                self._stay_in_memory(dtype)
+            else:
+                return
         end = self._count + len(rows)
         if end > len(self._rows):
             self._rows.resize(end + end // 8, refcheck=False)
+            self._move_to_file()
+        if self._file is not None:
+            self.add(rows)
+            return
         self._rows[self._count : end] = rows
         self._count = end
+
+    def _move_to_file(self) -> None:
+        """Have a large column in a file, if that is wanted and possible."""
+        folder = aside.folder_for(self._spill, self._rows)
+        if folder is None:
+            return
+        try:
+            self._file = aside.ArrayFile(folder)
+            self._file.add(self._rows[: self._count])
+        except OSError:
+            self._file, self._spill = None, NEVER
+        else:
+            self._rows = self._rows[:0].copy()
+
+    def _stay_in_memory(self, dtype: np.dtype[Any]) -> None:
+        count = self._count
+        self._rows, self._spill = self.taken().astype(dtype), NEVER
+        self._count = count
 
     def taken(self) -> NDArray[Any]:
         """All rows, which leave the column empty."""
         rows, self._rows = self._rows, self._rows[:0].copy()
-        rows.resize(self._count, refcheck=False)
-        self._count = 0
+        count, self._count = self._count, 0
+        if self._file is not None:
+            file, self._file = self._file, None
+            return file.content(rows.dtype, count)
+        rows.resize(count, refcheck=False)
         return rows
 
 
@@ -257,19 +298,19 @@ def check_sum(size_bytes: NDArray[Any], path: str) -> None:
         )
 
 
-def starts_of(counts: Ints) -> Longs:
-    """int64 (N + 1,): where the rows of each of N objects begin, and the end of all."""
-    starts = np.zeros(len(counts) + 1, np.int64)
+def starts_of(counts: Ints, dtype: DTypeLike = np.int64) -> NDArray[Any]:
+    """(N + 1,): where the rows of each of N objects begin, and the end of all."""
+    starts = np.zeros(len(counts) + 1, dtype)
     starts[1:] = counts
-    # In place: `cumsum` would copy counts of another type.
-    return np.cumsum(starts, out=starts)
+    # In place: `cumsum` would copy counts of another type, or add in one.
+    return np.cumsum(starts, dtype=starts.dtype, out=starts)
 
 
 def extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
     """``column`` with ``more`` rows of ``value``, for placeholders."""
     if not more:
         return column
-    return np.concatenate([column, np.full(more, value, column.dtype)])
+    return aside.extended(column, np.full(more, value, column.dtype))
 
 
 def shortened(column: NDArray[Any], rows: int) -> NDArray[Any]:

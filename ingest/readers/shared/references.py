@@ -13,7 +13,7 @@ from ingest.readers.shared.columns import shortened
 from ingest.readers.shared.id_table import NULL
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ints, Longs
+    from ingest.compiled import Bools, Bytes, Ints, Starts
 
 
 class AddedReferences(NamedTuple):
@@ -38,13 +38,13 @@ class References:
     """References between objects as compressed rows; see `HeapGraph`.
 
     Attributes:
-        start: int64 (N + 1,).
+        start: int32 or int64 (N + 1,), with room for what is added.
         target: int32 (E,). Rows, or negative for those to drop.
         field: int32 (E,), or ``None``.
         kind: uint8 (E,), or ``None``.
     """
 
-    start: Longs
+    start: Starts
     target: Ints
     field: Ints | None
     kind: Bytes | None
@@ -61,7 +61,7 @@ class References:
         if self.kind is not None:
             self.kind = np.insert(self.kind, at, 0)
         more = np.bincount(owner, minlength=len(self.start) - 1)
-        self.start[1:] += np.cumsum(more)
+        self.start[1:] += np.cumsum(more).astype(self.start.dtype)
 
     def drop(self, stays: Bools | None) -> int:
         """Drop the references with a negative target, and those of other objects.
@@ -91,7 +91,9 @@ class References:
 
 
 @kernel
-def _compact(start: Longs, target: Ints, field: Ints, kind: Bytes, stays: Bools) -> int:
+def _compact(
+    start: Starts, target: Ints, field: Ints, kind: Bytes, stays: Bools
+) -> int:
     """Drop references in place; see `References.drop`. Empty columns are absent."""
     nulls = 0
     row = 0

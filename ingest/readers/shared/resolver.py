@@ -31,7 +31,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ingest.heap.graph import NO_DOMAIN, NO_TYPE, Domain, Folded, HeapGraph, RootFlag
+from ingest import aside
+from ingest.heap.graph import (
+    NO_DOMAIN,
+    NO_TYPE,
+    Domain,
+    Folded,
+    HeapGraph,
+    RootFlag,
+    starts_type,
+)
 from ingest.memory import thread_count, trim
 from ingest.readers.shared.columns import (
     InteriorRoots,
@@ -48,7 +57,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.compiled import Bools, Ids, Ints, Starts
     from ingest.readers.shared.columns import Folding, RootColumns
     from ingest.readers.shared.irregularities import IrregularityCounter
     from ingest.readers.shared.type_table import TypeTable
@@ -183,7 +192,7 @@ class HeapResolver:
         """
         columns, folding = self._columns, self._folding
         root_object = self._held(roots)
-        starts = starts_of(columns.ref_count)
+        starts = self._starts()
         columns.ref_count = np.empty(0, np.int32)
         placeholders = Placeholders(self._object_count + self._recorded_missing)
         self._want_roots(roots, root_object, placeholders)
@@ -214,7 +223,7 @@ class HeapResolver:
             null_count += int(columns.null_count.sum(dtype=np.int64))
             columns.null_count = None
         facts["null_reference_count"] = null_count
-        return HeapGraph(
+        graph = HeapGraph(
             object_count=self._object_count,
             **self._object_columns(stays, ids, scopes, links.start, by_id),
             ref_target=links.target,
@@ -234,6 +243,16 @@ class HeapResolver:
             irregularities=self._counter.finish(),
             **({"domains": (Domain(NO_DOMAIN),)} | facts),
         )
+        for column in vars(graph).values():  # which were checked
+            if isinstance(column, np.ndarray):
+                aside.give_back(column)
+        return graph
+
+    def _starts(self) -> Starts:
+        """Where the references of each object begin, in a type with room for all."""
+        counts = self._columns.ref_count
+        more = sum(len(owner) for owner, *_ in self._added)
+        return starts_of(counts, starts_type(int(counts.sum(dtype=np.int64)) + more))
 
     def _without_repeats(self, allow_identical: bool) -> IdTable:
         """The table of all ids, once objects that repeat one are dropped."""
@@ -333,7 +352,7 @@ class HeapResolver:
         if roots.counts_missing and roots.line is not None:
             self._counter.add_lines("missing_object", roots.line[at])
 
-    def _targets(self, starts: Longs, placeholders: Placeholders) -> Ints:
+    def _targets(self, starts: Starts, placeholders: Placeholders) -> Ints:
         """int32 (E,): the row of each reference's target, or a negative code.
 
         Blocks are looked up in parallel, and freed one by one.
@@ -348,7 +367,8 @@ class HeapResolver:
         del pieces
 
         def owners(at: Rows) -> Rows:
-            return np.searchsorted(starts, at, "right") - 1
+            # Of the type of the column, which would be copied otherwise.
+            return np.searchsorted(starts, at.astype(starts.dtype), "right") - 1
 
         def look_up(number: int) -> tuple[Rows, Rows, NDArray[Any], bool]:
             """Positions found in another section only, and nowhere; their ids."""
@@ -416,7 +436,7 @@ class HeapResolver:
         stays: Bools | None,
         missing: Ids,
         missing_scopes: Ints,
-        starts: Longs,
+        starts: Starts,
         by_id: Callable[[Ids], dict[str, Any]] | None,
     ) -> dict[str, Any]:
         """The columns of objects and placeholders; frees the recorded ones."""
@@ -430,7 +450,7 @@ class HeapResolver:
         found["type_index"] = of_all(columns.type_id, NO_TYPE)
         columns.type_id = missing[:0]
         found["shallow_bytes"] = of_all(columns.size_bytes, 0)
-        columns.size_bytes = starts[:0]
+        columns.size_bytes = np.empty(0, np.int64)
         for name in list(columns.further):
             column, value = columns.further.pop(name)
             found[name] = of_all(column, value)
@@ -438,7 +458,7 @@ class HeapResolver:
         if columns.scope is not None:
             found["domain_index"] = np.concatenate([columns.scope, missing_scopes])
         ids = self._object_ids(stays)
-        found["object_id"] = np.concatenate([ids, missing]) if len(missing) else ids
+        found["object_id"] = aside.extended(ids, missing) if len(missing) else ids
         if by_id is not None:
             found |= by_id(found["object_id"])
         return found
