@@ -7,21 +7,23 @@
 // param: limit  INTEGER = 20  maximum number of rows
 // column: address        STRING   hexadecimal, as a debugger prints it
 // column: elements       STRING   type of the elements, and shape: `<f8 (1000, 3)`; null if not recorded
-// column: data_bytes     INTEGER  shallow size, bytes: with its data
+// column: data_bytes     INTEGER  shallow size, bytes: with the data that it owns
+// column: external_bytes INTEGER  data that a library in C has, bytes; null for none
 // column: view_count     INTEGER  reachable arrays that are views of it
 // column: held_by        STRING   full type name of its immediate dominator, or of that of its view; null for roots
 // column: frame_type     STRING   type of the nearest DataFrame, Series or Index that dominates it; null for none
 // column: frame_address  STRING   address of that
 //
 // A view, such as a slice, keeps all of the array that it is taken from; copy what is to be
-// kept. Arrays that do not own their data have no row. A column of texts in pandas is an
-// array of objects, whose elements are objects of their own; data of pyarrow are outside of
-// what CPython counts. Continue with why for an address.
+// kept. Views have no row. A column of texts in pandas is an array of objects, whose
+// elements are objects of their own; data of pyarrow are outside of what CPython counts.
+// Continue with why for an address.
 MATCH (t:Type)<-[:INSTANCE_OF]-(a:Object)
 WHERE t.dump = $dump AND t.name = 'numpy.ndarray' AND a.root_distance IS NOT NULL
-  AND NOT EXISTS { MATCH (a)-[r:REFERENCES]->(:Object) WHERE r.field = 'base' }
+  AND (a.external_bytes > 0
+    OR NOT EXISTS { MATCH (a)-[r:REFERENCES]->(:Object) WHERE r.field = 'base' })
 WITH a
-ORDER BY a.shallow_bytes DESC, a.key
+ORDER BY a.shallow_bytes + coalesce(a.external_bytes, 0) DESC, a.key
 LIMIT $limit
 OPTIONAL MATCH (v:Object)-[r:REFERENCES]->(a)
 WHERE r.field = 'base' AND v.root_distance IS NOT NULL
@@ -46,9 +48,10 @@ RETURN
   a.address AS address,
   a.value AS elements,
   a.shallow_bytes AS data_bytes,
+  a.external_bytes AS external_bytes,
   view_count,
   ht.name AS held_by,
   ft.name AS frame_type,
   f.address AS frame_address
-ORDER BY data_bytes DESC, a.key
+ORDER BY data_bytes + coalesce(external_bytes, 0) DESC, a.key
 LIMIT $limit

@@ -269,9 +269,13 @@ def _type_name(heap: Heap, i: int | None) -> str | None:
 
 
 def numpy_arrays(heap: Heap, limit: int) -> Rows:
-    arrays = [a for a in _of(heap, "numpy.ndarray") if not _to(a, "base")]
+    def size(a: Obj) -> int:
+        return a.shallow + (a.external[1] or 0)
+
+    arrays = _of(heap, "numpy.ndarray")
+    arrays = [a for a in arrays if a.external[1] or not _to(a, "base")]
     rows = []
-    for a in sorted(arrays, key=lambda a: (-a.shallow, a.index))[:limit]:
+    for a in sorted(arrays, key=lambda a: (-size(a), a.index))[:limit]:
         above = heap.dominator(a.index)
         holder = above
         if above is not None and a.index in _to(heap.objects[above], "base"):
@@ -286,6 +290,7 @@ def numpy_arrays(heap: Heap, limit: int) -> Rows:
                 a.address,
                 a.value,
                 a.shallow,
+                a.external[1],
                 _from(heap, a.index, "base"),
                 _type_name(heap, holder),
                 _type_name(heap, frame),

@@ -10,7 +10,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.hrpy.chunks import Flag
-from tests.dumps.hrpy import HrpyHeap, texts_of
+from tests.dumps.hrpy import HrpyHeap, longs, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,7 @@ class _Program:
         named: dict[str, int] | None = None,
         rest: Sequence[int] = (),
         size: int = 32,
+        outside: int = 0,
         held: bool = False,
         dead: bool = False,
     ) -> int:
@@ -51,11 +52,14 @@ class _Program:
         """
         own = self.next
         self.next += 0x10
+        flags = Flag.TEXTS if value else Flag(0)
+        told = texts_of([value]) if value else b""
+        if outside:
+            flags, told = flags | Flag.OUTSIDE, told + longs([outside])
         self.heap.chunk(
             kind, [own], size=size, rest=[rest], counts=[2 if dead else 3],
             named={name: [to] for name, to in (named or {}).items()},
-            flags=Flag.TEXTS if value else 0,
-            values=texts_of([value]) if value else b"",
+            flags=flags, values=told,
         )  # fmt: skip
         if held:
             self.held.append(own)
@@ -286,4 +290,7 @@ def _arrays(made: _Program, shared: int) -> None:
     for _ in range(2):
         made.add(kind, named={"base": several}, size=112, held=True)
     made.add(kind, rest=[shared], size=200, held=True)
+    of_c = made.add("PyCapsule")
+    made.add(kind, named={"base": of_c}, size=112, outside=6000, held=True)
+    made.add("mmap.mmap", outside=70_000, held=True)
     made.add(kind, "<i4 (9,)", size=99_000, dead=True)

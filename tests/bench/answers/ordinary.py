@@ -67,6 +67,7 @@ class Said:
         listed: Healthy things that are suspects all the same.
         grown: How many of the accused are said to have grown; the others are suspects.
         first: The first thing said, in words.
+        smaller: For each smaller group that is told, whether it is the leak.
     """
 
     rank: int = 0
@@ -75,6 +76,7 @@ class Said:
     listed: tuple[str, ...] = ()
     grown: int = 0
     first: str = "nothing"
+    smaller: tuple[bool, ...] = ()
 
     @property
     def has_healthy_suspect(self) -> bool:
@@ -149,6 +151,7 @@ def of_one(told: dict[str, Any], leak: Leak | None) -> Said:
         tuple(f"{_words(each)}: {' '.join(each['signs'])}" for each in accused),
         tuple(_words(each) for each in healthy if each not in accused), 0,
         _words(suspects[0]) if suspects else "nothing",
+        tuple(_is_of(leak, each) for each in told.get("smaller_groups", [])),
     )  # fmt: skip
 
 
@@ -267,5 +270,10 @@ def summary(judged: list[Judged]) -> str:
         f"one dump: {one} of {count} healthy programs accused, {named} of {of} leaks "
         f"named ({first} first); three dumps: {three} accused, {grew} named first",
     ]
+    also = sum(each.one.rank > 0 or any(each.one.smaller) for each in leaks)
+    lines.append(
+        f"one dump, with the smaller groups: {also} of {of} leaks named; healthy "
+        f"programs have {sum(len(each.one.smaller) for each in healthy)} such groups"
+    )
     failed = sum(bool(each.error) for each in judged)
     return "\n".join([f"{failed} failed"] * bool(failed) + lines)
