@@ -1,8 +1,9 @@
 """Row numbers of the ids of a dump: sparse ids (addresses), or dense ones.
 
 Collectors that walk the heap write addresses that ascend, or some sequences of those,
-with little between them. They are found by a bit for each address that an object can
-have, in words of 64; each word knows the row of its first one. All others are hashed.
+with little between them but a few gaps. They are found by a bit for each address that
+an object can have, in words of 64; each word knows the row of its first one. There are
+words for those pages of the address space that have an object. All others are hashed.
 
 Ids may be scoped to a section of the file (an application domain): then the same id
 in two sections names two things. An id that its own section lacks is looked up in the
@@ -36,6 +37,11 @@ _MIXED = 1 << 40
 
 _MOST_MIXED = 8
 """Ids are hashed if more than one of so many is in such a word."""
+
+_PAGES = 1 << 10
+"""At most, or one for so many ids as `_IDS_PER_PAGE` where that is more."""
+
+_IDS_PER_PAGE = 8
 
 _AHEAD = 12
 """Keys between asking for the word of one and using it."""
@@ -84,7 +90,40 @@ def _range(ids: Ids, found: Ids) -> Number:
 
 
 @kernel
-def _fill_words(ids: Ids, low: Number, shift: Number, words: Ids) -> int:
+def _number_pages(ids: Ids, low: Number, shift: Number, pages: Ints) -> int:
+    """Number the pages that have an id, from 0 on; ``pages``, initially -1.
+
+    Args:
+        ids: The ids.
+        low: The least one.
+        shift: The bits of an id within a page.
+        pages: Filled.
+
+    Returns:
+        How many there are.
+    """
+    for row in range(len(ids)):
+        pages[(np.uint64(ids[row]) - low) >> shift] = 0
+    count = 0
+    for page in range(len(pages)):
+        if pages[page] == 0:
+            pages[page] = count
+            count += 1
+    return count
+
+
+@kernel
+def _word_of(place: Number, pages: Ints, page_bits: Number) -> Number:
+    """Where the word of a bit is; negative if its page has none."""
+    page = np.int64(pages[np.int64(place >> page_bits)])
+    within = place & ((np.uint64(1) << page_bits) - np.uint64(1))
+    return ((page << np.int64(page_bits)) + np.int64(within)) >> 6 << 1
+
+
+@kernel
+def _fill_words(
+    ids: Ids, low: Number, shift: Number, pages: Ints, page_bits: Number, words: Ids
+) -> int:
     """Set the bit of each id, and the first row of each word or `_MIXED`.
 
     Returns:
@@ -94,7 +133,7 @@ def _fill_words(ids: Ids, low: Number, shift: Number, words: Ids) -> int:
     one = np.uint64(1)
     for row in range(len(ids)):
         place = (np.uint64(ids[row]) - low) >> shift
-        at = np.int64(place >> np.uint64(6)) * 2
+        at = _word_of(place, pages, page_bits)
         bit = place & np.uint64(63)
         seen = words[at]
         if seen == 0:
@@ -114,12 +153,19 @@ def _fill_words(ids: Ids, low: Number, shift: Number, words: Ids) -> int:
 
 @kernel
 def _list_mixed(
-    ids: Ids, low: Number, shift: Number, words: Ids, keys: Ids, rows: Ints
+    ids: Ids,
+    low: Number,
+    shift: Number,
+    pages: Ints,
+    page_bits: Number,
+    words: Ids,
+    keys: Ids,
+    rows: Ints,
 ) -> None:
     """List the ids in mixed words, and their rows."""
     used = 0
     for row in range(len(ids)):
-        at = np.int64((np.uint64(ids[row]) - low) >> (shift + np.uint64(6))) * 2
+        at = _word_of((np.uint64(ids[row]) - low) >> shift, pages, page_bits)
         if words[at + 1] == _MIXED:
             keys[used] = ids[row]
             rows[used] = row
@@ -159,6 +205,8 @@ def _find_words(
     low: Number,
     high: Number,
     shift: Number,
+    pages: Ints,
+    page_bits: Number,
     words: Ids,
     mixed: Ids,
     mixed_row: Ints,
@@ -174,16 +222,15 @@ def _find_words(
     for at in range(len(keys)):
         ahead = np.uint64(keys[min(at + _AHEAD, last)])
         if low <= ahead <= high:
-            word = np.int64((ahead - low) >> (shift + np.uint64(6))) * 2
-            fetch(words, word)
+            fetch(words, _word_of((ahead - low) >> shift, pages, page_bits))
         key = np.uint64(keys[at])
         row = ABSENT
         if low <= key <= high and ((key - low) & odd) == 0:
             place = (key - low) >> shift
-            word = np.int64(place >> np.uint64(6)) * 2
+            word = _word_of(place, pages, page_bits)
             bit = place & np.uint64(63)
-            seen, first = words[word], words[word + 1]
-            if (seen >> bit) & one:
+            seen, first = words[max(word, 0)], words[max(word, 0) + 1]
+            if word >= 0 and (seen >> bit) & one:
                 if first != _MIXED:
                     row = np.int64(first) + _ones(seen & ((one << bit) - one))
                 else:
@@ -272,17 +319,28 @@ class IdTable:
         low, high, differing = bounds.tolist()
         # The lowest bit in which any two differ: objects are aligned.
         shift = max((differing & -differing).bit_length() - 1, 0)
-        count = ((high - low) >> shift >> 6) + 1
-        if count > len(ids) + 1:
+        last = (high - low) >> shift
+        for most in (_PAGES, max(_PAGES, len(ids) // _IDS_PER_PAGE)):
+            page_bits = max(6, last.bit_length() - most.bit_length() + 1)
+            pages = np.full((last >> page_bits) + 1, -1, np.int32)
+            count = _number_pages(
+                ids, np.uint64(low), np.uint64(shift + page_bits), pages
+            )
+            count <<= page_bits - 6
+            if count <= len(ids) + 1:
+                break
+        else:
             return False
         words = np.zeros(2 * count, np.uint64)
         self._bounds = np.uint64(low), np.uint64(high), np.uint64(shift)
-        mixed = _fill_words(ids, np.uint64(low), np.uint64(shift), words)
+        self._pages = pages, np.uint64(page_bits)
+        placed = np.uint64(low), np.uint64(shift), *self._pages, words
+        mixed = _fill_words(ids, *placed)
         if mixed < 0 or mixed * _MOST_MIXED > len(ids):
             return False
         keys, rows = np.empty(mixed, ids.dtype), np.empty(mixed, np.int32)
         if mixed:
-            _list_mixed(ids, np.uint64(low), np.uint64(shift), words, keys, rows)
+            _list_mixed(ids, *placed, keys, rows)
             order = np.argsort(keys)
             keys, rows = keys[order], rows[order]
         self._words, self._mixed, self._mixed_row = words, keys, rows
@@ -319,8 +377,9 @@ class IdTable:
         rows = np.empty(len(keys), np.int32) if found is None else found
         keys = keys.astype(self._dtype, copy=False)
         if len(self._words):
+            pages, page_bits = self._pages
             words = self._words, self._mixed, self._mixed_row
-            _find_words(*self._bounds, *words, keys, rows)
+            _find_words(*self._bounds, pages, page_bits, *words, keys, rows)
             return rows, none
         wanted = none if scopes is None else scopes
         absent = self._find(self._scopes, self._table, keys, wanted, rows)

@@ -300,6 +300,25 @@ def test_ids_are_found_where_few_are_out_of_order(step: int, dtype: type) -> Non
     assert set(table.find(absent.astype(dtype))[0].tolist()) <= {-1}
 
 
+@pytest.mark.parametrize("gap", [1 << 12, 1 << 28, 1 << 45])
+def test_ids_are_found_where_there_are_gaps_between_them(gap: int) -> None:
+    """As between the segments of a heap: no table grows with the gap."""
+    numbers = np.arange(20_000, dtype=np.uint64) * np.uint64(16)
+    ids = numbers + np.arange(20_000, dtype=np.uint64) // np.uint64(7000) * np.uint64(
+        gap
+    )
+    between = ids[[6999, 13_999]] + np.uint64(gap // 2)
+
+    table = IdTable(ids)
+
+    # The more ids there are, the larger the gaps may be.
+    assert bool(len(table._words)) == (gap < 1 << 45)
+    assert len(table._words) < 20_000
+    assert table.find(ids)[0].tolist() == list(range(20_000))
+    assert table.find(between)[0].tolist() == [-1, -1]
+    assert table.find(ids + np.uint64(8))[0].tolist() == [-1] * 20_000
+
+
 def test_ids_in_no_order_are_found() -> None:
     ids = np.random.default_rng(1).permutation(5000).astype(np.uint64) + np.uint64(7)
 
