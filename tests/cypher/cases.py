@@ -146,7 +146,9 @@ CASES: dict[str, Asked] = {
     + rows("main dotnet trace", {"pattern": "App[.].*|System.EventHandler"})
     + rows("dotnet", TWO)
     + nothing("domains", {}),
-    "external-bytes": rows("dart jvm python", {}) + rows("dart", FIRST) + nothing("main", {}),
+    "external-bytes": rows("dart jvm python", {})
+    + rows("dart", FIRST)
+    + nothing("main", {}),
     "finalizable-garbage": rows("python", {}, FIRST) + nothing("main", {}),
     "finalizable-unreachable": rows("main dotnet", {})
     + rows("dotnet", FIRST)
