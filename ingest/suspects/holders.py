@@ -107,6 +107,7 @@ class Paths:
         self._stands = np.array([name in stand_for for name in graph.type_names])
         self._tables = statics_tables(graph)
         self._roots = holding_roots(graph, metrics.strength)
+        self._root_of: dict[int, int] = {}
 
     def holder(
         self, type_index: int, members: NDArray[np.int32], entry: int
@@ -235,6 +236,12 @@ class Paths:
 
     def _root(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""
+        # Many paths begin at the same few objects.
+        if index not in self._root_of:
+            self._root_of[index] = self._find_root(index)
+        return self._root_of[index]
+
+    def _find_root(self, index: int) -> int:
         graph = self._graph
         says_less = np.full(len(graph.root_object), 2, np.uint8)
         says_less[graph.root_kind == RootKind.STATIC] = 0
