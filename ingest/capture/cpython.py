@@ -5,8 +5,9 @@ run a script (`ingest.capture.remote_exec`), in the main thread or else in anoth
 comes to run Python code. Before that, or where none comes, it runs as a pending call,
 which the main thread makes between two instructions, or where that waits for something,
 in a thread of its own that first takes the interpreter's lock like any other. See
-`ingest.capture.ptrace` for how it gets there. By default the program makes a copy of
-itself, which writes the dump, and goes on.
+`ingest.capture.ptrace` for how it gets there. By the same way the allocator gives back
+what the dump took. By default the program makes a copy of itself, which writes the
+dump, and goes on.
 """
 
 from __future__ import annotations
