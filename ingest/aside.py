@@ -34,14 +34,23 @@ LEAST_BYTES = 32 << 20
 _MADV_DONTNEED = 4
 
 
-def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
+LEAST_COLUMN_BYTES = 4 << 20
+"""A column that is a file is never copied: smaller ones are worth it, too. A file takes
+less time than memory, of which the system clears each page before it is written."""
+
+
+def folder_for(
+    chosen: str, array: NDArray[Any], *, is_column: bool = False
+) -> Path | None:
     """Where arrays of this size are to be kept; ``None`` where they stay in memory.
 
     Args:
         chosen: As for `ingest.spill.can_start`.
         array: One of them.
+        is_column: Whether it becomes an `ArrayFile`.
     """
-    if chosen == NEVER or array.nbytes < LEAST_BYTES or not is_supported():
+    least = LEAST_COLUMN_BYTES if is_column else LEAST_BYTES
+    if chosen == NEVER or array.nbytes < least or not is_supported():
         return None
     if is_started():  # they are in files as it is
         return None

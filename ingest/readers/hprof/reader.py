@@ -8,6 +8,7 @@ that no sub-record looks like.
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import Part
+from ingest.memory import thread_count
 from ingest.readers.base import PendingDump
 from ingest.readers.hprof import MAGICS
 from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
@@ -27,6 +29,7 @@ from ingest.readers.hprof.records import (
     COUNTS,
     HEAP_INFO,
     NEEDED_CLASS,
+    OBJECTS,
     SEGMENT_BEGIN,
     SEGMENT_BYTES,
     SKIP,
@@ -45,6 +48,7 @@ from ingest.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from ingest.heap.graph import HeapGraph
     from ingest.heap.read_options import ReadOptions
@@ -60,6 +64,10 @@ _UNLIMITED = 1 << 62
 _MOST_SPACES = 128
 """Parts of a heap. Android numbers them by letters: A, I, Z, and 0 for none."""
 _NAMES_AT_ONCE = 1 << 13
+_MANY_OBJECTS = 1 << 10
+"""Found by one scan: storing them takes longer than asking another thread to."""
+_PIECE_BYTES = 1 << 19
+"""Small enough that the C library uses memory again, and columns stay in the cache."""
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
@@ -165,7 +173,9 @@ def _dumps(
     Raises:
         MalformedDump, TruncatedDump: there is none with objects.
     """
-    parser = _Parser(Feed(source.chunks(progress), source.name), counter, spill)
+    parser = _Parser(
+        Feed(source.chunks(progress, _PIECE_BYTES), source.name), counter, spill
+    )
     index = 0
     while parser.parse(stores=wanted(index)):
         heap = parser.finished()
@@ -217,6 +227,9 @@ class _Parser:
         self._heap = RecordedHeap(self.id_size)
         self._dump_count = 0
         self._buffers: HeapBuffers = buffers_for(_SMALLEST_WINDOW_BYTES)
+        self._others: HeapBuffers | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._taking: Future[None] | None = None
         self._window = _SMALLEST_WINDOW_BYTES
         self._counts = np.zeros(COUNTS, np.int64)
         self._state = np.zeros(STATE, np.int64)
@@ -286,6 +299,7 @@ class _Parser:
             MalformedDump, TruncatedDump: there are no objects.
         """
         self.table.complete()
+        self._wait()
         waiting = self._heap.take_deferred()
         if waiting:
             feed, self.feed = self.feed, Feed(iter([waiting]), self.feed.name)
@@ -294,6 +308,7 @@ class _Parser:
             self._scan(len(waiting), goes_on=False, is_last=True)
             self.feed = feed
         self.table.end_scan()
+        self._wait()
         if not self._heap.object_count and self._dump_count < 2:
             error = TruncatedDump if self._is_truncated else MalformedDump
             raise error(
@@ -410,6 +425,7 @@ class _Parser:
             if len(data) > self._window:
                 self._window = len(data)
                 self._buffers = buffers_for(self._window)
+                self._others = None
             begin = feed.position
             feed.position = scan(
                 data, begin, size, goes_on, self.id_size, is_last,
@@ -419,8 +435,9 @@ class _Parser:
                 begin = int(counts[SEGMENT_BEGIN])
                 size = self._last_segment_bytes = int(counts[SEGMENT_BYTES])
             size -= feed.position - begin
-            self._heap.take(feed.data, self._buffers, counts)
-            for at in self._buffers.class_begin[: counts[CLASSES]].tolist():
+            found = self._buffers
+            self._take(feed.data)
+            for at in found.class_begin[: counts[CLASSES]].tolist():
                 if feed.data[at] == HEAP_INFO:
                     self._name_space(feed.data[at + 1 : at + 5 + self.id_size])
                 else:
@@ -435,6 +452,30 @@ class _Parser:
                     self._truncated()
                 self._end_array()
                 return MORE, size
+
+    def _take(self, data: bytes | bytearray) -> None:
+        """Have what was found stored, beside the next scan if it is much."""
+        counts, heap = self._counts, self._heap
+        self._wait()
+        if counts[OBJECTS] < _MANY_OBJECTS or thread_count() == 1:
+            heap.take(data, self._buffers, counts)
+            return
+        if self._thread is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._thread = ThreadPoolExecutor(1)
+        # In our context, which says how arrays are allocated.
+        self._taking = self._thread.submit(
+            copy_context().run, heap.take, data, self._buffers, counts.copy()
+        )
+        others = self._others or buffers_for(self._window)
+        self._buffers, self._others = others, self._buffers
+
+    def _wait(self) -> None:
+        """Wait until all that was found is stored."""
+        if self._taking is not None:
+            self._taking.result()
+            self._taking = None
 
     def _name_space(self, data: bytes | bytearray) -> None:
         """Note the name of a part of the heap.
@@ -458,4 +499,4 @@ class _Parser:
             self._truncated()
             self._counts[:] = 0
             close_array(self._buffers, self._state, self._ids, self._counts)
-            self._heap.take(b"", self._buffers, self._counts)
+            self._take(b"")

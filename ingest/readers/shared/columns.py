@@ -234,7 +234,7 @@ class GrowingColumn:
 
     def _move_to_file(self) -> None:
         """Have a large column in a file, if that is wanted and possible."""
-        folder = aside.folder_for(self._spill, self._rows)
+        folder = aside.folder_for(self._spill, self._rows, is_column=True)
         if folder is None:
             return
         try:
