@@ -204,7 +204,7 @@ def test_a_column_stays_in_memory_where_the_disk_is_full(
 
 
 def test_a_heap_is_the_same_whose_columns_are_files(tmp_path: Path) -> None:
-    """Which are written beside the scan. With texts, numbers, names, missing objects."""
+    """Written beside the scan; with texts, numbers, names and missing objects."""
     dump = program()
     for at in range(1, 300):
         chars = dump.numbers(0x9000 + 64 * at, 8, bytes(range(at % 90, at % 90 + 9)))
