@@ -62,6 +62,7 @@ class Specials:
         content_row: int32 (C,). Rows of the arrays.
         content_end: int64 (C,). Where the first bytes of each end.
         content: uint8. These bytes, from 0 on.
+        is_moved: Whether objects that repeat an id were dropped.
     """
 
     row: Ints
@@ -72,9 +73,11 @@ class Specials:
     content_row: Ints
     content_end: Longs
     content: Bytes
+    is_moved: bool = False
 
     def moved(self, new_row: Ints) -> None:
         """Renumber the objects; of those that become one the first is used."""
+        self.is_moved = True
         rows, first = np.unique(new_row[self.row], return_index=True)
         self.row = rows.astype(np.int32)
         self.kind, self.bits = self.kind[first], self.bits[first]
@@ -157,6 +160,7 @@ def _find_values(
     content_end: Longs,
     class_row: Ints,
     length: Longs,
+    lengths: Longs,
     kind: Bytes,
     at: Ids,
     size: NDArray[np.uint16],
@@ -173,7 +177,8 @@ def _find_values(
         content_row: Likewise.
         content_end: Likewise.
         class_row: int32. Of all objects.
-        length: int64. Of all objects.
+        length: int64. Of all arrays.
+        lengths: int64. Of all objects; gets those of strings.
         kind: uint8. Gets the `ValueKind`, or `_NONE`.
         at: uint64. Gets where a text begins in the content, or a number's bits.
         size: uint16. Gets the bytes of the value.
@@ -204,7 +209,7 @@ def _find_values(
         begin = content_end[place - 1] if place > 0 else 0
         begin = min(begin + offset * unit, end)
         used = min(end - begin, units * unit)
-        length[row[i]] = units
+        lengths[row[i]] = units
         kind[i] = _UTF16 if wide else _LATIN1
         at[i] = begin
         size[i] = used - used % unit
@@ -319,6 +324,8 @@ class ValueBuilder:
         found = self._specials
         kind, at, size = (GrowingColumn(one, self._spill) for one in ("u1", "u8", "u2"))
         begins = range(0, len(found.row), _BLOCK)
+        # A string that repeats the id of an array has the row of the array.
+        of_arrays = length.copy() if found.is_moved else length
 
         def arrays(begin: int) -> Ints:
             return self._find(found.bits[begin : begin + _BLOCK])
@@ -338,7 +345,8 @@ class ValueBuilder:
             )
             _find_values(
                 found.row[part], special, bits, found.coder[part], found.slice[part],
-                array, found.content_row, found.content_end, class_row, length, *made,
+                array, found.content_row, found.content_end, class_row, of_arrays,
+                length, *made,
             )  # fmt: skip
             kind.add(made[0])
             at.add(made[1])

@@ -528,6 +528,21 @@ def test_an_array_that_repeats_the_id_of_an_instance_is_no_text(
     assert (value(graph, 0x30020), value(graph, 0x30030)) == ("text", "")
 
 
+def test_a_string_that_repeats_the_id_of_an_array_leaves_its_text_to_others(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    dump = program()
+    dump.numbers(0x30000, BYTE, b"whole")
+    dump.numbers(0x30020, BYTE, b"s")
+    dump.obj(0x30000, "java/lang/String", value=0x30020)
+    dump.obj(0x30040, "java/lang/String", value=0x30000)
+
+    graph = reading(dump.bytes())
+
+    assert warnings(graph) == {"repeated_object": 1}
+    assert (value(graph, 0x30000), value(graph, 0x30040)) == ("s", "whole")
+
+
 def test_a_leak_in_a_static_map_is_named(reading: Callable[..., HeapGraph]) -> None:
     dump = jdk()
     dump.cls("app/Session", 0x2000, "java/lang/Object", {"data": OBJECT})
