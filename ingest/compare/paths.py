@@ -103,6 +103,37 @@ class PathTree:
             found[self.parent[rows][found[rows] | flagged[rows]]] = True
         return found
 
+    @cached_property
+    def stays(self) -> Flags:
+        """Bool (G,): whether it has as many objects in every dump."""
+        count = self.object_count
+        return np.asarray(self.has_objects & (count == count[:, :1]).all(axis=1))
+
+    def is_explained(self, flagged: Flags) -> Flags:
+        """Bool (G,): whether a flagged path that this one continues explains it.
+
+        One does not where there are objects in between that are as many in every dump:
+        what accumulates below those is no part of what accumulates above them.
+        """
+        found = np.zeros(len(flagged), np.bool_)
+        for rows in self.levels[1:]:
+            above = self.parent[rows]
+            found[rows] = (found[above] | flagged[above]) & ~self.stays[rows]
+        return found
+
+    @cached_property
+    def explained_bytes(self) -> NDArray[np.int64]:
+        """int64 (G,): by how much ``total_bytes`` grew from the first dump to the last.
+
+        Without what is below objects that are as many in every dump.
+        """
+        more = self.total_bytes[:, -1] - self.total_bytes[:, 0]
+        others = np.zeros(len(more), np.int64)
+        for rows in reversed(self.levels[1:]):
+            left_out = np.where(self.stays[rows], more[rows], others[rows])
+            np.add.at(others, self.parent[rows], left_out)
+        return np.asarray(more - others)
+
     def topmost(self, more_objects: Flags, more_bytes: Flags) -> Flags:
         """Bool (G,): where objects accumulate first on their paths.
 

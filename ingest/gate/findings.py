@@ -6,9 +6,11 @@ least so many and by such a share of what there was, and its type did too, so th
 nothing has only moved; and if the steps are those of a leak, as `ingest.gate.trend`
 says: what fills up or fluctuates is a note. Of nested paths the topmost is reported
 that ends in a type of the program: a collection, its entries and a lambda only lead to
-what leaks. Objects that a stack or
-the finalizer queue refers to directly, and what is below them, are work in progress if
-their number changes. A new suspect of three dumps or more must have grown in each.
+what leaks. What grows below objects that are as many in every dump is a finding of its
+own: a timer may lead to a module, and that to the cache that leaks. Objects that a
+stack or the finalizer queue refers to directly, and what is below them, are work in
+progress if their number changes. A new suspect of three dumps or more must have grown
+in each.
 """
 
 from __future__ import annotations
@@ -303,7 +305,7 @@ def growths(
         total = dumps[-1].count_of(normalised_type(tree.name[row]))
         if below_moved[row] and 2 * counts[-1] < total:
             continue
-        more = int(tree.total_bytes[row, -1] - tree.total_bytes[row, 0])
+        more = int(tree.explained_bytes[row])
         text = ", ".join(f"{count:,}" for count in counts)
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
@@ -358,7 +360,7 @@ def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> F
         tree: The paths.
         leaks: Bool (G,). Paths that grew like a leak.
     """
-    chosen = leaks & ~tree.is_above(leaks)
+    chosen = leaks & ~tree.is_explained(leaks)
     runtime = named(dump.runtime)
     leads = runtime.type_classes(tree.name, rules.own) != TypeClass.PROGRAM
     if closure := runtime.patterns.get("closure"):
@@ -430,12 +432,12 @@ def _is_root(tree: PathTree) -> Flags:
 
 
 def _below(tree: PathTree, rows: Sequence[int]) -> dict[int, list[str]]:
-    """The types that grow below each path, the largest first."""
+    """The types that grow below each path and because of it, the largest first."""
     found: dict[int, list[str]] = {}
     size, parent = tree.total_bytes[:, -1], tree.parent.tolist()
     for row in sorted(rows, key=lambda row: (-size[row], row)):
         above = parent[row]
-        while above > 0:
+        while above > 0 and not tree.stays[above]:
             found.setdefault(above, []).append(tree.name[row])
             above = parent[above]
     return found

@@ -228,6 +228,31 @@ def test_growth(counts: list[int], kind: int, *, found: bool) -> None:
         assert set(one.below) == {"Thing", "Part", "String"}
 
 
+def test_what_one_object_has_does_not_grow_with_the_others_of_its_type() -> None:
+    """A timer leads to the registry, the only one, in which things accumulate."""
+    texts = []
+    for step in range(3):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        things = program.things("Shop.Thing", 20 * (step + 1))
+        registry = program.obj("Shop.Registry", 32, *things)
+        for job in range(10 * (step + 1)):
+            held = registry if not job else program.obj("Shop.Task", 24)
+            program.root(program.obj("Shop.Timer", 40, held), HANDLE, "Shop.Timers")
+        texts.append(program.dump())
+
+    timer, thing = sorted(
+        findings(texts, Rules(suspects=False)), key=lambda found: found.counts
+    )
+
+    assert timer.path[-1] == "Timer"
+    assert timer.counts == (10, 20, 30)
+    assert timer.below == ("Task",)
+    assert "1.2 KiB more in all, with Task" in timer.message
+    assert thing.path[-2:] == ("Registry", "Thing")
+    assert thing.counts == (20, 40, 60)
+
+
 def test_a_few_large_objects_are_growth_too() -> None:
     def texts(sizes: list[int]) -> list[str]:
         found = []
