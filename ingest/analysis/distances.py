@@ -24,6 +24,7 @@ import numpy as np
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
+from ingest.memory import beside
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
@@ -242,9 +243,16 @@ def _in_turn(
 
 @kernel
 def _skip(
-    start: Starts, targets: Ints, kinds: Bytes, strength: Bytes, skipped: Bools
+    start: Starts,
+    targets: Ints,
+    kinds: Bytes,
+    strength: Bytes,
+    first: int,
+    end: int,
+    skipped: Bools,
 ) -> None:
-    for source in range(len(strength)):
+    """Mark the references of objects from ``first`` to ``end`` that do not hold."""
+    for source in range(first, end):
         own = strength[source]
         for ref in range(start[source], start[source + 1]):
             kind = kinds[ref] if len(kinds) > 0 else 0
@@ -267,7 +275,11 @@ def holding_references(
     if strength is not None:
         skipped = np.zeros(graph.reference_count, np.bool_)
         kinds = np.empty(0, np.uint8) if graph.ref_kind is None else graph.ref_kind
-        _skip(graph.ref_start, graph.ref_target, kinds, strength, skipped)
+        columns = graph.ref_start, graph.ref_target, kinds, strength
+        half, n = len(strength) // 2, len(strength)
+        with beside(lambda: _skip(*columns, half, n, skipped)) as others:
+            _skip(*columns, 0, half, skipped)
+            others()
     roots = graph.root_object[holding_roots(graph, strength)]
     return ReferenceColumns(graph.ref_start, graph.ref_target, skipped, roots)
 

@@ -41,7 +41,7 @@ _VERTEX, _COUNT, _END = range(_HEAD)
 
 @kernel
 def _lay_out(
-    references: ReferenceColumns, first: int, end: int, records: Starts
+    start: Starts, targets: Ints, first: int, end: int, records: Starts
 ) -> None:
     """Write the records of the objects from ``first`` to ``end``.
 
@@ -49,8 +49,6 @@ def _lay_out(
     to it, where the record ends, and the records of what it refers to. So the search
     looks at one place for each reference, and finds there where it goes on.
     """
-    start, targets, skipped = references.start, references.target, references.skipped
-    some_skipped = len(skipped) > 0
     last = len(targets) - 1
     for row in range(first, end):
         at = start[row] + _HEAD * row
@@ -58,10 +56,25 @@ def _lay_out(
         free = at + _HEAD
         for ref in range(start[row], start[row + 1]):
             fetch(start, targets[min(ref + 4 * _AHEAD, last)])
-            if not (some_skipped and skipped[ref]):
-                records[free] = start[targets[ref]] + _HEAD * targets[ref]
-                free += 1
+            records[free] = start[targets[ref]] + _HEAD * targets[ref]
+            free += 1
         records[at + _END] = free
+
+
+@kernel
+def _drop_skipped(references: ReferenceColumns, records: Starts) -> None:
+    """Take the references that are ignored out of their records."""
+    start, skipped = references.start, references.skipped
+    for row in range(len(start) - 1):
+        free = at = start[row] + _HEAD * (row + 1)
+        for ref in range(start[row], start[row + 1]):
+            if not skipped[ref]:
+                if free < at:
+                    records[free] = records[at]
+                free += 1
+            at += 1
+        if free < at:
+            records[start[row] + _HEAD * row + _END] = free
 
 
 @kernel
@@ -346,16 +359,23 @@ class DepthFirstSearch:
 
 
 def dominator_tree(
-    references: ReferenceColumns,
+    references: ReferenceColumns, records: Starts | None = None
 ) -> tuple[DominatorTree, DepthFirstSearch]:
     """Dominators along the references, and the search.
 
     Memory: 32 bytes an object and 4 a reference at the peak, 12 more where 32 bits do
     not count the references.
+
+    Args:
+        references: What the search follows.
+        records: What `records_of` made of them; made if ``None``. They are used up.
     """
-    start, targets, _, roots = references
+    start, targets, skipped, roots = references
     n = len(start) - 1
-    records = _records_of(references)
+    if records is None:
+        records = records_of(start, targets)
+    if len(skipped):
+        _drop_skipped(references, records)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
     # Finished and open objects are never more than N + M together, so the stack grows
@@ -369,7 +389,7 @@ def dominator_tree(
     of_starts = starts_type(len(targets) + len(roots))
     pred_start = np.zeros(count + 1, of_starts)
     _number_objects(start, records, object_index, pred_start[1:])
-    del records
+    records.resize(0, refcheck=False)  # freed, whoever else has it
     pred_source = _predecessors(references, object_index, pred_start)
     idom = np.empty(count, np.int32)
     link, semi = np.empty((count, 2), np.int32), np.empty(count, np.int32)
@@ -378,15 +398,20 @@ def dominator_tree(
     return DominatorTree(object_index, idom, n), search
 
 
-def _records_of(references: ReferenceColumns) -> Starts:
-    """The records of all objects; see `_lay_out`."""
-    n = len(references.start) - 1
-    entries = len(references.target) + _HEAD * n
+def records_of(start: Starts, targets: Ints) -> Starts:
+    """Lay out what the search for dominators follows; see `_lay_out`.
+
+    Args:
+        start: Column ``ref_start`` of a graph.
+        targets: Column ``ref_target``.
+    """
+    n = len(start) - 1
+    entries = len(targets) + _HEAD * n
     # One more, for the search looks at what follows a record before it goes on.
     records = np.empty(entries + 1, starts_type(entries))
     half = n // 2
-    with beside(lambda: _lay_out(references, half, n, records)) as others:
-        _lay_out(references, 0, half, records)
+    with beside(lambda: _lay_out(start, targets, half, n, records)) as others:
+        _lay_out(start, targets, 0, half, records)
         others()
     return records
 

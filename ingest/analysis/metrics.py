@@ -18,6 +18,7 @@ from ingest.analysis.distances import (
 from ingest.analysis.dominators import (
     DominatorTree,
     dominator_tree,
+    records_of,
     retained_counts,
     retained_sizes,
 )
@@ -175,16 +176,18 @@ def analyse(
     # weak, strengths are found twice.
     search_once = cache(lambda: search_roots(graph, policy))
     with set_aside(folder, ids):
-        with (
-            beside(lambda: type_references(graph)) as pairs,
-            set_aside(folder, shallow),
-        ):
-            strength = strengths(graph, policy)
-            tree, search = dominator_tree(holding_references(graph, strength))
-            progress(stage, 1, steps)
-            preorder = preorder_of(graph, tree, search)
-            del search
-            pair_source, pair_target, pair_count = pairs()
+        with set_aside(folder, shallow):
+            start, target = graph.ref_start, graph.ref_target
+            with beside(lambda: records_of(start, target)) as records:
+                strength = strengths(graph, policy)
+            references = holding_references(graph, strength)
+            with beside(lambda: type_references(graph)) as pairs:
+                tree, search = dominator_tree(references, records())
+                del references
+                progress(stage, 1, steps)
+                preorder = preorder_of(graph, tree, search)
+                del search
+                pair_source, pair_target, pair_count = pairs()
         # The same tree, numbered as the preorder is, which is used anyway.
         tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
         progress(stage, 2, steps)

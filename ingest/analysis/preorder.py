@@ -113,6 +113,8 @@ def _number(
 
 @kernel
 def _by_position(
+    first: int,
+    stop: int,
     vertex_at: Ints,
     objects: Ints,
     object_types: Ints,
@@ -121,9 +123,9 @@ def _by_position(
     position: Ints,
     type_index: Ints,
 ) -> None:
-    """Fill the last three arrays, the columns of `Preorder`; position 0 is given."""
-    last = len(vertex_at) - 1
-    for at in range(1, len(vertex_at)):
+    """Fill the last three arrays, the columns of `Preorder`, for some positions."""
+    last = stop - 1
+    for at in range(first, stop):
         fetch(objects, vertex_at[min(at + 4 * _AHEAD, last)])
         later = objects[vertex_at[min(at + 2 * _AHEAD, last)]]
         fetch(object_types, later)
@@ -252,15 +254,11 @@ def preorder_of(
     object_index, type_index = (np.empty(count, np.int32) for _ in range(2))
     object_index[0], type_index[0] = tree.object_index[0], NO_TYPE
     by_object = np.zeros(len(graph.object_id), np.int32)
-    _by_position(
-        vertex_at,
-        tree.object_index,
-        graph.type_index,
-        instance_count,
-        object_index,
-        by_object,
-        type_index,
-    )
+    given = vertex_at, tree.object_index, graph.type_index, instance_count
+    found, half = (object_index, by_object, type_index), (count + 1) // 2
+    with beside(lambda: _by_position(half, count, *given, *found)) as others:
+        _by_position(1, half, *given, *found)
+        others()
     return Preorder(
         object_index,
         by_object,

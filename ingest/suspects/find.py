@@ -47,7 +47,7 @@ SMALLER_SHARE = 0.01
 """Of the reachable bytes, from which on a group of the program's objects is told."""
 
 _LEAST_OF_SMALLER = 100
-_MAX_SMALLER, _MAX_LOOKED_AT = 3, 10
+_MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT = 3, 10, 200
 _IN_NONE = 255  # of what `marked` tells
 _MAX_CONTENTS = 5
 
@@ -196,7 +196,8 @@ def _smaller(search: PileSearch, taken: list[NDArray[np.int32]]) -> list[_Held]:
             continue
         rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
         size = int(sizes[kind])
-        held = search.held(Pile(kind, len(rows), size, rows, -1, ROOT))
+        pile = Pile(kind, len(rows), size, rows, -1, ROOT)
+        held = search.held(pile, _LOOKED_AT)
         if held and held[0].retained_bytes >= SMALLER_SHARE * metrics.reachable_bytes:
             found.append(_told(search, *held))
             taken, mark = [*taken, held[0].members], None

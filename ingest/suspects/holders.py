@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
 
-_SAMPLE = 1000
+SAMPLE = 1000
 """Members of a pile whose paths are compared."""
 
 _MAX_STEPS = 24
@@ -110,7 +110,11 @@ class Paths:
         self._root_of: dict[int, int] = {}
 
     def holder(
-        self, type_index: int, members: NDArray[np.int32], entry: int
+        self,
+        type_index: int,
+        members: NDArray[np.int32],
+        entry: int,
+        most: int = SAMPLE,
     ) -> tuple[Holder, NDArray[np.int32]] | None:
         """What holds most objects of a pile; ``None`` if nothing does.
 
@@ -118,22 +122,23 @@ class Paths:
             type_index: The type of the pile.
             members: int32. Its objects, the one that retains most first.
             entry: The container that all are in, or -1.
+            most: How many are looked at.
 
         Returns:
             The holder, and the objects that it holds, in their order: all of them if
-            there are more than `_SAMPLE`.
+            there are more than ``most``.
         """
         if entry >= 0:
             return self._holder(int(members[0]), type_index, entry), members
         sample = members
-        if len(members) > _SAMPLE:
-            sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(int)]
+        if len(members) > most:
+            sample = members[np.linspace(0, len(members) - 1, most).astype(int)]
         holders = [self._holder(index, type_index, -1) for index in sample.tolist()]
         keys = [_key(holder) for holder in holders]
-        most, count = Counter(keys).most_common(1)[0]
+        common, count = Counter(keys).most_common(1)[0]
         if 2 * count < len(keys):
             return None
-        held = np.array([key == most for key in keys])
+        held = np.array([key == common for key in keys])
         # Members come by descending retained size.
         first = holders[int(np.argmax(held))]
         return first, members[held] if sample is members else members

@@ -19,7 +19,7 @@ from ingest.analysis.types import rows_where, sum_by
 from ingest.compiled import kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
-from ingest.suspects.holders import Holder, Paths
+from ingest.suspects.holders import SAMPLE, Holder, Paths
 from ingest.suspects.ownership import Ownership, ownership
 
 if TYPE_CHECKING:
@@ -238,13 +238,14 @@ class PileSearch:
         self.paths = Paths(graph, metrics, self.classes)
         self._searches = 0
 
-    def held(self, pile: Pile) -> tuple[Pile, Holder] | None:
+    def held(self, pile: Pile, most: int = SAMPLE) -> tuple[Pile, Holder] | None:
         """The pile without what others hold, and its holder; ``None`` if it has none.
 
         The elements of a table of static fields have nothing in common, and a table
-        of the runtime's own is no leak of the program.
+        of the runtime's own is no leak of the program. At most ``most`` objects are
+        looked at.
         """
-        found = self.paths.holder(pile.type_index, pile.members, pile.entry)
+        found = self.paths.holder(pile.type_index, pile.members, pile.entry, most)
         if found is None:
             return None
         holder, members = found
