@@ -16,7 +16,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.types import rows_where, sum_by
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import SAMPLE, Holder, Paths
@@ -54,6 +54,9 @@ _MUCH_MORE = 3
 _MAX_SEARCHES = 200
 
 _MAX_ENTRIES = 200
+
+_AHEAD = 16
+"""Steps of a loop between asking for an entry of a column and using it."""
 
 _HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
 
@@ -109,13 +112,43 @@ class Pile(NamedTuple):
 
 
 @kernel
+def _number_groups(
+    rows: Ints,
+    slot: Bytes,
+    object_types: Ints,
+    owns: Bools,
+    left_out: Bools,
+    group: Starts,
+) -> None:
+    """Fill ``group``: that of each row by slot and type, -1 for none.
+
+    Args:
+        rows: int32. Objects.
+        slot: uint8. Of each.
+        object_types: int32 (N + M,).
+        owns: bool (T,). The types that have groups.
+        left_out: bool (N + M,). Objects of no group; empty for none.
+        group: Filled.
+    """
+    types, last = len(owns), len(rows) - 1
+    for at in range(len(rows)):
+        fetch(object_types, rows[min(at + _AHEAD, last)])
+        row = rows[at]
+        kind = object_types[row]
+        is_in = kind >= 0 and owns[kind] and not (len(left_out) and left_out[row])
+        group[at] = np.int64(slot[at]) * types + kind if is_in else -1
+
+
+@kernel
 def _sum_heads(
-    place: Starts, rows: Ints, is_inner: Bools, retained_bytes: Longs, sums: Longs
+    group: Starts, rows: Ints, is_inner: Bools, retained_bytes: Longs, sums: Longs
 ) -> None:
     """Sum what those rows retain that no other one of their type dominates."""
+    last = len(rows) - 1
     for at in range(len(rows)):
-        if not is_inner[at]:
-            sums[place[at]] += retained_bytes[rows[at]]
+        fetch(retained_bytes, rows[min(at + _AHEAD, last)])
+        if group[at] >= 0 and not is_inner[at]:
+            sums[group[at]] += retained_bytes[rows[at]]
 
 
 @kernel
@@ -367,23 +400,23 @@ class PileSearch:
         owner: int,
     ) -> Iterator[Pile]:
         """Objects of owning types by container and type, if they retain enough."""
-        kinds = self.graph.type_index[rows]
-        owns = (kinds >= 0) & (self.classes[kinds] == owning)
-        if owning is TypeClass.LIBRARY:
-            owns &= ~self.program.is_metadata[rows]
         types = len(self.graph.type_names)
-        groups = (len(entries) + 1) * types
-        key = slot[owns].astype(starts_type(groups))
-        key *= types
-        key += kinds[owns]
-        rows, is_inner = rows[owns], is_inner[owns]
-        del owns, kinds, slot
-        numbers = np.arange(groups) if groups <= len(rows) else np.unique(key)
-        place = key if groups <= len(rows) else np.searchsorted(numbers, key)
+        count = (len(entries) + 1) * types
+        key = np.empty(len(rows), starts_type(count))
+        left_out = np.empty(0, np.bool_)
+        if owning is TypeClass.LIBRARY:
+            left_out = self.program.is_metadata
+        owns = np.asarray(self.classes == owning)
+        _number_groups(rows, slot, self.graph.type_index, owns, left_out, key)
+        del slot
+        numbers, place = np.arange(count), key
+        if count > len(rows):
+            numbers, place = np.unique(key, return_inverse=True)
+            place[key < 0] = -1
         sums = np.zeros(len(numbers), np.int64)
         _sum_heads(place, rows, is_inner, self.metrics.retained_bytes, sums)
         del place
-        large = sums >= self.least
+        large = (sums >= self.least) & (numbers >= 0)
         for group, size in zip(
             numbers[large].tolist(), sums[large].tolist(), strict=True
         ):
