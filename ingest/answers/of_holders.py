@@ -157,6 +157,8 @@ def _references(
     heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
 ) -> NDArray[np.int64]:
     """Rows of `references` that hold, from or to some objects."""
+    if not len(rows):  # as of a query about another runtime: no column is read
+        return np.empty(0, np.int64)
     if into:
         chosen = np.zeros(heap.row_count, np.bool_)
         chosen[rows] = True
@@ -165,8 +167,9 @@ def _references(
         begin, end = (heap.ref_start[at].astype(np.int64) for at in (rows, rows + 1))
         counts = end - begin
         ends = np.cumsum(counts)
-        total = int(ends[-1]) if len(ends) else 0
-        references = np.arange(total) + np.repeat(begin - (ends - counts), counts)
+        references = np.arange(int(ends[-1])) + np.repeat(
+            begin - (ends - counts), counts
+        )
     return references[~heap.skipped[references]] if len(heap.skipped) else references
 
 
