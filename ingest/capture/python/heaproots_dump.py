@@ -38,6 +38,7 @@ __all__ = ["DumpRefused", "dump", "install"]
 VERSION = "1.0"
 _MOST_FRAMES = 100000
 _SMALL = 50
+_AT_A_TIME = 32768  # objects that are let go
 _BEGIN_SECONDS = 5.0
 
 # Flags of a type in CPython.
@@ -464,13 +465,35 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
     finally:
         # It is among its own objects: garbage that would hold all of them until the
         # next collection, and be in the next dump.
-        del _BEFORE[:]
+        _let_go(_BEFORE)
         if moment is not None:
-            del moment.objects[:], moment.kept[:], moment.of_threads[:]
+            _let_go(moment.objects)
+            del moment.kept[:], moment.of_threads[:]
             moment.buckets.clear()
         if was_enabled:
             gc.enable()
+    if not wait and not _is_own_thread():  # the program's goes on only now
+        pause = time.perf_counter() - began
     return dict(found, mode=mode, pause_seconds=pause, interpreters=_interpreters())
+
+
+def _let_go(objects):
+    """Empty a list of all objects, some at a time, between which other threads can run.
+
+    It writes to the counts of all: pages that a copy of the process shares are copied.
+    """
+    while len(objects) > _AT_A_TIME:
+        del objects[-_AT_A_TIME:]
+    del objects[:]
+
+
+def _is_own_thread():
+    """Whether this runs in a thread that was made for it, which delays no other."""
+    if __name__ != "__heaproots__" or _skipped(sys._getframe()) is not None:
+        return False
+    import _thread
+
+    return _thread.get_native_id() != os.getpid()
 
 
 def _interpreters():
@@ -499,6 +522,7 @@ def _forked(moment, fd, partial, path, values, compress, wait):
 
     The copy ends by `os._exit`, so that no handler of the program runs in it.
     """
+    is_awaited = not wait and _is_own_thread()
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -509,6 +533,13 @@ def _forked(moment, fd, partial, path, values, compress, wait):
             if not wait and os.fork():
                 os._exit(0)
             asked = _writes(fd)
+            if is_awaited:
+                # It has pages of its own then, and its parent's are not shared.
+                del list(moment.objects)[:]
+                try:
+                    os.write(write_end, b"+")
+                except OSError:  # that was too late
+                    pass
             told = _copied(moment, fd, partial, path, values, compress)
             if asked and not told.startswith("ok "):
                 _told(asked["folder"], "failed", told)
@@ -525,8 +556,11 @@ def _forked(moment, fd, partial, path, values, compress, wait):
             os.waitpid(child, 0)
             raise DumpRefused("no copy of this process can run; use mode='stop'")
         if not wait:
+            until = time.perf_counter()
             os.waitpid(child, 0)
-            return {}
+            if is_awaited:
+                _has_begun(read_end)
+            return {"until": until}
         until = time.perf_counter()
         told = b""
         while True:
@@ -550,9 +584,10 @@ def _forked(moment, fd, partial, path, values, compress, wait):
 
 
 def _has_begun(read_end):
-    """Whether a copy of this process runs; some stop in what the program does after it.
+    """Whether a copy of this process says that it runs, or then that it has its pages.
 
-    With other interpreters in the process, the copy waits for itself or is ended.
+    Some stop in what the program does after the copying. With other interpreters in the
+    process, the copy waits for itself or is ended.
     """
     until = time.perf_counter() + _BEGIN_SECONDS
     os.set_blocking(read_end, False)
