@@ -139,8 +139,9 @@ def initial_state(
 
 
 _MAX_SWEEPS = 16
-_MIN_NARROWED = 1000
-"""Another sweep must be expected to narrow more than one mask in so many."""
+_MIN_NARROWED = 25
+"""Another sweep must be expected to narrow more than one mask in so many: narrowing
+the last ones takes longer than what they save."""
 
 _WORK_PER_REFERENCE = 200
 """Steps for each object or reference after which the exact computation is given up."""
