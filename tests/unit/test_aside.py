@@ -203,6 +203,21 @@ def test_a_column_stays_in_memory_where_the_disk_is_full(
     assert extended(found, np.array([7])).tolist() == [*range(40), 7]
 
 
+def test_a_heap_in_pieces_is_the_same_whose_columns_are_files(tmp_path: Path) -> None:
+    path = tmp_path / "heap.gclog"
+    path.write_bytes(large_gclog(5_000, 12_000))
+
+    def heap(where: str) -> HeapGraph:
+        with open_source(str(path)) as source:  # its head is a piece of its own
+            return read(source, ReadOptions(spill=where), silent)
+
+    expected, found = heap(spill.NEVER), heap(str(tmp_path))
+    assert aside._mapping_of(found.shallow_bytes) is not None
+    for name, column in vars(expected).items():
+        if isinstance(column, np.ndarray):
+            assert np.array_equal(column, getattr(found, name)), name
+
+
 def test_a_heap_is_the_same_whose_columns_are_files(tmp_path: Path) -> None:
     """Written beside the scan; with texts, numbers, names and missing objects."""
     dump = program()

@@ -66,7 +66,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     if source.truncated:
         counter.add("truncated_compression", 1, scanner.line, None)
     domains = _domains(scanner.events, counter)
-    return assemble(pieces, scanner, domains, counter)
+    return assemble(pieces, scanner, domains, counter, options.spill)
 
 
 def _readings(text: str) -> list[tuple[str, int | None]]:
@@ -145,8 +145,16 @@ def assemble(
     scanner: GclogScanner,
     domains: tuple[Domain, ...],
     counter: IrregularityCounter,
+    spill: str,
 ) -> HeapGraph:
     """Resolve all ids and make the graph; ``pieces`` is emptied.
+
+    Args:
+        pieces: Objects and roots.
+        scanner: What read them.
+        domains: The domains.
+        counter: Counts what is irregular.
+        spill: Where large columns are; see `ingest.aside.folder_for`.
 
     Raises:
         MalformedDump: the sizes overflow any memory; or, with ``--strict``,
@@ -169,7 +177,12 @@ def assemble(
     objects = [piece.objects for piece in pieces]
     pieces.clear()
     heap = HeapResolver(
-        objects, types, counter, scoped=scoped, allow_identical_repeats=True
+        objects,
+        types,
+        counter,
+        scoped=scoped,
+        allow_identical_repeats=True,
+        spill=spill,
     )
     assert roots.scope is not None
     assert roots.line is not None

@@ -72,11 +72,15 @@ class ObjectColumns:
     further: dict[str, tuple[NDArray[Any], int]] = field(default_factory=dict)
 
     @classmethod
-    def joined(cls, pieces: list[ObjectColumns]) -> ObjectColumns:
+    def joined(cls, pieces: list[ObjectColumns], spill: str = NEVER) -> ObjectColumns:
         """All pieces as one; ``pieces`` is emptied.
 
         Each column is freed in the pieces before the next one is joined. Arrays of
         references are not joined.
+
+        Args:
+            pieces: The pieces.
+            spill: Where ids, sizes and lines are; see `GrowingColumn`.
         """
         if len(pieces) == 1:
             return pieces.pop()
@@ -86,22 +90,22 @@ class ObjectColumns:
                 if piece.null_count is None:
                     piece.null_count = np.zeros(len(piece.size_bytes), np.uint8)
 
-        def joint(name: str) -> Any:  # noqa: ANN401
-            column = taken(pieces, name)
+        def joint(name: str, spill: str = NEVER) -> Any:  # noqa: ANN401
+            column = taken(pieces, name, spill)
             trim()  # threads have made the pieces, in small arrays
             return column
 
         found = cls(
             null_count=joint("null_count"),
-            id=joint("id"),
+            id=joint("id", spill),
             type_id=joint("type_id"),
-            size_bytes=joint("size_bytes"),
+            size_bytes=joint("size_bytes", spill),
             ref_count=joint("ref_count"),
             ref_id=[ids for piece in pieces for ids in piece.ref_id],
             ref_field=joint("ref_field"),
             ref_kind=joint("ref_kind"),
             scope=joint("scope"),
-            line=joint("line"),
+            line=joint("line", spill),
             further={
                 name: (
                     np.concatenate([piece.further.pop(name)[0] for piece in pieces]),
@@ -261,19 +265,30 @@ class GrowingColumn:
         return rows
 
 
-def taken(pieces: Sequence[object], name: str) -> Any:  # noqa: ANN401
+def taken(
+    pieces: Sequence[object],
+    name: str,
+    spill: str = NEVER,
+) -> Any:  # noqa: ANN401
     """A column of all pieces joined, and removed from them; ``None`` if it is not set.
 
     Args:
         pieces: Objects with an attribute ``name``, an array or ``None``.
         name: Of the column.
+        spill: Where it is kept if it is large; see `GrowingColumn`.
     """
     arrays = [getattr(piece, name) for piece in pieces]
     for piece in pieces:
         setattr(piece, name, None)
     if arrays[0] is None:
         return None
-    return np.concatenate(arrays)
+    if spill == NEVER:
+        return np.concatenate(arrays)
+    column = GrowingColumn(arrays[0].dtype, spill)
+    arrays.reverse()
+    while arrays:
+        column.add(arrays.pop())
+    return column.taken()
 
 
 def narrowed(counts: NDArray[Any]) -> NDArray[Any]:

@@ -51,6 +51,7 @@ from ingest.readers.shared.columns import (
 )
 from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
 from ingest.readers.shared.references import AddedReferences, References
+from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +90,7 @@ class HeapResolver:
         allow_identical_repeats: Count an object that repeats an id only if it
             differs from the first one, as ``conflicting_object``; else all are
             counted, as ``repeated_object``. All are dropped.
+        spill: Where columns that few steps read are kept; see `GrowingColumn`.
 
     Raises:
         MalformedDump: the sizes overflow any memory.
@@ -104,11 +106,12 @@ class HeapResolver:
         by_row_number: int | None = None,
         folding: Folding | None = None,
         allow_identical_repeats: bool = False,
+        spill: str = NEVER,
     ) -> None:
         if not scoped:
             for piece in pieces:
                 piece.scope = None
-        columns = self._columns = ObjectColumns.joined(pieces)
+        columns = self._columns = ObjectColumns.joined(pieces, spill)
         self._types = types
         self._counter = counter
         self._folding = folding
