@@ -16,7 +16,7 @@ import os
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -136,17 +136,30 @@ def _read_back(file: int, content: memoryview) -> None:
         done += count
 
 
+class _File:
+    """A file without a name, which is closed with the last that uses it.
+
+    Raises:
+        OSError: none can be made in the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as made:
+            self.number = os.dup(made.fileno())
+
+    def __del__(self) -> None:
+        if hasattr(self, "number"):  # not where there is no room for it
+            os.close(self.number)
+
+
 class _Mapping(mmap.mmap):
     """The memory of an array that is a file.
 
     Attributes:
-        file: The file, which has no name.
+        file: The file.
     """
 
-    file: BinaryIO
-
-    def __del__(self) -> None:
-        self.file.close()
+    file: _File
 
 
 class ArrayFile:
@@ -160,12 +173,7 @@ class ArrayFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        with tempfile.TemporaryFile(dir=folder, buffering=0) as made:
-            self._file = _again(made.fileno())
-
-    def __del__(self) -> None:
-        if hasattr(self, "_file"):  # not where there is no room for it
-            self._file.close()
+        self._file = _File(folder)
 
     def add(self, rows: NDArray[Any]) -> None:
         """Append rows.
@@ -178,26 +186,27 @@ class ArrayFile:
     def content(self, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         """The first rows, of which there is at least one, as an array that is the file.
 
+        It is in memory where no more files can be open.
+
         Raises:
-            OSError: it cannot be mapped.
+            OSError: it cannot be read.
         """
-        return _array_of(self._file, dtype, count)
+        with suppress(OSError):
+            return _array_of(self._file, dtype, count)
+        rows = np.empty(count, dtype)
+        _read_back(self._file.number, memoryview(rows.view(np.uint8).data))
+        return rows
 
 
-def _again(file: int) -> BinaryIO:
-    """An open file, which has no name, for another owner."""
-    return os.fdopen(os.dup(file), "rb+", buffering=0)
-
-
-def _append(file: BinaryIO, rows: NDArray[Any]) -> None:
+def _append(file: _File, rows: NDArray[Any]) -> None:
     content = memoryview(np.ascontiguousarray(rows).view(np.uint8).data)
     while len(content):
-        content = content[file.write(content) :]
+        content = content[os.write(file.number, content) :]
 
 
-def _array_of(file: BinaryIO, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    memory = _Mapping(file.fileno(), count * dtype.itemsize)
-    memory.file = _again(file.fileno())
+def _array_of(file: _File, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    memory = _Mapping(file.number, count * dtype.itemsize)
+    memory.file = file
     return np.ndarray((count,), dtype, memory)
 
 
@@ -221,9 +230,10 @@ def give_back(*arrays: NDArray[Any]) -> None:
 
 def extended(array: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """An array with more rows of its type; the file of one that is a file gets them."""
-    if (memory := _mapping_of(array)) is not None:
+    memory = _mapping_of(array)
+    if memory is not None and len(memory) == array.nbytes:
         with suppress(OSError):  # such as of a full disk
-            memory.file.seek(array.nbytes)
+            os.lseek(memory.file.number, array.nbytes, os.SEEK_SET)
             _append(memory.file, rows)
             return _array_of(memory.file, array.dtype, len(array) + len(rows))
     return np.concatenate([array, rows])

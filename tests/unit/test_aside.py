@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -188,7 +188,7 @@ def test_a_column_stays_in_memory_where_the_disk_is_full(
     written = aside._append
     calls = iter(range(9))
 
-    def full(file: BinaryIO, rows: NDArray[Any]) -> None:
+    def full(file: aside._File, rows: NDArray[Any]) -> None:
         if next(calls) >= fails_at:
             written(file, rows[:1])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -201,6 +201,20 @@ def test_a_column_stays_in_memory_where_the_disk_is_full(
     found = column.taken()
     assert found.tolist() == list(range(40))
     assert extended(found, np.array([7])).tolist() == [*range(40), 7]
+
+
+def test_a_column_is_read_into_memory_where_no_more_files_can_be_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> NDArray[Any]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    column = GrowingColumn("i8", str(tmp_path))
+    column.add(np.arange(20))
+    monkeypatch.setattr(aside, "_array_of", refused)
+    found = column.taken()
+    assert aside._mapping_of(found) is None
+    assert found.tolist() == list(range(20))
 
 
 def test_a_heap_in_pieces_is_the_same_whose_columns_are_files(tmp_path: Path) -> None:
