@@ -80,7 +80,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 """By name of the query."""
 
-_OF_NODE = frozenset({"dump", "warnings"})
+_OF_NODE = frozenset({"dump"})
 """Queries about the node of the dump."""
 
 _OF_PROCESS = frozenset(

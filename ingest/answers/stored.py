@@ -14,7 +14,11 @@ from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
+
+    from ingest.tables.mapping import Tables
 
 _AT_ONCE = 1 << 22
 """References that are looked at together."""
@@ -24,7 +28,21 @@ class StoredHeap(HeapView):
     """Columns of stored tables.
 
     Memory: the columns that were used, as in a heap that was read.
+
+    Args:
+        tables: All of them.
+        about: Properties of the Dump node, those that are asked for.
     """
+
+    def __init__(
+        self, tables: Tables, about: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
+        super().__init__(tables)
+        self._about = about
+
+    def properties(self) -> dict[str, object]:
+        """Properties of the Dump node."""
+        return dict(self._about)
 
     COLUMNS = MappingProxyType(
         {

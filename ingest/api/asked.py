@@ -201,7 +201,9 @@ class AskedStore:
         from ingest.database.bulk import whole_tables
 
         found = whole_tables(self.store.server, dump.number, dump.sha256)
-        return None if found is None else StoredHeap(found)
+        # What else is asked of the node only it can tell: whether it is still there.
+        about = {"warnings": dump.warnings}
+        return None if found is None else StoredHeap(found, about)
 
     def ask(
         self,
@@ -313,6 +315,8 @@ def _with_earlier(store: Store, chosen: ChosenDump) -> Sequence[ComparedDump]:
     from ingest.dumps import Opener
     from ingest.errors import DumpError
 
+    if chosen.loaded_count == 1:
+        return []
     dump = chosen.dump
     earlier = [
         one

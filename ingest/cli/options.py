@@ -433,19 +433,31 @@ def asked_dump(
     reading: Reading,
     connection: Connection,
     progress: Progress,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[Asked]:
     """The dump that is asked: a file, or a loaded one.
+
+    Args:
+        dump: The name of a loaded one.
+        in_file: A file.
+        reading: How to read it.
+        connection: How to connect.
+        progress: Receives all stages.
+        meanwhile: What can be done while the server is asked for its dumps.
 
     Raises:
         BadParameter: both are named, or options of reading are given for none.
     """
     from ingest.api.asked import AskedFile, AskedStore
+    from ingest.memory import beside
 
     if in_file is None:
         if reading != Reading():
             raise typer.BadParameter("options of reading a dump need --in DUMP")
         with connection.open(progress) as store:
-            yield AskedStore(store, store.select(dump), progress)
+            with beside(lambda: store.select(dump)) as chosen:
+                meanwhile()
+            yield AskedStore(store, chosen(), progress)
         return
     if dump is not None:
         raise typer.BadParameter("cannot be used with --in", param_hint="--dump")
