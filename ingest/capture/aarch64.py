@@ -14,14 +14,14 @@ from ingest.capture.machine import (
     RED_ZONE,
     RESULT,
     Machine,
-    Thread,
+    ThreadState,
 )
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.capture.machine import Libc, Step, Wanted
+    from ingest.capture.machine import FunctionCall, Libc, Wanted
 
 _GENERAL, _FLOATS, _SCALABLE = 1, 2, 0x405
 _REGISTERS = [*(f"x{number}" for number in range(31)), "sp", "pc", "pstate"]
@@ -36,7 +36,7 @@ _OPERATION, _WAIT, _ABSOLUTE = 127, 0, 1
 _EINTR = 4
 
 
-def _thread(libc: Libc, tid: int) -> Thread:
+def _thread(libc: Libc, tid: int) -> ThreadState:
     data = libc.registers(tid, _GENERAL, 8 * len(_REGISTERS))
     values = struct.unpack(f"<{len(_REGISTERS)}Q", data)
     registers = dict(zip(_REGISTERS, values, strict=True))
@@ -49,7 +49,7 @@ def _thread(libc: Libc, tid: int) -> Thread:
         scalable = b""
     vectors = _vectors(libc.registers(tid, _FLOATS, _FLOATS_BYTES), scalable)
     code = (registers["pc"], registers["x30"])
-    return Thread(registers, vectors, registers["sp"], code)
+    return ThreadState(registers, vectors, registers["sp"], code)
 
 
 def _is_timed(registers: Mapping[str, int]) -> bool:
@@ -90,7 +90,7 @@ def _vectors(floats: bytes, scalable: bytes) -> bytes:
 
 
 def _prepared(
-    thread: Thread, wanted: Wanted
+    thread: ThreadState, wanted: Wanted
 ) -> tuple[list[tuple[int, bytes]], dict[str, int]]:
     context = _context(thread, wanted.blocked)
     zeros = thread.stack - RED_ZONE - wanted.room & ~15
@@ -105,7 +105,7 @@ def _prepared(
     return [(zeros, bytes(wanted.room)), (frame, context)], changed
 
 
-def _context(thread: Thread, blocked: int) -> bytes:
+def _context(thread: ThreadState, blocked: int) -> bytes:
     """What ``rt_sigreturn`` restores, behind the description of a signal."""
     values = [thread.registers[name] for name in _REGISTERS]
     made = bytes(_INFO_BYTES) + struct.pack("<QQ", 0, 0) + NO_ALTERNATIVE_STACK
@@ -133,7 +133,7 @@ def _load(register: int, value: int) -> bytes:
     return _words(*made)
 
 
-def _function(steps: Sequence[Step]) -> bytes:
+def _function(steps: Sequence[FunctionCall]) -> bytes:
     # x29, x30 and x19 are saved.
     made = _words(0xA9BE7BFD, 0xF9000BF3)
     for step in steps:

@@ -28,7 +28,7 @@ from ingest.capture import TIMEOUT_S
 from ingest.capture.completeness import check_captured
 from ingest.capture.elf import PROC, functions, mappings
 from ingest.capture.jvm_attach import acting_as, temporary_folder
-from ingest.capture.machine import KEPT, RESULT, Step
+from ingest.capture.machine import KEPT, RESULT, FunctionCall
 from ingest.capture.processes import LOOK, check_answers, safe_name
 from ingest.capture.ptrace import (
     call,
@@ -383,16 +383,16 @@ def _code(known: dict[str, Function], place: int, text: bytes) -> bytes:
     # The thread blocks all signals: one that it got would not wake the main thread,
     # which runs the handlers of Python.
     alone = [
-        Step(at["pthread_sigmask"], (_SET_MASK, place + _MASK_AT, 0)),
-        Step(at["pthread_self"]),
-        Step(at["pthread_detach"], (RESULT,)),
+        FunctionCall(at["pthread_sigmask"], (_SET_MASK, place + _MASK_AT, 0)),
+        FunctionCall(at["pthread_self"]),
+        FunctionCall(at["pthread_detach"], (RESULT,)),
     ]
-    run = Step(at["PyRun_SimpleStringFlags"], (place + _TEXT_AT, 0))
+    run = FunctionCall(at["PyRun_SimpleStringFlags"], (place + _TEXT_AT, 0))
     # The list of all objects was in memory that the allocator would keep, in each
     # capture of another thread's share.
-    trim = [Step(at[_TRIM], (0,))] if _TRIM in at else []
-    ensure = Step(at["PyGILState_Ensure"], is_kept=True)
-    release = Step(at["PyGILState_Release"], (KEPT,))
+    trim = [FunctionCall(at[_TRIM], (0,))] if _TRIM in at else []
+    ensure = FunctionCall(at["PyGILState_Ensure"], is_kept=True)
+    release = FunctionCall(at["PyGILState_Release"], (KEPT,))
     parts = [
         (0, machine().function([*alone, ensure, run, release, *trim])),
         (_PENDING_AT, machine().function([run, *trim])),

@@ -71,7 +71,7 @@ class _Vector(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FunctionCall:
     """A call that made code does.
 
     Attributes:
@@ -86,7 +86,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class ThreadState:
     """A thread that stands still.
 
     Attributes:
@@ -143,7 +143,9 @@ class Machine:
     waiting: frozenset[int]
     futex: frozenset[int]
     sigreturn: tuple[bytes, ...]
-    thread: Callable[[Libc, int], Thread]
-    prepared: Callable[[Thread, Wanted], tuple[list[tuple[int, bytes]], dict[str, int]]]
+    thread: Callable[[Libc, int], ThreadState]
+    prepared: Callable[
+        [ThreadState, Wanted], tuple[list[tuple[int, bytes]], dict[str, int]]
+    ]
     set_registers: Callable[[Libc, int, Mapping[str, int]], None]
-    function: Callable[[Sequence[Step]], bytes]
+    function: Callable[[Sequence[FunctionCall]], bytes]

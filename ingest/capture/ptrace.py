@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from io import FileIO
 
-    from ingest.capture.machine import Machine, Thread
+    from ingest.capture.machine import Machine, ThreadState
 
 _DETACH, _SEIZE, _INTERRUPT = 17, 0x4206, 0x4207
 _WALL, _NOHANG = 0x40000000, 1
@@ -165,7 +165,7 @@ def call(
 
 
 def _is_within(
-    memory: FileIO, thread: Thread, avoid: Sequence[tuple[int, int]]
+    memory: FileIO, thread: ThreadState, avoid: Sequence[tuple[int, int]]
 ) -> bool:
     """Whether the thread is in one of the functions, or was called from one."""
     if not avoid:

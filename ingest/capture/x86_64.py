@@ -14,14 +14,14 @@ from ingest.capture.machine import (
     RED_ZONE,
     RESULT,
     Machine,
-    Thread,
+    ThreadState,
 )
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.capture.machine import Libc, Step, Wanted
+    from ingest.capture.machine import FunctionCall, Libc, Wanted
 
 _GENERAL, _XSTATE, _MOST_STATE = 1, 0x202, 1 << 16
 _REGISTERS = [
@@ -41,12 +41,12 @@ _LOAD = (b"\x48\xbf", b"\x48\xbe", b"\x48\xba")
 _FROM_RESULT, _FROM_KEPT, _KEEP = b"\x48\x89\xc7", b"\x48\x89\xdf", b"\x48\x89\xc3"
 
 
-def _thread(libc: Libc, tid: int) -> Thread:
+def _thread(libc: Libc, tid: int) -> ThreadState:
     data = libc.registers(tid, _GENERAL, 8 * len(_REGISTERS))
     values = struct.unpack(f"<{len(_REGISTERS)}Q", data)
     registers = dict(zip(_REGISTERS, values, strict=True))
     vectors = _vectors(libc.registers(tid, _XSTATE, _MOST_STATE))
-    return Thread(registers, vectors, registers["rsp"], (registers["rip"],))
+    return ThreadState(registers, vectors, registers["rsp"], (registers["rip"],))
 
 
 def _vectors(data: bytes) -> bytes:
@@ -66,7 +66,7 @@ def _vectors(data: bytes) -> bytes:
 
 
 def _prepared(
-    thread: Thread, wanted: Wanted
+    thread: ThreadState, wanted: Wanted
 ) -> tuple[list[tuple[int, bytes]], dict[str, int]]:
     place = thread.stack - RED_ZONE - len(thread.vectors) & ~63
     zeros = place - wanted.room & ~63
@@ -113,7 +113,7 @@ def _set_registers(libc: Libc, tid: int, registers: Mapping[str, int]) -> None:
     libc.set_registers(tid, _GENERAL, struct.pack(f"<{len(values)}Q", *values))
 
 
-def _function(steps: Sequence[Step]) -> bytes:
+def _function(steps: Sequence[FunctionCall]) -> bytes:
     made = b"\x53"  # push rbx
     for step in steps:
         for load, value in zip(_LOAD, step.arguments, strict=False):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.capture.aarch64 import AARCH64
-from ingest.capture.machine import KEPT, RESULT, Step, Wanted
+from ingest.capture.machine import KEPT, RESULT, FunctionCall, Wanted
 from ingest.capture.x86_64 import X86_64
 from ingest.errors import CaptureError
 
@@ -154,8 +154,8 @@ def test_scalable_vectors_are_kept_where_they_are_in_use() -> None:
         went_on(Tracee(scalable=large))
 
 
-STEPS = [Step(0x1122_3344_5566_7788, (2, 0xFFFF_0000_0000), is_kept=True)]
-STEPS += [Step(0x10, (RESULT,)), Step(0x20, (KEPT, 5))]
+STEPS = [FunctionCall(0x1122_3344_5566_7788, (2, 0xFFFF_0000_0000), is_kept=True)]
+STEPS += [FunctionCall(0x10, (RESULT,)), FunctionCall(0x20, (KEPT, 5))]
 
 
 def test_code_of_aarch64() -> None:
