@@ -148,6 +148,21 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
         yield thread.submit(copy_context().run, work).result
 
 
+def in_halves(work: Callable[[int, int], object], first: int, end: int) -> None:
+    """Do some work for the rows from ``first`` to ``end``, a half of them beside.
+
+    Args:
+        work: Takes the first row and the end of some; see `beside`. It must not matter
+            which are done first.
+        first: The first row.
+        end: Where they end.
+    """
+    half = (first + end) // 2
+    with beside(lambda: work(half, end)) as others:
+        work(first, half)
+        others()
+
+
 def one_ahead(items: Iterable[Result]) -> Iterator[Result]:
     """The same items, of which the next one is made while one is used.
 

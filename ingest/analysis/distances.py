@@ -24,7 +24,7 @@ import numpy as np
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
-from ingest.memory import beside
+from ingest.memory import in_halves
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
@@ -276,10 +276,9 @@ def holding_references(
         skipped = np.zeros(graph.reference_count, np.bool_)
         kinds = np.empty(0, np.uint8) if graph.ref_kind is None else graph.ref_kind
         columns = graph.ref_start, graph.ref_target, kinds, strength
-        half, n = len(strength) // 2, len(strength)
-        with beside(lambda: _skip(*columns, half, n, skipped)) as others:
-            _skip(*columns, 0, half, skipped)
-            others()
+        in_halves(
+            lambda first, end: _skip(*columns, first, end, skipped), 0, len(strength)
+        )
     roots = graph.root_object[holding_roots(graph, strength)]
     return ReferenceColumns(graph.ref_start, graph.ref_target, skipped, roots)
 

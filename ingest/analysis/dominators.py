@@ -20,7 +20,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import starts_type
-from ingest.memory import beside
+from ingest.memory import beside, in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -388,7 +388,10 @@ def dominator_tree(
     object_index = np.zeros(count, np.int32)
     of_starts = starts_type(len(targets) + len(roots))
     pred_start = np.zeros(count + 1, of_starts)
-    _number_objects(start, records, object_index, pred_start[1:])
+    found = object_index, pred_start[1:]
+    in_halves(
+        lambda first, end: _take_numbers(start, records, first, end, *found), 0, n
+    )
     records.resize(0, refcheck=False)  # freed, whoever else has it
     pred_source = _predecessors(references, object_index, pred_start)
     idom = np.empty(count, np.int32)
@@ -409,23 +412,8 @@ def records_of(start: Starts, targets: Ints) -> Starts:
     entries = len(targets) + _HEAD * n
     # One more, for the search looks at what follows a record before it goes on.
     records = np.empty(entries + 1, starts_type(entries))
-    half = n // 2
-    with beside(lambda: _lay_out(start, targets, half, n, records)) as others:
-        _lay_out(start, targets, 0, half, records)
-        others()
+    in_halves(lambda first, end: _lay_out(start, targets, first, end, records), 0, n)
     return records
-
-
-def _number_objects(
-    start: Starts, records: Starts, object_index: Ints, pred_count: Starts
-) -> None:
-    """Fill the last two columns from the records; see `_take_numbers`."""
-    n = len(start) - 1
-    half = n // 2
-    columns = object_index, pred_count
-    with beside(lambda: _take_numbers(start, records, half, n, *columns)) as others:
-        _take_numbers(start, records, 0, half, *columns)
-        others()
 
 
 def _predecessors(

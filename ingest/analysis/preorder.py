@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import NO_TYPE
-from ingest.memory import beside
+from ingest.memory import beside, in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -255,10 +255,8 @@ def preorder_of(
     object_index[0], type_index[0] = tree.object_index[0], NO_TYPE
     by_object = np.zeros(len(graph.object_id), np.int32)
     given = vertex_at, tree.object_index, graph.type_index, instance_count
-    found, half = (object_index, by_object, type_index), (count + 1) // 2
-    with beside(lambda: _by_position(half, count, *given, *found)) as others:
-        _by_position(1, half, *given, *found)
-        others()
+    found = object_index, by_object, type_index
+    in_halves(lambda first, end: _by_position(first, end, *given, *found), 1, count)
     return Preorder(
         object_index,
         by_object,
