@@ -198,13 +198,6 @@ def _close_gap(referrer: Ints, used: int, others: int) -> None:
         referrer[used + entry] = referrer[begin + entry]
 
 
-@kernel
-def _sum_up(counts: Starts) -> None:
-    """Replace each count by the sum of the ones before it, and itself."""
-    for at in range(1, len(counts)):
-        counts[at] += counts[at - 1]
-
-
 def _referrers_of_joins(
     vertex_at: Ints, position: Ints, end: Ints, idom: Ints, search: DepthFirstSearch
 ) -> tuple[Starts, NDArray[np.int32]]:
@@ -218,7 +211,7 @@ def _referrers_of_joins(
     with beside(lambda: _list_referrers(count - 1, half - 1, -1, *given)) as others:
         used = _list_referrers(1, half, 1, *given)
         more = others()
-    _sum_up(start)
+    np.cumsum(start, dtype=start.dtype, out=start)  # in place
     _close_gap(referrer, used, more)
     referrer.resize(used + more, refcheck=False)  # in place
     return start, referrer

@@ -201,7 +201,7 @@ class AskedStore:
         from ingest.database.bulk import whole_tables
 
         found = whole_tables(self.store.server, dump.number, dump.sha256)
-        # What else is asked of the node only it can tell: whether it is still there.
+        # The query `dump` asks the node itself: it may have been dropped meanwhile.
         about = {"warnings": dump.warnings}
         return None if found is None else StoredHeap(found, about)
 

@@ -17,6 +17,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.aside import folder_for, give_back, set_aside
+from ingest.runtimes import TypeClass
 from ingest.spill import NEVER
 from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
@@ -181,7 +182,9 @@ def find_suspects(
 def _smaller(search: PileSearch, taken: list[NDArray[np.int32]]) -> list[_Held]:
     """Groups of the program's own objects besides the piles that are taken."""
     graph, metrics = search.graph, search.metrics
-    sizes = np.where(search.is_program, metrics.type_retained_bytes, 0)
+    sizes = np.where(
+        search.classes == TypeClass.PROGRAM, metrics.type_retained_bytes, 0
+    )
     sizes[metrics.instance_count < _LEAST_OF_SMALLER] = 0
     order = np.argsort(-sizes, kind="stable")[:_MAX_LOOKED_AT]
     found: list[_Held] = []

@@ -304,12 +304,6 @@ class PileSearch:
         is_held = holder.root_kind == RootKind.RUNTIME.label
         return bool(is_own and is_held and len(holder.path) == 1)
 
-    @property
-    def is_program(self) -> NDArray[np.bool_]:
-        """Whether a type is the program's own, as bool (T,)."""
-        found: NDArray[np.bool_] = self.classes == TypeClass.PROGRAM
-        return found
-
     def forget_owners(self) -> None:
         """Free what finding piles takes most memory for; no more can be found then."""
         del self.program
