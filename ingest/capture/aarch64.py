@@ -15,6 +15,7 @@ from ingest.capture.machine import (
     RESULT,
     Machine,
     ThreadState,
+    general_registers,
 )
 from ingest.errors import CaptureError
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ingest.capture.machine import FunctionCall, Libc, Wanted
 
-_GENERAL, _FLOATS, _SCALABLE = 1, 2, 0x405
+_FLOATS, _SCALABLE = 2, 0x405
 _REGISTERS = [*(f"x{number}" for number in range(31)), "sp", "pc", "pstate"]
 _FLOATS_BYTES, _MOST_SCALABLE = 528, 1 << 16
 _IS_SCALABLE = 1  # of the flags of the set of scalable vectors
@@ -37,9 +38,7 @@ _EINTR = 4
 
 
 def _thread(libc: Libc, tid: int) -> ThreadState:
-    data = libc.registers(tid, _GENERAL, 8 * len(_REGISTERS))
-    values = struct.unpack(f"<{len(_REGISTERS)}Q", data)
-    registers = dict(zip(_REGISTERS, values, strict=True))
+    registers = general_registers(libc, tid, _REGISTERS)
     if libc.word(tid, registers["pc"]) & 0xFFFFFFFF == _SVC and _is_timed(registers):
         registers["x0"] = (1 << 64) - _EINTR
         registers["pc"] += 4
@@ -114,11 +113,6 @@ def _context(thread: ThreadState, blocked: int) -> bytes:
     return made + thread.vectors
 
 
-def _set_registers(libc: Libc, tid: int, registers: Mapping[str, int]) -> None:
-    values = [registers[name] for name in _REGISTERS]
-    libc.set_registers(tid, _GENERAL, struct.pack(f"<{len(values)}Q", *values))
-
-
 def _words(*words: int) -> bytes:
     return struct.pack(f"<{len(words)}I", *words)
 
@@ -157,6 +151,6 @@ AARCH64 = Machine(
     sigreturn=(bytes.fromhex("681180d2010000d4"),),
     thread=_thread,
     prepared=_prepared,
-    set_registers=_set_registers,
+    registers=_REGISTERS,
     function=_function,
 )  # fmt: skip

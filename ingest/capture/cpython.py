@@ -273,9 +273,7 @@ def _run(
                 f"process {pid} does not export {min(missing)}, so it cannot be asked; "
                 "have the program import heaproots_dump and call dump(PATH)"
             )
-        restorer = restorer_of(pid)
-        place = _place(pid, known, restorer)
-        write_memory(pid, place, _code(known, place, text))
+        restorer, place = _placed(pid, known, text)
         _start(target, known, restorer, place, folder)
         return False
     except PermissionError:
@@ -326,22 +324,26 @@ def _give_back(pid: int) -> None:
         known = functions(pid, {*_NEEDED, *_LOCKED, _TRIM})
         if not known.keys() >= {*_NEEDED, _TRIM}:
             return
-        restorer = restorer_of(pid)
-        place = _place(pid, known, restorer)
-        write_memory(pid, place, _code(known, place, b"\0"))
-        locked = [known[name] for name in _LOCKED & known.keys()]
+        restorer, place = _placed(pid, known, b"\0")
         until = time.monotonic() + _PENDING_S
         while time.monotonic() < until:
             if _waits(pid):
-                maker, thread = known["pthread_create"].start, place + _TRIMMING_AT
-                done = call(pid, maker, (-1, 0, thread, 0), restorer, room=64)
+                done = _make_thread(pid, known, restorer, place + _TRIMMING_AT)
             else:
-                adder, trims = known["Py_AddPendingCall"].start, _TRIMMING_PENDING_AT
-                done = call(pid, adder, (place + trims, 0), restorer, locked)
+                pending = place + _TRIMMING_PENDING_AT
+                done = _add_pending(pid, known, restorer, pending)
             if done:
                 return
     except (OSError, struct.error, CaptureError):  # the dump is there
         return
+
+
+def _placed(pid: int, known: dict[str, Function], text: bytes) -> tuple[int, int]:
+    """Put code and a text into a program; what returns from a signal, and the place."""
+    restorer = restorer_of(pid)
+    place = _place(pid, known, restorer)
+    write_memory(pid, place, _code(known, place, text))
+    return restorer, place
 
 
 def _place(pid: int, known: dict[str, Function], restorer: int) -> int:
@@ -420,18 +422,14 @@ def _start(
 ) -> None:
     """Have the main thread make a thread if it waits, else a pending call."""
     pid, started = target.pid, folder / "started"
-    locked = [known[name] for name in _LOCKED & known.keys()]
     has_pending = False
     until = time.monotonic() + 10
     while time.monotonic() < until:
         if _waits(pid):
-            maker = known["pthread_create"].start
-            done = call(pid, maker, (-1, 0, place, 0), restorer, room=64)
+            done = _make_thread(pid, known, restorer, place)
         elif not has_pending:
-            adder = known["Py_AddPendingCall"].start
-            has_pending = done = call(
-                pid, adder, (place + _PENDING_AT, 0), restorer, locked
-            )
+            pending = place + _PENDING_AT
+            has_pending = done = _add_pending(pid, known, restorer, pending)
         else:
             done = True
         if _exists_within(started, _PENDING_S if done else _ROUND_S):
@@ -442,6 +440,23 @@ def _start(
         f"process {pid} ({target.name}) does not come to run Python code: it is inside "
         "an extension, or holds the interpreter's lock; try again later"
     )
+
+
+def _make_thread(
+    pid: int, known: dict[str, Function], restorer: int, function: int
+) -> bool:
+    """Have the main thread make one that runs a function; whether it could be asked."""
+    maker = known["pthread_create"].start
+    return call(pid, maker, (-1, 0, function, 0), restorer, room=64)
+
+
+def _add_pending(
+    pid: int, known: dict[str, Function], restorer: int, function: int
+) -> bool:
+    """Have the main thread run a function soon; whether it could be asked."""
+    locked = [known[name] for name in _LOCKED & known.keys()]
+    adder = known["Py_AddPendingCall"].start
+    return call(pid, adder, (function, 0), restorer, locked)
 
 
 def _waits(pid: int) -> bool:

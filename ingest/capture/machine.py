@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _PEEK, _GETREGSET, _SETREGSET = 1, 0x4204, 0x4205
+_GENERAL = 1
 RED_ZONE = 128
 """Bytes below the stack that a function may use without saying so."""
 NO_ALTERNATIVE_STACK = struct.pack("<QiIQ", 0, 0x7FFFFFFF, 0, 0)
@@ -68,6 +69,20 @@ class Libc:
 
 class _Vector(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+def general_registers(libc: Libc, tid: int, names: Sequence[str]) -> dict[str, int]:
+    """The general registers of a thread that stands still, by their names in order."""
+    data = libc.registers(tid, _GENERAL, 8 * len(names))
+    return dict(zip(names, struct.unpack(f"<{len(names)}Q", data), strict=True))
+
+
+def set_general_registers(
+    libc: Libc, tid: int, names: Sequence[str], registers: Mapping[str, int]
+) -> None:
+    """Write all general registers of a thread that stands still."""
+    values = [registers[name] for name in names]
+    libc.set_registers(tid, _GENERAL, struct.pack(f"<{len(values)}Q", *values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +150,7 @@ class Machine:
         thread: Reads a thread that stands still.
         prepared: From a thread and a call, what its memory must have below its stack,
             and the registers with which it makes the call and then goes on.
-        set_registers: Writes such registers.
+        registers: The names of the general registers, in the order of the kernel.
         function: Code of a function that makes calls and returns 0.
     """
 
@@ -147,5 +162,5 @@ class Machine:
     prepared: Callable[
         [ThreadState, Wanted], tuple[list[tuple[int, bytes]], dict[str, int]]
     ]
-    set_registers: Callable[[Libc, int, Mapping[str, int]], None]
+    registers: Sequence[str]
     function: Callable[[Sequence[FunctionCall]], bytes]

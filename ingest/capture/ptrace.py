@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ingest.capture.aarch64 import AARCH64
 from ingest.capture.elf import PROC, mappings
-from ingest.capture.machine import Libc, Wanted
+from ingest.capture.machine import Libc, Wanted, set_general_registers
 from ingest.capture.x86_64 import X86_64
 from ingest.errors import CaptureError
 
@@ -160,7 +160,7 @@ def call(
         writes, registers = here.prepared(thread, wanted)
         for at, data in writes:
             os.pwrite(memory.fileno(), data, at)
-        here.set_registers(libc, pid, registers)
+        set_general_registers(libc, pid, here.registers, registers)
     return True
 
 

@@ -15,6 +15,7 @@ from ingest.capture.machine import (
     RESULT,
     Machine,
     ThreadState,
+    general_registers,
 )
 from ingest.errors import CaptureError
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ingest.capture.machine import FunctionCall, Libc, Wanted
 
-_GENERAL, _XSTATE, _MOST_STATE = 1, 0x202, 1 << 16
+_XSTATE, _MOST_STATE = 0x202, 1 << 16
 _REGISTERS = [
     "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax",
     "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss",
@@ -42,9 +43,7 @@ _FROM_RESULT, _FROM_KEPT, _KEEP = b"\x48\x89\xc7", b"\x48\x89\xdf", b"\x48\x89\x
 
 
 def _thread(libc: Libc, tid: int) -> ThreadState:
-    data = libc.registers(tid, _GENERAL, 8 * len(_REGISTERS))
-    values = struct.unpack(f"<{len(_REGISTERS)}Q", data)
-    registers = dict(zip(_REGISTERS, values, strict=True))
+    registers = general_registers(libc, tid, _REGISTERS)
     vectors = _vectors(libc.registers(tid, _XSTATE, _MOST_STATE))
     return ThreadState(registers, vectors, registers["rsp"], (registers["rip"],))
 
@@ -108,11 +107,6 @@ def _context(registers: Mapping[str, int], state_at: int, blocked: int) -> bytes
     return made + struct.pack("<Q", blocked)
 
 
-def _set_registers(libc: Libc, tid: int, registers: Mapping[str, int]) -> None:
-    values = [registers[name] for name in _REGISTERS]
-    libc.set_registers(tid, _GENERAL, struct.pack(f"<{len(values)}Q", *values))
-
-
 def _function(steps: Sequence[FunctionCall]) -> bytes:
     made = b"\x53"  # push rbx
     for step in steps:
@@ -139,6 +133,6 @@ X86_64 = Machine(
     ),
     thread=_thread,
     prepared=_prepared,
-    set_registers=_set_registers,
+    registers=_REGISTERS,
     function=_function,
 )  # fmt: skip
