@@ -40,18 +40,22 @@ def available_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
 
 _MMAP_THRESHOLD = -3  # ``M_MMAP_THRESHOLD`` of mallopt(3)
 _OWN_MAPPING_BYTES = 1 << 20
+_TRIM_THRESHOLD = -1  # ``M_TRIM_THRESHOLD``
+_RETAINED_BYTES = 8 << 20
 
 
 def return_large_arrays() -> None:
     """Have arrays of more than a megabyte given back to the system once they are freed.
 
     The C library learns from each large array that is freed to retain arrays of its
-    size, up to 32 MiB: a seventh of all memory at the peak.
+    size, up to 32 MiB: a seventh of all memory at the peak. What smaller ones leave is
+    used again, unless that is much: the system clears each page that it gives.
     """
     if sys.platform == "linux":
         library = ctypes.CDLL(None)
         if hasattr(library, "mallopt"):  # not in musl
             library.mallopt(_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)
+            library.mallopt(_TRIM_THRESHOLD, _RETAINED_BYTES)
 
 
 def trim() -> None:

@@ -169,11 +169,9 @@ def _weaker(graph: HeapGraph, policy: StrengthPolicy) -> tuple[Bytes, Bools]:
     return kinds, RootFlag.WEAK.is_in(graph.root_flags)
 
 
-def strengths(graph: HeapGraph, policy: StrengthPolicy) -> NDArray[np.uint8] | None:
-    """The strengths that `search_roots` finds; searches only where some are weaker."""
-    if any(column.any() for column in _weaker(graph, policy)):
-        return search_roots(graph, policy).strength
-    return None
+def has_weaker(graph: HeapGraph, policy: StrengthPolicy) -> bool:
+    """Whether not all references and roots are strong."""
+    return any(column.any() for column in _weaker(graph, policy))
 
 
 def search_roots(

@@ -62,10 +62,12 @@ def _lay_out(
 
 
 @kernel
-def _drop_skipped(references: ReferenceColumns, records: Starts) -> None:
+def _drop_skipped(
+    references: ReferenceColumns, records: Starts, first: int, end: int
+) -> None:
     """Take the references that are ignored out of their records."""
     start, skipped = references.start, references.skipped
-    for row in range(len(start) - 1):
+    for row in range(first, end):
         free = at = start[row] + _HEAD * (row + 1)
         for ref in range(start[row], start[row + 1]):
             if not skipped[ref]:
@@ -306,6 +308,15 @@ def _to_objects(object_index: Ints, idom: Ints, dominator: Ints) -> None:
         dominator[object_index[vertex]] = found
 
 
+@kernel
+def _sizes_to_objects(object_index: Ints, by_vertex: Longs, by_object: Longs) -> None:
+    """Fill ``by_object`` of all reachable objects."""
+    last = len(object_index) - 1
+    for vertex in range(1, len(object_index)):
+        fetch(by_object, object_index[min(vertex + 2 * _AHEAD, last)])
+        by_object[object_index[vertex]] = by_vertex[vertex]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DominatorTree:
     """Dominators of the reachable objects, numbered by a depth-first search.
@@ -327,6 +338,12 @@ class DominatorTree:
         """int32 (N + M,): immediate dominator as object, `ROOT` or `UNREACHABLE`."""
         column = np.full(self.all_count, UNREACHABLE, np.int32)
         _to_objects(self.object_index, self.idom, column)
+        return column
+
+    def sizes_by_object(self, by_vertex: Longs) -> Longs:
+        """int64 (N + M,), bytes: those of each vertex, 0 where unreachable."""
+        column = np.zeros(self.all_count, np.int64)
+        _sizes_to_objects(self.object_index, by_vertex, column)
         return column
 
 
@@ -375,7 +392,7 @@ def dominator_tree(
     if records is None:
         records = records_of(start, targets)
     if len(skipped):
-        _drop_skipped(references, records)
+        in_halves(lambda *rows: _drop_skipped(references, records, *rows), 0, n)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
     # Finished and open objects are never more than N + M together, so the stack grows
@@ -439,34 +456,50 @@ def _predecessors(
 
 
 @kernel
-def _sum_subtrees(
-    object_index: Ints,
-    idom: Ints,
-    shallow_bytes: Longs,
-    retained_bytes: Longs,
+def _take_sizes(
+    object_index: Ints, shallow_bytes: Longs, sizes: Longs, first: int, end: int
 ) -> None:
+    """Fill ``sizes`` of the vertices from ``first`` to ``end`` with shallow ones."""
     last = len(object_index) - 1
-    for vertex in range(1, len(object_index)):
-        later = object_index[min(vertex + 2 * _AHEAD, last)]
-        fetch(shallow_bytes, later)
-        fetch(retained_bytes, later)
-        retained_bytes[object_index[vertex]] = shallow_bytes[object_index[vertex]]
+    for vertex in range(first, end):
+        fetch(shallow_bytes, object_index[min(vertex + _AHEAD, last)])
+        sizes[vertex] = shallow_bytes[object_index[vertex]]
+
+
+@kernel
+def _sum_subtrees(idom: Ints, sizes: Longs) -> None:
+    """Add the size of each vertex to that of its dominator."""
     # A vertex has a higher number than its dominator: one pass, children first.
-    for vertex in range(len(object_index) - 1, 0, -1):
-        later = max(vertex - 2 * _AHEAD, 0)
-        fetch(retained_bytes, object_index[later])
-        fetch(object_index, idom[later])
-        fetch(retained_bytes, object_index[idom[max(vertex - _AHEAD, 0)]])
-        if idom[vertex]:
-            child, parent = object_index[vertex], object_index[idom[vertex]]
-            retained_bytes[parent] += retained_bytes[child]
+    for vertex in range(len(idom) - 1, 0, -1):
+        fetch(sizes, idom[max(vertex - _AHEAD, 0)])
+        sizes[idom[vertex]] += sizes[vertex]
+
+
+def sum_retained(
+    object_index: Ints, idom: Ints, shallow_bytes: Longs, sizes: Longs
+) -> None:
+    """Fill ``sizes``, int64 (V,), with the retained bytes of each vertex.
+
+    Args:
+        object_index: As in `DominatorTree`.
+        idom: Likewise.
+        shallow_bytes: int64 (N + M,). Of the objects.
+        sizes: Filled; row 0 with all that is reachable.
+    """
+    sizes[0] = 0
+    in_halves(
+        lambda *rows: _take_sizes(object_index, shallow_bytes, sizes, *rows),
+        1,
+        len(object_index),
+    )
+    _sum_subtrees(idom, sizes)
 
 
 def retained_sizes(graph: HeapGraph, tree: DominatorTree) -> NDArray[np.int64]:
     """int64 (N + M,), bytes: the retained size of each object, 0 where unreachable."""
-    retained_bytes = np.zeros(len(graph.object_id), np.int64)
-    _sum_subtrees(tree.object_index, tree.idom, graph.shallow_bytes, retained_bytes)
-    return retained_bytes
+    sizes = np.empty(len(tree.object_index), np.int64)
+    sum_retained(tree.object_index, tree.idom, graph.shallow_bytes, sizes)
+    return tree.sizes_by_object(sizes)
 
 
 @kernel

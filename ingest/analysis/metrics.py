@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import (
+    Reach,
     ReferenceColumns,
+    has_weaker,
     holding_references,
     search_roots,
-    strengths,
 )
 from ingest.analysis.dominators import (
     DominatorTree,
     dominator_tree,
     records_of,
     retained_counts,
-    retained_sizes,
 )
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.tracking import allocation_at, allocation_of, trace_back
@@ -172,40 +172,49 @@ def analyse(
     progress(stage, 0, steps)
     types = len(graph.type_names)
     # The sets of types take most memory: what objects retain comes after them, and so
-    # do their distances, unless these can be in a file. Where some references are
-    # weak, strengths are found twice.
+    # do their distances, unless these can be in a file. Else, where some references
+    # are weak, strengths are found twice.
     search_once = cache(lambda: search_roots(graph, policy))
     with set_aside(folder, ids):
-        with set_aside(folder, shallow):
-            start, target = graph.ref_start, graph.ref_target
-            with beside(lambda: records_of(start, target)) as records:
-                strength = strengths(graph, policy)
-            references = holding_references(graph, strength)
-            with beside(lambda: type_references(graph)) as pairs:
-                tree, search = dominator_tree(references, records())
-                del references
-                progress(stage, 1, steps)
-                preorder = preorder_of(graph, tree, search)
-                del search
-                pair_source, pair_target, pair_count = pairs()
-        # The same tree, numbered as the preorder is, which is used anyway.
-        tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
-        progress(stage, 2, steps)
         with ExitStack() as until_then:
 
-            def search_early() -> None:
-                if folder is not None:
-                    reach = search_once()
-                    aside = set_aside(folder, reach.distance, reach.parent)
-                    until_then.enter_context(aside)
+            @cache
+            def search_early() -> Reach | None:
+                if folder is None:
+                    return None
+                reach = search_once()
+                aside = set_aside(folder, reach.distance, reach.parent)
+                until_then.enter_context(aside)
+                return reach
 
-            type_bytes, exact = type_retained_bytes(
+            def strengths() -> NDArray[np.uint8] | None:
+                if not has_weaker(graph, policy):
+                    return None
+                return (search_early() or search_roots(graph, policy)).strength
+
+            with set_aside(folder, shallow):
+                start, target = graph.ref_start, graph.ref_target
+                with beside(lambda: records_of(start, target)) as records:
+                    references = holding_references(graph, strengths())
+                with beside(lambda: type_references(graph)) as pairs:
+                    tree, search = dominator_tree(references, records())
+                    del references
+                    progress(stage, 1, steps)
+                    preorder = preorder_of(graph, tree, search)
+                    del search
+                    pair_source, pair_target, pair_count = pairs()
+            # The same tree, numbered as the preorder is, which is used anyway.
+            found = preorder.object_index, preorder.dominator
+            tree = DominatorTree(*found, tree.all_count)
+            progress(stage, 2, steps)
+            type_bytes, exact, position_bytes = type_retained_bytes(
                 graph, preorder, folder=folder, meanwhile=search_early
             )
             del preorder
         progress(stage, 3, steps)
         with beside(search_once) as reach:
-            retained_bytes = retained_sizes(graph, tree)
+            retained_bytes = tree.sizes_by_object(position_bytes)
+            del position_bytes
             dominator = tree.by_object()
             del tree
             distance, path_parent, strength = reach()

@@ -33,16 +33,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.analysis.dominators import sum_retained
 from ingest.analysis.types import type_classes
 from ingest.aside import set_aside
 from ingest.compiled import fetch, kernel
-from ingest.memory import beside
+from ingest.memory import beside, in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from ingest.analysis.preorder import Preorder
     from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
@@ -527,41 +526,49 @@ def _solve(tree: Preorder, state: SolverState, max_work: int) -> bool:
 
 
 @kernel
-def _sum_retained(
+def _sum_types(
     tree: Preorder,
     state: SolverState,
     object_types: Ints,
-    shallow_bytes: Longs,
     retained_bytes: Longs,
-    sums: Longs,
     exact: bool,
+    sums: Longs,
+    first: int,
+    end: int,
 ) -> None:
-    """Sum the retained bytes of each type; fills ``sums``, initially 0.
+    """Add the retained bytes of each type at positions from ``first`` to ``end``.
 
     If not ``exact``, only of instances that no other instance of the type dominates.
-    ``retained_bytes`` is a buffer for those of each position.
     """
-    cover = state.cover
-    retained_bytes[0] = 0
-    last = len(tree.end) - 1
-    for position in range(1, len(tree.end)):
-        fetch(shallow_bytes, tree.object_index[min(position + _AHEAD, last)])
-        retained_bytes[position] = shallow_bytes[tree.object_index[position]]
-    # A position is higher than that of its dominator: one pass, children first.
-    for position in range(len(tree.end) - 1, 0, -1):
-        retained_bytes[tree.dominator[position]] += retained_bytes[position]
-    for position in range(1, len(tree.end)):
+    cover, last = state.cover, len(tree.end) - 1
+    for position in range(first, end):
         fetch(object_types, tree.object_index[min(position + _AHEAD, last)])
         kind = object_types[tree.object_index[position]]
-        if kind >= 0 and (
-            tree.type_index[position] < 0 or (not exact and cover[kind] <= position)
-        ):
+        if exact:
+            if kind >= 0 and tree.type_index[position] < 0:
+                sums[kind] += retained_bytes[position]
+            begin, stop = _bounds(state.pool, len(cover), state.added[position])
+            for i in range(begin, stop):
+                sums[state.pool[i]] += retained_bytes[position]
+        elif kind >= 0 and (tree.type_index[position] < 0 or cover[kind] <= position):
             cover[kind] = tree.end[position]
             sums[kind] += retained_bytes[position]
-        if exact:
-            begin, end = _bounds(state.pool, len(cover), state.added[position])
-            for i in range(begin, end):
-                sums[state.pool[i]] += retained_bytes[position]
+
+
+class TypesRetained(NamedTuple):
+    """What T types retain, and the V positions of which that is the sum.
+
+    Attributes:
+        type_bytes: int64 (T,). Bytes that are freed if all instances of a type are.
+        is_exact: Whether they are exact. If lists of types or steps exceed their limit,
+            as in heaps built for that purpose, they are lower bounds: the retained
+            bytes of instances that no other instance of the type dominates.
+        position_bytes: int64 (V,). Retained bytes of each position.
+    """
+
+    type_bytes: Longs
+    is_exact: bool
+    position_bytes: Longs
 
 
 def type_retained_bytes(
@@ -570,8 +577,8 @@ def type_retained_bytes(
     *,
     capacity: int | None = None,
     folder: Path | None = None,
-    meanwhile: Callable[[], None] = lambda: None,
-) -> tuple[NDArray[np.int64], bool]:
+    meanwhile: Callable[[], object] = lambda: None,
+) -> TypesRetained:
     """Bytes that are freed if all instances of a type are freed.
 
     Memory: 8 bytes a reachable object while masks are narrowed, then 22, and at most
@@ -583,17 +590,12 @@ def type_retained_bytes(
         capacity: Limit for the int32 in lists of types; for tests.
         folder: Where sizes are kept meanwhile; see `ingest.aside.set_aside`.
         meanwhile: Work to do beside the narrowing of masks, when there is room for it.
-
-    Returns:
-        int64 (T,) bytes, and whether they are exact. If lists of types or steps
-        exceed their limit, as in heaps built for that purpose, they are lower bounds:
-        the retained bytes of instances that no other instance of the type dominates.
     """
     types, count = len(graph.type_names), len(tree.object_index)
     sums = np.zeros(types, np.int64)
     if not types or count == 1:
         meanwhile()
-        return sums, True
+        return TypesRetained(sums, True, np.zeros(count, np.int64))
     max_work = _WORK_PER_REFERENCE * (count + graph.reference_count)
     with set_aside(folder, graph.shallow_bytes):
         state = initial_state(graph, tree, capacity)
@@ -609,7 +611,17 @@ def type_retained_bytes(
         none = state.queue[:0].copy()
         state = state._replace(top=none, queue=none, is_queued=none.astype(np.bool_))
     # Masks are not needed any longer, and have 8 bytes a position.
-    buffer = state.mask.view(np.int64)
-    sizes = graph.shallow_bytes
-    _sum_retained(tree, state, graph.type_index, sizes, buffer, sums, exact)
-    return sums, bool(exact)
+    sizes = state.mask.view(np.int64)
+    sum_retained(tree.object_index, tree.dominator, graph.shallow_bytes, sizes)
+    columns = tree, state, graph.type_index, sizes, exact
+    if not exact:
+        _sum_types(*columns, sums, 1, count)
+        return TypesRetained(sums, False, sizes)
+    first_half = np.zeros(types, np.int64)
+
+    def add(first: int, end: int) -> None:
+        _sum_types(*columns, sums if end == count else first_half, first, end)
+
+    in_halves(add, 1, count)
+    sums += first_half
+    return TypesRetained(sums, True, sizes)

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 SNIFF_BYTES = 65536
-CHUNK_BYTES = 2 << 20
+CHUNK_BYTES = 960 << 10
+"""Less than what `ingest.memory.return_large_arrays` gives back to the system, which
+would clear its pages for each piece anew."""
 _ZSTD_STEP_BYTES = 4096
 _GZIP_LEAST_BYTES = 18
 _GZIP_THREADS = 4
@@ -56,6 +58,8 @@ MOST_EXPANSION_OF_VALUES = 1000
 VALUES_FREE_BYTES = 1 << 30
 _MEMORY_TO_JOIN = 1.6
 """Columns are joined once all is read: what that takes, for each byte that is used."""
+_CHECKED_BYTES = 8 << 20
+"""How much is read until memory is checked again."""
 _MOST_PENDING = 3
 """Pieces that are read, and wait to be hashed."""
 STDIN = "-"
@@ -396,7 +400,7 @@ class Source:
             NotEnoughMemory: what is read, and is to be joined, does not fit.
         """
         self._unfinished_bytes += read_bytes
-        if self.max_memory_bytes is None or self._unfinished_bytes < CHUNK_BYTES:
+        if self.max_memory_bytes is None or self._unfinished_bytes < _CHECKED_BYTES:
             return
         self._unfinished_bytes = 0
         needed = int(used_bytes() * _MEMORY_TO_JOIN)

@@ -36,7 +36,7 @@ FROZEN = {
     "distances": Cost(12.0, 0.0),
     "type references": Cost(0.0, 0.0),
     "dominators": Cost(32.0, 4.0),
-    "retained": Cost(8.0, 0.0),
+    "retained": Cost(16.0, 0.0),
     "preorder": Cost(16.0, 4.0),
     "type dominators": Cost(38.0, 0.0),
     "merged trees": Cost(10.5, 0.0),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest import aside
 from ingest.errors import MalformedDump
-from ingest.memory import trim
+from ingest.memory import beside, trim
 from ingest.spill import NEVER
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_SIZE_BYTES = (1 << 47) - 1
 """More than any process can address; a larger size is a fault of the file."""
+
+_MANY_PIECES = 32
+"""From this number on, one column is joined beside another one, into a file."""
 
 _LARGEST_SUM = 2.0**62
 """Leaves a margin for sums of sizes in 64 bits, however they are rounded."""
@@ -95,17 +98,29 @@ class ObjectColumns:
             trim()  # threads have made the pieces, in small arrays
             return column
 
+        def both(name: str, other: str) -> tuple[Any, Any]:
+            # In memory, two would be there twice at a time.
+            if spill == NEVER or len(pieces) < _MANY_PIECES:
+                return joint(name, spill), joint(other)
+            with beside(lambda: joint(name, spill)) as joined:
+                column = joint(other)
+                return joined(), column
+
+        null_count = joint("null_count")
+        ids, type_id = both("id", "type_id")
+        size_bytes, ref_count = both("size_bytes", "ref_count")
+        line, scope = both("line", "scope")
         found = cls(
-            null_count=joint("null_count"),
-            id=joint("id", spill),
-            type_id=joint("type_id"),
-            size_bytes=joint("size_bytes", spill),
-            ref_count=joint("ref_count"),
+            null_count=null_count,
+            id=ids,
+            type_id=type_id,
+            size_bytes=size_bytes,
+            ref_count=ref_count,
             ref_id=[ids for piece in pieces for ids in piece.ref_id],
             ref_field=joint("ref_field"),
             ref_kind=joint("ref_kind"),
-            scope=joint("scope"),
-            line=joint("line", spill),
+            scope=scope,
+            line=line,
             further={
                 name: (
                     np.concatenate([piece.further.pop(name)[0] for piece in pieces]),

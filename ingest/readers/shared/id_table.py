@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.compiled import fetch, kernel
+from ingest.memory import in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +43,9 @@ _PAGES = 1 << 10
 """At most, or one for so many ids as `_IDS_PER_PAGE` where that is more."""
 
 _IDS_PER_PAGE = 8
+
+_MANY_KEYS = 1 << 20
+"""From this number on, keys are looked up on two processors."""
 
 _AHEAD = 12
 """Keys between asking for the word of one and using it."""
@@ -379,7 +383,15 @@ class IdTable:
         if len(self._words):
             pages, page_bits = self._pages
             words = self._words, self._mixed, self._mixed_row
-            _find_words(*self._bounds, pages, page_bits, *words, keys, rows)
+            table = *self._bounds, pages, page_bits, *words
+
+            def find(first: int, end: int) -> None:
+                _find_words(*table, keys[first:end], rows[first:end])
+
+            if len(keys) < _MANY_KEYS:
+                find(0, len(keys))
+            else:
+                in_halves(find, 0, len(keys))
             return rows, none
         wanted = none if scopes is None else scopes
         absent = self._find(self._scopes, self._table, keys, wanted, rows)

@@ -201,8 +201,8 @@ def test_with_too_little_capacity_the_bytes_of_a_type_are_a_lower_bound(
     tree, search = dominators_of(graph)
     preorder = preorder_of(graph, tree, search)
 
-    exact, _ = type_retained_bytes(graph, preorder)
-    bound, is_exact = type_retained_bytes(graph, preorder, capacity=4)
+    exact = type_retained_bytes(graph, preorder).type_bytes
+    bound, is_exact, _ = type_retained_bytes(graph, preorder, capacity=4)
 
     assert (bound <= exact).all()
     if is_exact:
@@ -215,7 +215,7 @@ def test_more_references_than_32_bits_count_give_the_same(graph: HeapGraph) -> N
     def found() -> list[list[int]]:
         tree, search = dominators_of(graph)
         preorder = preorder_of(graph, tree, search)
-        sets, _ = type_retained_bytes(graph, preorder)
+        sets = type_retained_bytes(graph, preorder).type_bytes
         columns = (tree.object_index[1:], tree.idom, preorder.referrer_start, sets)
         return [column.tolist() for column in columns]
 
@@ -304,8 +304,8 @@ def test_exceeding_the_capacity_is_reported() -> None:
     tree, search = dominators_of(graph)
     preorder = preorder_of(graph, tree, search)
 
-    exact, is_exact = type_retained_bytes(graph, preorder)
-    bound, bound_is_exact = type_retained_bytes(graph, preorder, capacity=3)
+    exact, is_exact, _ = type_retained_bytes(graph, preorder)
+    bound, bound_is_exact, _ = type_retained_bytes(graph, preorder, capacity=3)
 
     assert is_exact
     assert not bound_is_exact
