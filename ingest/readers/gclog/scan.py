@@ -70,6 +70,7 @@ OUTSIDE, INSIDE, IMPLICIT = 0, 1, 2
 OBJECTS, REFERENCES, TYPES, ROOTS, EVENTS = range(5)
 """Rows of the counts of used rows."""
 
+_ONE = np.uint64(1)
 _A, _C, _O, _R, _T = 0x61, 0x63, 0x6F, 0x72, 0x74
 
 
@@ -127,27 +128,30 @@ def buffers_for(size_bytes: int) -> GclogBuffers:
 
 
 @kernel
-def _hex(data: Bytes, position: int, end: int) -> tuple[Number, int, int]:
+def _hex(data: Bytes, position: int, end: int) -> tuple[Number, int, Number]:
     """The next token as a number: (value, outcome, where it ends)."""
-    while position < end and CLASS[data[position]] == BLANK:
-        position += 1
-    if position >= end or CLASS[data[position]] == END:
-        return np.uint64(0), _ENDED, position
-    while position < end and data[position] == 0x30:
-        position += 1
+    # Of a place without a sign the compiler need not ask whether it is negative.
+    at, last = np.uint64(position), np.uint64(end)
+    while at < last and CLASS[data[at]] == BLANK:
+        at += _ONE
+    if at >= last or CLASS[data[at]] == END:
+        return np.uint64(0), _ENDED, np.int64(at)
+    while at < last and data[at] == 0x30:
+        at += _ONE
     value = np.uint64(0)
-    first = position
-    while position < end:
-        digit = CLASS[data[position]]
+    first = at
+    digit = np.uint8(END)
+    while at < last:
+        digit = CLASS[data[at]]
         if digit >= BLANK:
             break
         value = (value << np.uint64(4)) | np.uint64(digit)
-        position += 1
-    outcome = _GOOD if position - first <= 16 else _BAD
-    while position < end and CLASS[data[position]] not in (BLANK, END):
+        at += _ONE
+    outcome = _GOOD if at - first <= np.uint64(16) else _BAD
+    while at < last and CLASS[data[at]] not in (BLANK, END):
         outcome = _BAD
-        position += 1
-    return value, outcome, position
+        at += _ONE
+    return value, outcome, np.int64(at)
 
 
 @kernel
