@@ -11,6 +11,7 @@ import numpy as np
 
 from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD
+from ingest.readers.shared.big_endian import uint32, uint64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -191,24 +192,12 @@ def buffers_for(size: int) -> HeapBuffers:
 
 
 @kernel
-def _half(data: Bytes, at: Number) -> Number:
-    return (
-        (np.uint64(data[at]) << np.uint64(24))
-        | (np.uint64(data[at + np.uint64(1)]) << np.uint64(16))
-        | (np.uint64(data[at + np.uint64(2)]) << np.uint64(8))
-        | np.uint64(data[at + np.uint64(3)])
-    )
-
-
-@kernel
 def number(data: Bytes, p: int, size: int) -> Number:
     """The unsigned big-endian number of ``size`` bytes at ``p``."""
-    # Of these the compiler makes one instruction each.
-    at = np.uint64(p)
     if size == 8:
-        return (_half(data, at) << np.uint64(32)) | _half(data, at + np.uint64(4))
+        return uint64(data, p)
     if size == 4:
-        return _half(data, at)
+        return uint32(data, p)
     value = np.uint64(0)
     for i in range(size):
         value = (value << np.uint64(8)) | np.uint64(data[p + i])

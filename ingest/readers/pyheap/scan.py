@@ -16,6 +16,7 @@ import numpy as np
 from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 from ingest.readers.cpython.objects import ENTRY, KEY
+from ingest.readers.shared.big_endian import uint32, uint64
 
 if TYPE_CHECKING:
     from ingest.compiled import Bools, Bytes, Ids, Ints, Longs, Number
@@ -131,15 +132,7 @@ def _u16(data: Bytes, p: int) -> int:
 
 @kernel
 def _u32(data: Bytes, p: int) -> int:
-    return (_u16(data, p) << 16) | _u16(data, p + 2)
-
-
-@kernel
-def _u64(data: Bytes, p: int) -> Number:
-    value = np.uint64(0)
-    for i in range(8):
-        value = (value << np.uint64(8)) | np.uint64(data[p + i])
-    return value
+    return int(np.int64(uint32(data, p)))
 
 
 @kernel
@@ -164,7 +157,7 @@ def _elements(
     if many * width * 8 > end - p:
         return _CUT
     for i in range(many * width):
-        buffers.ref_id[stored + i] = _u64(data, p)
+        buffers.ref_id[stored + i] = uint64(data, p)
         field = -1 - i
         if kind == _DICT:
             field = ENTRY if i % 2 else KEY
@@ -192,7 +185,7 @@ def _others(
     if many * 8 > end - p:
         return _CUT
     for i in range(many):
-        buffers.ref_id[stored + i] = _u64(data, p)
+        buffers.ref_id[stored + i] = uint64(data, p)
         buffers.ref_field[stored + i] = NO_FIELD
         p += 8
     counts[REFERENCES] += many
@@ -252,7 +245,7 @@ def _attributes(
         if is_dict:
             counts[OBJECTS] = 1
         if plain and last - first <= _MOST_NAMED:
-            value = _u64(data, p)
+            value = uint64(data, p)
             for i in range(first, last):
                 if buffers.ref_id[i] == value:
                     is_named = False
@@ -355,7 +348,7 @@ def _object(
     p = _others(data, p, end, buffers, first, counts)
     if p < 0:
         return _CUT
-    type_id = _u64(data, at + 8)
+    type_id = uint64(data, at + 8)
     place = np.searchsorted(told.common, type_id)
     if place == len(told.common) or told.common[place] != type_id:
         last = done[REFERENCES] + counts[REFERENCES]
@@ -394,7 +387,7 @@ def scan(
     """
     at, row = begin, 0
     while row < objects_left and at + 20 <= len(data):
-        type_id = _u64(data, at + 8)
+        type_id = uint64(data, at + 8)
         kind = _kind(type_id, told.well_known)
         p = _object(data, at, told, kind, buffers, counts, inner)
         if p < 0:
@@ -405,7 +398,7 @@ def scan(
             buffers.text_end[counts[TEXTS]] = inner[BYTES]
             counts[TEXTS] += 1
             counts[BYTES] = inner[BYTES]
-        buffers.id[row] = _u64(data, at)
+        buffers.id[row] = uint64(data, at)
         buffers.type_id[row] = type_id
         buffers.size_bytes[row] = _u32(data, at + 16)
         buffers.length[row] = inner[LENGTH]

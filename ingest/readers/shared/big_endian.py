@@ -1,0 +1,34 @@
+"""Kernels for unsigned big-endian numbers.
+
+They are written so that the compiler makes one instruction of each: for a place with a
+sign it would ask at each byte whether that is negative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+
+if TYPE_CHECKING:
+    from ingest.compiled import Bytes, Number
+
+
+@kernel
+def uint32(data: Bytes, p: int) -> Number:
+    """The number of 4 bytes at ``p``, as uint64."""
+    at = np.uint64(p)
+    return (
+        (np.uint64(data[at]) << np.uint64(24))
+        | (np.uint64(data[at + np.uint64(1)]) << np.uint64(16))
+        | (np.uint64(data[at + np.uint64(2)]) << np.uint64(8))
+        | np.uint64(data[at + np.uint64(3)])
+    )
+
+
+@kernel
+def uint64(data: Bytes, p: int) -> Number:
+    """The number of 8 bytes at ``p``, as uint64."""
+    return (uint32(data, p) << np.uint64(32)) | uint32(data, p + 4)
