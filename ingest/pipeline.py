@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ingest.database.writing import Via
 from ingest.dumps import Opener
@@ -29,6 +34,12 @@ if TYPE_CHECKING:
     from ingest.readers.digests import Digests
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import DumpTables
+
+    Result = TypeVar("Result")
+
+_AT_ONCE_S = 0.05
+"""A server that has answered before answers within this time: then no file is read in
+vain. One that was just started takes a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +84,34 @@ class Loader:
             EmbeddedError: the embedded server could not be changed over; it is as
                 before.
         """
-        found = self._early(dump)
+        begun = time.monotonic()
+        if is_rereadable(dump):
+            opened, found = self._read_beside(dump)
+        else:
+            found = self._early(dump, self._present())
+            opened = self._opener.open(dump)
         if found is not None:
             return found
         names_part = self.options.part is not None
-        return self._load(self._opener.open(dump), names_part=names_part)
+        return self._load(opened, begun, names_part=names_part)
+
+    def _read_beside(self, dump: str) -> tuple[Dump, Receipt | None]:
+        """Read and analyse a file while the server says which dumps it has.
+
+        As soon as it has, reading goes on only if the dump is not there already.
+
+        Returns:
+            The dump, and its receipt if it is there already.
+        """
+        answer = _Answer(self._present, partial(self._early, dump), self.progress)
+        opened = replace(self._opener, progress=answer).open(dump)
+        try:
+            answer.stop_if_there()
+            _ = opened.metrics
+        except Exception:
+            if answer.receipt() is None:
+                raise
+        return opened, answer.receipt()
 
     def load_all(self, dump: str) -> Iterator[Receipt | DumpError]:
         """Load each dump of a file as a dump of its own.
@@ -104,13 +138,12 @@ class Loader:
     def _opener(self) -> Opener:
         return Opener(options=self.options, origins=True, progress=self.progress)
 
-    def _early(self, dump: str) -> Receipt | None:
+    def _early(self, dump: str, present: Sequence[DumpInfo]) -> Receipt | None:
         """The receipt of a dump that is there already, found before it is parsed.
 
         Raises:
             StoreError: another dump has the name.
         """
-        present = self._present()
         wished = self._wished(self.options.part)
         identity = None
         # What can be read only once is looked at only if it will not be parsed.
@@ -246,16 +279,16 @@ class Loader:
         place = self._place(self._present(), identity, self._wished(identity.part))
         if isinstance(place, Receipt):
             return place
-        return self._load(dump, names_part=True)
+        return self._load(dump, time.monotonic(), names_part=True)
 
-    def _load(self, dump: Dump, *, names_part: bool) -> Receipt:
+    def _load(self, dump: Dump, begun: float, *, names_part: bool) -> Receipt:
         """Read a dump, analyse it and write it.
 
         Args:
             dump: The dump, which is closed.
+            begun: When that began.
             names_part: Whether the number of the part follows the name.
         """
-        begun = time.monotonic()
         graph, identity = dump.graph, dump.identity
         assert identity is not None
         number = identity.part if names_part else None
@@ -351,6 +384,72 @@ class Loader:
             linked=written.linked,
             not_linked=written.not_linked,
         )
+
+
+class _IsThere(Exception):
+    """The dump that is being read need not be."""
+
+
+class _Answer:
+    """What the server says of a dump, looked at while the dump is being read.
+
+    A `Progress` too: reading ends at its next report if it is in vain. After Ctrl-C the
+    server is still waited for, by a thread of its own, until its connection is closed.
+
+    Args:
+        present: Asks the server for the dumps that are there.
+        early: Called with them, by the thread that reads; see `Loader._early`.
+        progress: Receives what is reported.
+    """
+
+    def __init__(
+        self,
+        present: Callable[[], list[DumpInfo]],
+        early: Callable[[list[DumpInfo]], Receipt | None],
+        progress: Progress,
+    ) -> None:
+        self._early = early
+        self._progress = progress
+        self._present: Future[list[DumpInfo]] = Future()
+        self._receipt: Future[Receipt | None] = Future()
+        ask = partial(_settle, self._present, present)
+        Thread(
+            target=copy_context().run, args=(ask,), name="present", daemon=True
+        ).start()
+        with suppress(Exception):  # an error is raised when it is looked at
+            self._present.result(_AT_ONCE_S)
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """See `Progress`."""
+        self.stop_if_there()
+        self._progress(stage, done, total)
+
+    def stop_if_there(self) -> None:
+        """Go on, unless the server has answered that the dump is there.
+
+        Raises:
+            StoreError: it has refused.
+        """
+        if self._present.done() and self.receipt() is not None:
+            raise _IsThere
+
+    def receipt(self) -> Receipt | None:
+        """The receipt if the dump is there already; waits for the server.
+
+        Raises:
+            StoreError: it refuses.
+        """
+        if not self._receipt.done():
+            _settle(self._receipt, lambda: self._early(self._present.result()))
+        return self._receipt.result()
+
+
+def _settle(future: Future[Result], work: Callable[[], Result]) -> None:
+    """Do what gives the result of a future, or its error."""
+    try:
+        future.set_result(work())
+    except Exception as error:
+        future.set_exception(error)
 
 
 def _is_chosen(part: Part | None, number: int | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ingest.database.claims import Place
     from ingest.database.store import Store
     from ingest.heap.identity import Identity
+    from ingest.pipeline import Receipt
     from tests.conftest import Ran
 
 GCLOG = "a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n"
@@ -122,6 +124,87 @@ def test_a_name_that_is_taken_is_found_before_parsing(
         store.loader(name="x").load(two_dumps)
     assert store.reads == 1
     assert not store.loader(name="x").load(gclog).loaded
+
+
+class Slow(Loaded):
+    """A server that answers when a file is being read.
+
+    Attributes:
+        stages: What the reading has reported, the first before the answer.
+        error: What it answers with.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        super().__init__()
+        self.loaded = loaded.loaded
+        self.stages: list[str] = []
+        self.error: Exception | None = None
+        self._is_read = threading.Event()
+
+    def dumps(self) -> list[DumpInfo]:
+        assert self._is_read.wait(60)
+        if self.error is not None:
+            raise self.error
+        return super().dumps()
+
+    def progress(self, stage: str, _done: int, _total: int | None) -> None:
+        self.stages.append(stage)
+        self._is_read.set()
+        for thread in threading.enumerate():
+            if thread.name == "present":
+                thread.join(60)
+
+    def load(self, dump: str, **options: Any) -> Receipt:  # noqa: ANN401
+        return self.loader(progress=self.progress, **options).load(dump)
+
+
+@pytest.fixture
+def slow(store: Loaded, monkeypatch: pytest.MonkeyPatch) -> Slow:
+    monkeypatch.setattr("ingest.pipeline._AT_ONCE_S", 0)
+    return Slow(store)
+
+
+def test_a_file_is_read_while_the_server_is_asked(slow: Slow, gclog: str) -> None:
+    assert slow.load(gclog).loaded
+    assert "analyse" in slow.stages
+
+
+def test_reading_in_vain_ends(
+    store: Loaded, slow: Slow, gclog: str, two_dumps: str
+) -> None:
+    store.loader(name="x").load(gclog)
+    assert not slow.load(gclog).loaded
+    assert slow.stages == ["read"]
+
+    with pytest.raises(StoreError, match="another dump is named 'x'"):
+        Slow(store).load(two_dumps, name="x")
+
+
+def test_a_refusal_of_the_server_comes_before_an_error_of_the_file(
+    slow: Slow, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.gclog"
+    bad.write_text(GCLOG + "o 1 1\n" * 9, encoding="utf-8")
+    slow.error = StoreError("no")
+    threading.Timer(0.2, slow._is_read.set).start()
+    with pytest.raises(StoreError, match="no"):
+        slow.load(str(bad))
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_what_a_callback_raises_comes_out(
+    slow: Slow, gclog: str, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
+    def raising(*_: object) -> None:
+        if kind is ValueError:  # else nobody waits for the server
+            slow._is_read.set()
+        raise kind("mine")
+
+    monkeypatch.setattr(slow, "progress", raising)
+    with pytest.raises(kind, match="mine"):
+        slow.load(gclog)
+    assert slow._is_read.is_set() is (kind is ValueError)
+    slow._is_read.set()
 
 
 @pytest.mark.parametrize("text", [GCLOG, GCLOG.replace("10", "20")])
