@@ -102,11 +102,11 @@ class BoltWriter:
         """Nothing is to be prepared."""
         return nullcontext()
 
-    def write(self, dump: NewDump) -> str:
-        """Write all of a claimed dump; it stays invisible until it is published.
+    def look(self) -> None:
+        """Nothing is to be asked for."""
 
-        Returns:
-            The name it got.
+    def write(self, dump: NewDump) -> claims.WrittenDump:
+        """Write all of a claimed dump; it stays invisible until it is published.
 
         Raises:
             StoreError: the server refused, was lost, or counted something else.
@@ -122,7 +122,7 @@ class BoltWriter:
             links.link(database, number, late, progress)
             cleaner.remove(database, dump.place.numbers, progress)
             links.link_next(database)
-        return name
+            return claims.WrittenDump(name, *links.told_by_ids(database, dump))
 
     def _write_graph(self, dump: NewDump) -> None:
         database, total = self._database, dump.counts.total

@@ -27,14 +27,16 @@ from typing import TYPE_CHECKING, cast
 import filelock
 
 from ingest import interrupts
+from ingest.database.claims import WrittenDump
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
 from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import make_indexes, wait_for
-from ingest.database.links import link_next
+from ingest.database.links import link_next, told_by_ids
 from ingest.errors import Conflict, EmbeddedError, StoreError
 from ingest.files import file_lock
+from ingest.memory import beside
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
@@ -348,6 +350,24 @@ class NewStore:
     importer: StartedImport
 
 
+@dataclass(frozen=True, slots=True)
+class _OldStore:
+    """What the present store has.
+
+    Attributes:
+        counts: Of all that is there.
+        dumps: By number.
+        of_fleets: What graphs of fleets have of it.
+        indexes, constraints: Statements that make them, and all of ours, by name.
+    """
+
+    counts: Counts
+    dumps: list[DumpNode]
+    of_fleets: Counts
+    indexes: dict[str, str]
+    constraints: dict[str, str]
+
+
 class BulkWriter:
     """Makes a new store with all dumps, fleets and the new dump, and swaps it in."""
 
@@ -358,6 +378,7 @@ class BulkWriter:
         self._server = _server_of(database)
         self._progress = progress
         self._new: NewStore | None = None
+        self._there: _OldStore | None = None
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -384,11 +405,19 @@ class BulkWriter:
                     raise disk_error(error, server.home) from error
                 raise
 
-    def write(self, dump: NewDump) -> str:
-        """Write a claimed dump, of which the tables are stored, once it is `ready`.
+    def look(self) -> None:
+        """Ask for what is there with the claimed dump, while its tables are stored."""
+        database = self._database
+        self._there = _OldStore(
+            count(database),
+            sorted(dump_nodes(database), key=lambda node: node.number),
+            _of_fleets(database),
+            index_statements() | _own_statements(database, "INDEXES"),
+            constraint_statements() | _own_statements(database, "CONSTRAINTS"),
+        )
 
-        Returns:
-            The name it got.
+    def write(self, dump: NewDump) -> WrittenDump:
+        """Write a claimed dump, of which the tables are stored, once it is `ready`.
 
         Raises:
             StoreError: the database was changed during the load, or the new store is
@@ -397,10 +426,12 @@ class BulkWriter:
         """
         database, server, progress = self._database, self._server, self._progress
         new, number, name = self._new, dump.number, dump.place.name
+        there = self._there
         assert new is not None
-        before = count(database)
-        nodes = sorted(dump_nodes(database), key=lambda node: node.number)
-        present = [node for node in nodes if node.number not in dump.place.numbers]
+        assert there is not None
+        present = [
+            node for node in there.dumps if node.number not in dump.place.numbers
+        ]
         if name in {node.properties["name"] for node in present}:
             if dump.place.is_exact:
                 raise Conflict(f"another dump has been named {name!r}")
@@ -408,7 +439,7 @@ class BulkWriter:
         now = datetime.now(UTC).isoformat(timespec="microseconds")
         ready = dump.properties | {"name": name, "state": "ready", "loaded_at": now}
         ready |= dict.fromkeys(("loader", "heartbeat", "exclusive"))
-        stored, dumps, expected = stored_dumps(server), [], _of_fleets(database)
+        stored, dumps, expected = stored_dumps(server), [], there.of_fleets
         fleet = read_fleet_graph(database) if expected.total else None
         for node in present:
             tables = stored.find(node.number, node.identity.sha256)
@@ -424,10 +455,7 @@ class BulkWriter:
             values = node.properties | (ready if node.number == number else {})
             dumps.append(DumpToImport(node.number, values, tables))
             expected += tables.counts()
-        indexes = index_statements() | _own_statements(database, "INDEXES")
-        constraints = constraint_statements() | _own_statements(database, "CONSTRAINTS")
-
-        old = server.files.data
+        first, old = first_statements(), server.files.data
         try:
             arguments = write_import_files(new.work, dumps, progress, fleet=fleet)
             progress("import", 0, 100)
@@ -435,7 +463,7 @@ class BulkWriter:
                 arguments, lambda share: progress("import", int(100 * share), 100)
             )
             shutil.rmtree(new.work)
-            if count(database) != before:
+            if count(database) != there.counts:
                 raise StoreError(
                     "the database was changed during the bulk load, so the new store "
                     "has been discarded: load again, or use --via bolt"
@@ -444,10 +472,9 @@ class BulkWriter:
             def finish(endpoint: Endpoint) -> None:
                 progress("index", 0, 100)
                 with connect(target_of(endpoint)) as fresh:
-                    first = first_statements()
-                    later = [indexes[name] for name in indexes if name not in first]
-                    make_indexes(fresh, first.values(), constraints.values())
-                    if (found := count(fresh)) != expected:
+                    with beside(lambda: count(fresh)) as counted:
+                        make_indexes(fresh, first.values(), there.constraints.values())
+                    if (found := counted()) != expected:
                         raise StoreError(
                             f"the new store has {found.total:,} nodes and "
                             f"relationships instead of {expected.total:,}, and has "
@@ -460,7 +487,6 @@ class BulkWriter:
                         first,
                         lambda share: progress("index", int(100 * share), 100),
                     )
-                    fresh.write_all(later)  # last, for it slows down whatever follows
 
             endpoint = server.swap(new.data, finish, progress)
         except Exception:
@@ -468,10 +494,16 @@ class BulkWriter:
                 database.move(target_of(running))
             raise
         with interrupts.leaving(f"{name} is loaded"):
-            shutil.rmtree(old, ignore_errors=True)
             database.move(target_of(endpoint))
-            stored.prune(stored.listed(), _stored(present))
-        return name
+            # The next command asks for them, and has no time to wait for a plan.
+            with beside(lambda: dump_nodes(database)):
+                shutil.rmtree(old, ignore_errors=True)
+                stored.prune(stored.listed(), _stored(present))
+            told = told_by_ids(database, dump)
+            # Last, for it slows down whatever follows.
+            later = [text for key, text in there.indexes.items() if key not in first]
+            database.write_all(later)
+        return WrittenDump(name, *told)
 
 
 def _own_statements(database: Database, kind: str) -> dict[str, str]:

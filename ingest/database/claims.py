@@ -11,7 +11,7 @@ import socket
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import psutil
 
@@ -227,6 +227,19 @@ class NewDump:
     properties: dict[str, object]
     tables: Tables
     counts: Counts
+
+
+class WrittenDump(NamedTuple):
+    """A dump that is ready.
+
+    Attributes:
+        name: The name it got; differs from the requested one if that was taken.
+        linked, not_linked: See `ingest.database.links.told_by_ids`.
+    """
+
+    name: str
+    linked: tuple[str, ...] = ()
+    not_linked: tuple[str, ...] = ()
 
 
 def claim(

@@ -27,6 +27,7 @@ from ingest.tables.schema import CONTINUED, KEY_BITS, SURVIVED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ingest.database.claims import NewDump
     from ingest.database.connection import Database
     from ingest.progress import Progress
 
@@ -241,22 +242,24 @@ def _survivors(other: PossibleSibling) -> str:
 
 
 def told_by_ids(
-    database: Database, number: int
+    database: Database, dump: NewDump
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Other ready dumps whose ids last, by name, if those of a dump do.
 
     Returns:
         Those of the same numbering, whose objects are linked, and the others.
     """
+    if dump.properties.get("last_object_id") is None:
+        return (), ()
     _, rows = database.read(
         f"""
-        MATCH (d:Dump {{number: $number}}) WHERE d.last_object_id IS NOT NULL
+        MATCH (d:Dump {{number: $number}})
         MATCH (e:Dump {{state: 'ready', runtime: d.runtime}})
         WHERE e.number <> d.number AND e.last_object_id IS NOT NULL
         RETURN e.name, EXISTS {{ (e)-[:{CONTINUED.name}]-(d) }}
         ORDER BY e.number
         """,
-        {"number": number},
+        {"number": dump.number},
     )
     linked, others = (
         tuple(str(name) for name, is_linked in rows if is_linked is wanted)

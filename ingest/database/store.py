@@ -13,7 +13,7 @@ from ingest import __version__, interrupts
 from ingest.database import claims, dump_list
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_schema
-from ingest.database.links import link_next, told_by_ids
+from ingest.database.links import link_next
 from ingest.database.writing import Via, writer_for
 from ingest.errors import (
     NeedsRestart,
@@ -22,6 +22,7 @@ from ingest.errors import (
     StoreError,
     UnknownDump,
 )
+from ingest.memory import beside
 from ingest.progress import silent
 from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
 from ingest.server.process import full_disk, is_full
@@ -215,14 +216,16 @@ class Store:
             if server is None:
                 counts = mapping.counts(tables)
             else:
-                chosen = stored = bulk.store(
-                    server, number, identity.sha256, tables, progress
-                )
+                with beside(writer.look) as looked:
+                    chosen = stored = bulk.store(
+                        server, number, identity.sha256, tables, progress
+                    )
+                    looked()
                 counts = stored.counts()
                 tables.close()  # they are read from the files, and memory is needed
             new = claims.NewDump(number, node, place, properties, chosen, counts)
-            name = writer.write(new)
-        return Written(name, number, counts, *told_by_ids(database, number))
+            name, linked, others = writer.write(new)
+        return Written(name, number, counts, linked, others)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
         """Drop a loaded dump; returns what it was.

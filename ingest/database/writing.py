@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ingest.database.bulk import Plan
-    from ingest.database.claims import NewDump
+    from ingest.database.claims import NewDump, WrittenDump
     from ingest.database.connection import Database
     from ingest.progress import Progress
     from ingest.tables.mapping import Tables
@@ -46,8 +46,11 @@ class Writer(Protocol):
     def ready(self) -> AbstractContextManager[None]:
         """Prepare what takes time, before the dump is claimed."""
 
-    def write(self, dump: NewDump) -> str:
-        """Write a claimed dump and make it ready; returns the name it got."""
+    def look(self) -> None:
+        """Ask for what is needed of what is there; no other load can begin."""
+
+    def write(self, dump: NewDump) -> WrittenDump:
+        """Write a claimed dump and make it ready."""
 
 
 def writer_for(
