@@ -54,6 +54,11 @@ if TYPE_CHECKING:
     from ingest.tables.mapping import Tables
 
 _LINE_END = r"[\r\n]"
+_BUFFER_CHARS = 4 << 20
+"""The importer's own: it reads that much of each file before it begins, which with four
+times as much takes a second, and cannot read a row that is longer."""
+_ROW_CHARS = 1 << 20
+"""More than what is no text takes in a row."""
 _TEXTS = pl.List(pl.String)
 
 
@@ -106,7 +111,7 @@ def write_import_files(
         "--bad-tolerance=0",
         *writer.multiline_arguments(),
         "--array-delimiter=U+001F",
-        "--read-buffer-size=16m",
+        f"--read-buffer-size={writer.buffer_chars}",
         "--high-parallel-io=on",
         *writer.arguments,
     ]
@@ -130,6 +135,7 @@ class _FolderWriter:
         self._total = (len(LABELS) + len(RELATIONSHIPS) + len(LINKS)) * len(dumps)
         self.arguments: list[str] = []
         self._several: list[Path] = []
+        self._longest_bytes = 0
         self._first_ids: list[dict[str, int]] = []
         free = 0
         for dump in dumps:
@@ -139,6 +145,11 @@ class _FolderWriter:
                 free += 1 if entry.table is None else dump.tables.rows(entry.table.name)
             self._first_ids.append(first)
         self._free_id = free
+
+    @property
+    def buffer_chars(self) -> int:
+        """Room for the longest row that was written, also if it were all quotes."""
+        return max(_BUFFER_CHARS, 2 * self._longest_bytes + _ROW_CHARS)
 
     def multiline_arguments(self) -> list[str]:
         """The arguments that name the files whose texts have line ends."""
@@ -303,8 +314,11 @@ class _FolderWriter:
             ends = pl.any_horizontal(pl.col(texts).str.contains(_LINE_END)).fill_null(
                 value=False
             )
-            found = frame.select(texts).select(ends.any())
-            if found.collect(engine="streaming").item():
+            length = pl.sum_horizontal(pl.col(texts).str.len_bytes()).max()
+            found = frame.select(ends.any().alias("several"), length.alias("longest"))
+            has_several, longest = found.collect(engine="streaming").row(0)
+            self._longest_bytes = max(self._longest_bytes, longest or 0)
+            if has_several:
                 several = self._write_csv(f"{name}-lines", frame.filter(ends))
                 frame = frame.filter(~ends)
         return _Files(self._write_csv(name, frame), several)

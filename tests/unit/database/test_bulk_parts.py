@@ -314,6 +314,20 @@ def test_node_ids_have_no_gap_over_all_dumps(
     assert "--multiline-fields=Dump-7-lines.csv" in arguments, "a name has a line end"
 
 
+@pytest.mark.parametrize(("quotes", "least"), [(1, 4 << 20), (3 << 20, 6 << 20)])
+def test_the_importer_has_room_for_the_longest_row(
+    tables: HeapTables, tmp_path: Path, quotes: int, least: int
+) -> None:
+    dump = DumpToImport(1, {"name": quotes * '"', "reachable_bytes": 8}, tables)
+    arguments = dict(
+        one.split("=", 1) for one in write_import_files(tmp_path, [dump]) if "=" in one
+    )
+    longest = max(map(len, (tmp_path / "Dump-1.csv").read_text("utf-8").splitlines()))
+    room = int(arguments["--read-buffer-size"])
+    assert longest <= room
+    assert least <= room <= 2 * least, "the importer reads so much of each file twice"
+
+
 def test_nothing_counted_is_nothing_said() -> None:
     assert Counts({"A": 1}) + Counts({"A": -1}, {"R": 0}) == Counts()
 
