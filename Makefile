@@ -13,10 +13,10 @@ ARGS   ?=
 # Tests start hundreds of commands: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two processes, for a test waits for a server more often than for a processor. A file is
-# run by one of them; those with a server that they may end come first (tests/sharing.py),
-# so that none is left over at the end.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# One process more than a small machine has processors, for a test waits for a server more
+# often than for a processor. A file is run by one of them, and so are all that use one
+# server (tests/sharing.py): these come first, so that none is left over at the end.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-queries bench-answers \

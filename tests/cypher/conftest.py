@@ -76,7 +76,7 @@ def drop_heap(loaded: Loaded) -> None:
     delete(loaded.database, loaded.number)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
     """Known heaps, loaded side by side.
 

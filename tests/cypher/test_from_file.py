@@ -24,17 +24,26 @@ MOST_OBJECTS = 40 if PROFILE == "deep" else 4
 HEAPS = ("main", "domains", "dart", "dotnet", "jvm", "reasons", "lattice")
 
 
+@pytest.fixture(scope="module")
+def opened(loaded_heap: dict[str, Loaded]) -> dict[str, OpenedHeap]:
+    found = {}
+    for name in HEAPS:
+        heap = loaded_heap[name].heap
+        tables = HeapTables(heap.graph, analyse(heap.graph))
+        said = {"name": heap.name, "source": f"{heap.name}.gclog"}
+        found[name] = OpenedHeap(tables, said)
+    return found
+
+
 @pytest.mark.parametrize("query", FUNCTIONS)
 @pytest.mark.parametrize("name", HEAPS)
 def test_a_file_answers_as_its_graph(
-    loaded_heap: dict[str, Loaded], name: str, query: str
+    loaded_heap: dict[str, Loaded],
+    opened: dict[str, OpenedHeap],
+    name: str,
+    query: str,
 ) -> None:
-    loaded = loaded_heap[name]
-    graph = loaded.heap.graph
-    view = OpenedHeap(
-        HeapTables(graph, analyse(graph)),
-        {"name": loaded.heap.name, "source": f"{loaded.heap.name}.gclog"},
-    )
+    loaded, view = loaded_heap[name], opened[name]
     found, asked = find(query), 0
     taken = {parameter.name for parameter in found.parameters}
     for given in some_values(

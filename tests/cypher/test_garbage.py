@@ -10,14 +10,9 @@ from ingest.database.questions import ask
 from ingest.queries.library import library
 from tests.cypher.cases import EACH, HEAPS
 from tests.cypher.conftest import drop_heap, load_heap
-from tests.cypher.dart_heap import dart_heap
-from tests.cypher.dotnet_heap import dotnet_heap
 from tests.cypher.garbage import with_garbage
-from tests.cypher.heap import lattice, main_heap, read_log, reasons, two_domains
-from tests.cypher.jvm_heap import jvm_heap
-from tests.cypher.python_heap import python_heap
+from tests.cypher.heap import read_log
 from tests.cypher.test_reports import rows_of, twin_rows
-from tests.cypher.v8_heap import v8_heap
 from tests.dumps.gclog import Gclog
 
 if TYPE_CHECKING:
@@ -28,17 +23,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-GRAPHS = {
-    "main": main_heap,
-    "domains": two_domains,
-    "dart": dart_heap,
-    "dotnet": dotnet_heap,
-    "jvm": jvm_heap,
-    "v8": v8_heap,
-    "python": python_heap,
-    "reasons": reasons,
-    "lattice": lattice,
-}
+NAMES = (
+    *("main", "domains", "dart", "dotnet", "jvm", "v8", "python"),
+    *("reasons", "lattice"),
+)
 
 ABOUT_GARBAGE = {
     "across-generations": "a young collection takes dead old objects for alive",
@@ -67,17 +55,18 @@ ABOUT_GARBAGE = {
 
 
 @pytest.fixture(scope="module")
-def pairs(database: Database) -> Iterator[dict[str, tuple[Loaded, Loaded]]]:
+def pairs(
+    loaded_heap: dict[str, Loaded], database: Database
+) -> Iterator[dict[str, tuple[Loaded, Loaded]]]:
     """Each known heap, and the same with garbage."""
     found = {}
-    for name, make in GRAPHS.items():
-        graph = make()
-        clean = load_heap(database, graph, "clean")
-        found[name] = (clean, load_heap(database, with_garbage(graph), "garbage"))
+    for name in NAMES:
+        clean = loaded_heap[name]
+        dirty = load_heap(database, with_garbage(clean.heap.graph), "garbage")
+        found[name] = (clean, dirty)
     yield found
-    for pair in found.values():
-        for loaded in pair:
-            drop_heap(loaded)
+    for _, dirty in found.values():
+        drop_heap(dirty)
 
 
 @pytest.mark.parametrize("name", sorted({case.query for case in EACH}))
@@ -124,5 +113,5 @@ def test_a_dead_delegate_is_no_publisher(database: Database) -> None:
 
 def test_all_heaps_without_a_history_are_asked() -> None:
     """The objects of a trace have histories, which garbage would need too."""
-    assert {*HEAPS} - {*GRAPHS} == {"trace"}
+    assert {*HEAPS} - {*NAMES} == {"trace"}
     assert {*ABOUT_GARBAGE} <= {*library()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
@@ -60,19 +59,6 @@ pytestmark = [
 @pytest.fixture
 def server(own_server: EmbeddedServer) -> EmbeddedServer:
     return own_server
-
-
-@pytest.fixture
-def new_store_afterwards(server: EmbeddedServer) -> Iterator[None]:
-    """Neo4j never forgets the name of a property, so the next test gets a new store."""
-    yield
-    server.stop()
-    before, files = server.files.data, server.files
-    after = files.new_data()
-    after.mkdir()
-    files.carry_users(after)
-    files.use_data(after)
-    shutil.rmtree(before)
 
 
 @pytest.fixture
@@ -256,31 +242,6 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
         assert rows(after, "SHOW INDEXES YIELD state WHERE state <> 'ONLINE'") == []
     assert list(server.home.glob("bulk-*")) == []
     assert server.files.stale_data() == []
-
-
-@pytest.mark.usefixtures("new_store_afterwards")
-def test_what_is_not_a_dump_is_never_lost(
-    server: EmbeddedServer, database: Database, tmp_path: Path
-) -> None:
-    path = hostile(tmp_path / "hostile.gclog")
-    small = tmp_path / "small.gclog"
-    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
-    Loader(Store(database), via=Via.BOLT).load(str(small))
-    data = server.files.data
-    database.run("CREATE (:Note {name: 'mine'})")
-    with pytest.raises(StoreError, match="holds more than dumps"):
-        Loader(Store(database), via=Via.BULK).load(str(path))
-    database.run("MATCH (n:Note) DELETE n")
-    database.run("CREATE (:Host {name: 'a'})-[:ON_HOST]->(:Host {name: 'b'})")
-    with pytest.raises(StoreError, match="holds more than dumps"):
-        Loader(Store(database), via=Via.BULK).load(str(path))
-    database.run("MATCH (n:Host) DETACH DELETE n")
-    database.run("MATCH (t:Type) WITH t LIMIT 1 SET t.checked_by_me = true")
-    with pytest.raises(StoreError, match="checked_by_me"):
-        Loader(Store(database), via=Via.BULK).load(str(path))
-    assert server.files.data == data
-    assert Loader(Store(database), via=Via.AUTO).load(str(path)).loaded
-    assert server.files.data == data, "so few objects go over Bolt"
 
 
 def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
