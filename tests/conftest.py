@@ -130,6 +130,24 @@ def ingest(
     return run
 
 
+def use_server(patch: pytest.MonkeyPatch, target: Target) -> None:
+    """Have commands connect to ``target``."""
+    patch.setenv("NEO4J_URI", target.uri)
+    patch.setenv("NEO4J_USERNAME", target.username)
+    patch.setenv("NEO4J_PASSWORD", target.password or "")
+
+
+@pytest.fixture
+def on_server(
+    neo4j_target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    ingest: Callable[..., Ran],
+) -> Callable[..., Ran]:
+    """Run the command line against the server of the session."""
+    use_server(monkeypatch, neo4j_target)
+    return ingest
+
+
 @pytest.fixture(scope="session")
 def neo4j_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """A real Neo4j for the whole session, from the provider that was asked for."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.database.connection import Database
-    from ingest.server.target import Target
     from tests.conftest import Ran
 
 pytestmark = pytest.mark.server
@@ -237,15 +236,9 @@ def test_an_empty_answer_says_that_there_is_no_fleet(empty_database: Database) -
 
 
 def test_the_commands(
-    fleet: Path,
-    neo4j_target: Target,
-    ingest: Callable[..., Ran],
-    empty_database: Database,
-    monkeypatch: pytest.MonkeyPatch,
+    fleet: Path, on_server: Callable[..., Ran], empty_database: Database
 ) -> None:
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    ingest = on_server
     code, out, _ = ingest("fleet", "graph", str(fleet))
     assert (code, out.startswith("36 dumps, 4 programs, 12 versions, ")) == (0, True)
     code, out, _ = ingest("query", "fleet-new-leaks", "-p", "version=2.1")

@@ -35,25 +35,10 @@ pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def on_server(
-    database: Database,
-    neo4j_target: Target,
-    monkeypatch: pytest.MonkeyPatch,
-    ingest: Callable[..., Ran],
-) -> Callable[..., Ran]:
-    """Run the command line against the server of the session."""
-    assert database.target == neo4j_target
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
-    return ingest
-
-
-@pytest.fixture
 def command(
     empty_database: Database, on_server: Callable[..., Ran]
 ) -> Callable[..., Ran]:
-    """The same against an empty database."""
+    """Run the command line against an empty database."""
     assert empty_database.read("MATCH (n) RETURN count(n)", {})[1] == [(0,)]
     return on_server
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from ingest.capture.dotnet import DotnetCapture
     from ingest.database.connection import Database
-    from ingest.server.target import Target
     from tests.conftest import Ran
 
 SOURCE = Path(__file__).parents[1] / "programs" / "Leak.cs"
@@ -326,16 +325,12 @@ def test_tracking_tells_where_every_object_went(
 
 
 def test_what_survives_is_what_the_program_knows_to_have_survived(
-    ingest: Callable[..., Ran],
+    on_server: Callable[..., Ran],
     program: Program,
     empty_database: Database,
-    neo4j_target: Target,
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    ingest = on_server
     told = track(program, tmp_path / "leak.nettrace")
 
     code, out, err = ingest("load", str(tmp_path / "leak.nettrace"), "--all-dumps")

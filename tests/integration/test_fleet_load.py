@@ -81,15 +81,9 @@ def test_the_same_in_bulk(fleet: Path, own_server: EmbeddedServer) -> None:
 
 
 def test_the_command_loads_what_is_chosen(
-    fleet: Path,
-    neo4j_target: object,
-    ingest: Callable[..., Ran],
-    monkeypatch: pytest.MonkeyPatch,
+    fleet: Path, on_server: Callable[..., Ran]
 ) -> None:
-    for key in ("uri", "username", "password"):
-        value = getattr(neo4j_target, key)
-        monkeypatch.setenv(f"NEO4J_{key.upper()}", value or "")
-    program = "program = 'maps'"
+    ingest, program = on_server, "program = 'maps'"
     code, _, err = ingest(
         "fleet", "load", str(fleet), "--where", program, "--limit", "2"
     )

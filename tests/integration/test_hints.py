@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.command_line import quoted
+from tests.conftest import use_server
 from tests.hints import (
     CONTEXT,
     ODD,
@@ -96,9 +97,7 @@ def folder(
     write_dumps(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(place / "home"))
-        patch.setenv("NEO4J_URI", neo4j_target.uri)
-        patch.setenv("NEO4J_USERNAME", neo4j_target.username)
-        patch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+        use_server(patch, neo4j_target)
         bin_ = Path(sys.executable).parent
         patch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
         patch.chdir(place)

@@ -22,7 +22,6 @@ from tests.readme import first_suspect, part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ingest.server.target import Target
     from tests.conftest import Ran
 
 _JVMS = [
@@ -95,15 +94,9 @@ def test_a_running_program_is_captured_and_summarized(
 
 @pytest.mark.deep
 def test_the_leak_is_named_once_loaded(
-    program: LeakingProgram,
-    neo4j_target: Target,
-    ingest: Callable[..., Ran],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    program: LeakingProgram, on_server: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    ingest = on_server
     path = tmp_path / "shop.hprof"
     for command in (
         ("capture", "jvm", str(program.process.pid), "-o", str(path)),

@@ -11,6 +11,7 @@ from ingest.cli import main
 from ingest.database.dump_list import find_dump
 from ingest.database.questions import ask
 from ingest.queries.library import find
+from tests.conftest import use_server
 from tests.dumps import gcdump, nettrace
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ def dumps(
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(folder / "home"))
-        patch.setenv("NEO4J_URI", neo4j_target.uri)
-        patch.setenv("NEO4J_USERNAME", neo4j_target.username)
-        patch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+        use_server(patch, neo4j_target)
         for file, data in files.items():
             (folder / file).write_bytes(data)
             run("load", str(folder / file), "--name", file)

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from ingest.cli import main
 from ingest.readers.gclog.example import example_gclog
+from tests.conftest import use_server
 from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace
 from tests.integration.browser import chromium, opened
@@ -96,9 +97,7 @@ def pages(
     made = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(folder / "home"))
-        patch.setenv("NEO4J_URI", neo4j_target.uri)
-        patch.setenv("NEO4J_USERNAME", neo4j_target.username)
-        patch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+        use_server(patch, neo4j_target)
         for file in dumps:
             name = file.partition(".")[0]
             run("load", str(folder / file), "--name", name)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.database.connection import Database
-    from ingest.server.target import Target
     from tests.conftest import Ran
 
 pytestmark = pytest.mark.server
@@ -96,15 +95,11 @@ def test_no_value_is_in_what_the_gate_finds(
 
 def test_no_value_is_in_the_graph_or_in_what_is_made_of_it(
     empty_database: Database,
-    neo4j_target: Target,
-    monkeypatch: pytest.MonkeyPatch,
-    ingest: Callable[..., Ran],
+    on_server: Callable[..., Ran],
     dump: Path,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    ingest = on_server
     assert ingest("load", str(dump), "--name", "open")[0] == 0
 
     code, out, _ = ingest("load", str(dump), "--redact", "--json")

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.queries.answer import Answer
     from ingest.server.embedded import EmbeddedServer
-    from ingest.server.target import Target
     from tests.conftest import Ran
 
 pytestmark = pytest.mark.server
@@ -154,14 +153,10 @@ def test_what_is_told_of_each_object(empty_database: Database) -> None:
 
 def test_a_log_of_the_whole_life(
     empty_database: Database,
-    ingest: Callable[..., Ran],
-    neo4j_target: Target,
-    monkeypatch: pytest.MonkeyPatch,
+    on_server: Callable[..., Ran],
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
+    ingest = on_server
     heap = live(11, [step for step in STEPS if step != 4])
     path = tmp_path / "life.log"
     path.write_bytes(traced(heap).bytes())

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.server.embedded import EmbeddedServer
-    from ingest.server.target import Target
     from tests.conftest import Ran
 
 pytestmark = pytest.mark.server
@@ -72,18 +71,6 @@ def files(tmp_path: Path) -> dict[str, str]:
     return found
 
 
-@pytest.fixture
-def loaded_by(
-    ingest: Callable[..., Ran],
-    neo4j_target: Target,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[..., Ran]:
-    monkeypatch.setenv("NEO4J_URI", neo4j_target.uri)
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_target.username)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_target.password or "")
-    return ingest
-
-
 def true_links(*names: str) -> Links:
     """Of these moments, in their order: name, name, id."""
     return {
@@ -112,9 +99,9 @@ def continued(database: Database) -> set[tuple[object, ...]]:
 
 
 def test_in_any_order_and_beside_another_process(
-    empty_database: Database, loaded_by: Callable[..., Ran], files: dict[str, str]
+    empty_database: Database, on_server: Callable[..., Ran], files: dict[str, str]
 ) -> None:
-    ingest, database = loaded_by, empty_database
+    ingest, database = on_server, empty_database
 
     told = ingest("load", files["two"], files["elsewhere"], files["three"])[1]
     assert "its objects are not looked for in other dumps: nothing shows" in told
@@ -157,12 +144,12 @@ def test_in_any_order_and_beside_another_process(
 
 
 def test_of_two_processes_nothing_is_said(
-    empty_database: Database, loaded_by: Callable[..., Ran], files: dict[str, str]
+    empty_database: Database, on_server: Callable[..., Ran], files: dict[str, str]
 ) -> None:
-    loaded_by("load", files["two"], files["elsewhere"], files["again"])
+    on_server("load", files["two"], files["elsewhere"], files["again"])
 
     assert links(empty_database) == continued(empty_database) == set()
-    code, out, said = loaded_by("query", "born-between", "--dump", "elsewhere")
+    code, out, said = on_server("query", "born-between", "--dump", "elsewhere")
     assert code == 0
     assert "no other dump of this process is loaded" in out + said
 
