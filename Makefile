@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-queries bench-answers \
+.PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-limits bench-queries bench-answers \
         bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme dist clean
@@ -85,6 +85,9 @@ bench: $(VENV)/.tools ## measure 1 million objects against other tools and limit
 
 bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for more
 	@$(BIN)/python -m tests.bench --objects 10000000 --no-bolt $(ARGS)
+
+bench-limits: $(VENV)/.tools ## the limits beside peers, each at its sizes, in one table; ARGS="--largest"
+	@$(BIN)/python -m tests.bench --limits $(ARGS)
 
 bench-queries: $(VENV)/.tools ## time every query on a million objects: the limit is a second
 	@$(BIN)/python -m tests.bench --queries $(ARGS)

@@ -17,6 +17,7 @@ from tests.bench.limits import limits_for
 from tests.bench.measure import INGEST, run, summary
 
 SIZES = (100_000, 1_000_000, 10_000_000)
+LARGEST = 100_000_000
 
 
 def start_server() -> None:
@@ -50,6 +51,25 @@ def hard_queries() -> None:
         run(*INGEST, "server", "stop")
 
 
+def of_all_sizes(*, largest: bool) -> None:
+    """What has a limit beside a peer, at each size for which it has one."""
+    for objects in SIZES[1:]:
+        tables.beside_igraph(HOME, objects, limits_for(objects))
+    for objects in java_peers.TIMES_ANALYZER:
+        java_peers.one_size(objects)
+    if largest:
+        tables.largest(HOME, LARGEST, limits_for(LARGEST))
+    start_server()
+    try:
+        objects = SIZES[1]
+        dump = tables.heap(HOME, objects)
+        tables.loads(HOME, [objects], dump, limits_for(objects))
+        run(*INGEST, "drop", tables.NAME)
+    finally:
+        run(*INGEST, "server", "stop")
+    queries(SIZES[-1])
+
+
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
@@ -58,6 +78,8 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=0, help="of a real sample")
     parser.add_argument("--sample", type=Path, help="that sample, a gclog")
     parser.add_argument("--queries", action="store_true", help="only queries")
+    parser.add_argument("--limits", action="store_true", help="at each size, an hour")
+    parser.add_argument("--largest", action="store_true", help="--limits, 100 million")
     parser.add_argument("--hard", action="store_true", help="on hard heaps instead")
     parser.add_argument("--no-store", action="store_true", help="without Neo4j")
     parser.add_argument("--no-bolt", action="store_true", help="only bulk loads")
@@ -67,6 +89,9 @@ def main() -> None:
     fresh_home()
     if chosen.hard:
         hard_queries()
+        return
+    if chosen.limits:
+        of_all_sizes(largest=chosen.largest)
         return
     if chosen.queries:
         queries(chosen.objects)

@@ -67,6 +67,7 @@ _LIMITS = {
         first_s=1,
         query_s=1,
     ),
+    100_000_000: Limits(info_s=240, info_mib=6656),
 }
 
 

@@ -139,26 +139,53 @@ def stages(dump: Path, home: Path, limits: Limits, info: Run, *, peers: bool) ->
         _dominators(dump, home, limits, info)
 
 
-def _dominators(dump: Path, home: Path, limits: Limits, info: Run) -> None:
+def _dominators(
+    dump: Path, home: Path, limits: Limits, info: Run, size: str = ""
+) -> None:
     folder = home / "dominators"
     folder.mkdir(exist_ok=True)
     stage("edges", str(dump), str(folder))
     peer = stage("igraph_dominators", str(folder))
     ours = stage("our_dominators", str(folder))
     shutil.rmtree(folder)
-    row("dominator tree", ours["seconds"], "s", peer=("igraph", peer["seconds"]))
+    row(f"dominator tree{size}", ours["seconds"], "s", peer=("igraph", peer["seconds"]))
     if limits.dominators_speed:
         slowest = peer["seconds"] / limits.dominators_speed
-        row("dominator tree: time", ours["seconds"], "s", limit=slowest)
+        row(f"dominator tree{size}: time", ours["seconds"], "s", limit=slowest)
     both = ("igraph's graph and dominators", peer["graph_s"] + peer["seconds"])
-    compared("ingest info: time", info.wall_s, both, limits.info_of_igraph)
+    compared(f"ingest info{size}: time", info.wall_s, both, limits.info_of_igraph)
     beside = ("igraph", peer["peak_mib"])
-    compared("ingest info: memory", info.peak_mib, beside)
-    row("dominator tree: peak memory", ours["peak_mib"], "MiB", peer=beside)
+    compared(f"ingest info{size}: memory", info.peak_mib, beside)
+    row(f"dominator tree{size}: peak memory", ours["peak_mib"], "MiB", peer=beside)
     if limits.dominators_memory:
         most = peer["peak_mib"] * limits.dominators_memory
-        row("dominator tree: memory", ours["peak_mib"], "MiB", limit=most)
+        row(f"dominator tree{size}: memory", ours["peak_mib"], "MiB", limit=most)
     print(f"  dominators equal to igraph's on every object: {ours['equal']}")
+
+
+def beside_igraph(home: Path, objects: int, limits: Limits) -> None:
+    """Time and memory of ``info``, and of its dominators, beside igraph's."""
+    dump, size = heap(home, objects), f", {objects // 1_000_000} M"
+    head(f"ingest info of {dump.name} (fastest of 3), beside igraph")
+    asked = (*INGEST, "info", str(dump), "--json")
+    run(*asked)  # compiles
+    info = fastest(3, *asked)
+    row(f"ingest info{size}: time", info.wall_s, "s")
+    row(f"ingest info{size}: memory", info.peak_mib, "MiB", limit=limits.info_mib)
+    _dominators(dump, home, limits, info, size)
+
+
+def largest(home: Path, objects: int, limits: Limits) -> None:
+    """``info`` of a heap for a large machine, and with little memory."""
+    dump, size = heap(home, objects), f", {objects // 1_000_000} M"
+    head(f"ingest info of {dump.name}")
+    asked = (*INGEST, "info", str(dump), "--json")
+    info = run(*asked)
+    row(f"ingest info{size}: time", info.wall_s, "s", limit=limits.info_s)
+    row(f"ingest info{size}: memory", info.peak_mib, "MiB", limit=limits.info_mib)
+    spilled = run(*asked, "--max-memory", "3GiB")
+    row("with --max-memory 3GiB: time", spilled.wall_s, "s")
+    print(f"  the same answer: {spilled.output == info.output}")
 
 
 def costs() -> None:
