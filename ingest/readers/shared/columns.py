@@ -343,6 +343,15 @@ def extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
     return aside.extended(column, np.full(more, value, column.dtype))
 
 
+def grown(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
+    """As `extended`, for a column that nothing else has: it is not copied."""
+    if not more or column.base is not None or not column.flags.owndata:
+        return extended(column, more, value)
+    column.resize(len(column) + more, refcheck=False)
+    column[-more:] = value
+    return column
+
+
 def shortened(column: NDArray[Any], rows: int) -> NDArray[Any]:
     """The first ``rows`` of ``column``; the rest of its memory is freed."""
     if rows == len(column):

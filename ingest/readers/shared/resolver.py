@@ -47,6 +47,7 @@ from ingest.readers.shared.columns import (
     ObjectColumns,
     check_sum,
     extended,
+    grown,
     starts_of,
 )
 from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
@@ -449,7 +450,7 @@ class HeapResolver:
         def of_all(column: NDArray[Any], value: int) -> NDArray[Any]:
             return extended(column if stays is None else column[stays], many, value)
 
-        found: dict[str, Any] = {"ref_start": extended(starts, many, int(starts[-1]))}
+        found: dict[str, Any] = {"ref_start": grown(starts, many, int(starts[-1]))}
         found["type_index"] = of_all(columns.type_id, NO_TYPE)
         columns.type_id = missing[:0]
         found["shallow_bytes"] = of_all(columns.size_bytes, 0)
