@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.types import rows_where, sum_by
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
+from ingest.memory import beside
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import SAMPLE, Holder, Paths
 from ingest.suspects.ownership import Ownership, ownership
@@ -264,7 +265,11 @@ class PileSearch:
     ) -> None:
         self.graph, self.metrics = graph, metrics
         self.classes = _classes(graph, metrics, own)
-        self.program = ownership(graph, metrics, self.classes)
+        # Seldom is there no container of the runtime's values, which needs both.
+        owners = partial(ownership, graph, metrics, self.classes)
+        with beside(lambda: owners(libraries_own=True)) as libraries:
+            self.program = owners()
+            self._libraries = libraries()
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
@@ -306,12 +311,7 @@ class PileSearch:
 
     def forget_owners(self) -> None:
         """Free what finding piles takes most memory for; no more can be found then."""
-        del self.program
-        self.__dict__.pop("_libraries", None)
-
-    @cached_property
-    def _libraries(self) -> Ownership:
-        return ownership(self.graph, self.metrics, self.classes, libraries_own=True)
+        del self.program, self._libraries
 
     def piles(self) -> Iterator[Pile]:
         """Piles of at least `PILE_SHARE`, none within another one."""
