@@ -142,36 +142,59 @@ _MIN_NARROWED = 25
 """Another sweep must be expected to narrow more than one mask in so many: narrowing
 the last ones takes longer than what they save."""
 
+_MANY_POSITIONS = 1 << 16
+"""From this number on, masks are narrowed on two processors."""
+
 _WORK_PER_REFERENCE = 200
 """Steps for each object or reference after which the exact computation is given up."""
 
 
 @kernel
-def _narrow_masks(tree: Preorder, state: SolverState, max_sweeps: int) -> None:
-    """Narrow the masks until a sweep narrows few of them."""
+def _narrow(tree: Preorder, state: SolverState, first: int, end: int) -> int:
+    """Narrow the masks from ``first`` to ``end`` once; returns how many became so."""
     # Passing a named tuple costs more than an iteration of these loops.
     start, referrer, mask = tree.referrer_start, tree.referrer, state.mask
     dominator, type_index, type_bit = tree.dominator, tree.type_index, state.type_bit
     everything = ~np.uint64(0)
-    mask[0] = 0
     last, last_entry = len(mask) - 1, len(referrer) - 1
+    narrowed = 0
+    for position in range(first, end):
+        fetch(mask, dominator[min(position + _AHEAD, last)])
+        if start[position] == start[position + 1]:
+            common = mask[dominator[position]]
+        else:
+            common = everything
+            for entry in range(start[position], start[position + 1]):
+                fetch(mask, referrer[min(entry + _AHEAD, last_entry)])
+                common &= mask[referrer[entry]]
+        if type_index[position] >= 0:
+            common |= type_bit[type_index[position]]
+        if common != mask[position]:
+            mask[position] = common
+            narrowed += 1
+    return narrowed
+
+
+def _narrow_masks(tree: Preorder, state: SolverState, max_sweeps: int) -> None:
+    """Narrow the masks until a sweep narrows few of them.
+
+    Those of a large heap are swept in two halves at a time. Whether one sees a mask of
+    the other before it is narrowed is chance: both say what D can contain, so that it
+    changes how long the rest takes, and not what is found.
+    """
+    count = len(state.mask)
+    state.mask[0] = 0
     for _ in range(max_sweeps):
-        narrowed = 0
-        for position in range(1, len(mask)):
-            fetch(mask, dominator[min(position + _AHEAD, last)])
-            if start[position] == start[position + 1]:
-                common = mask[dominator[position]]
-            else:
-                common = everything
-                for entry in range(start[position], start[position + 1]):
-                    fetch(mask, referrer[min(entry + _AHEAD, last_entry)])
-                    common &= mask[referrer[entry]]
-            if type_index[position] >= 0:
-                common |= type_bit[type_index[position]]
-            if common != mask[position]:
-                mask[position] = common
-                narrowed += 1
-        if narrowed * _MIN_NARROWED <= len(mask):
+        narrowed: list[int] = []
+
+        def sweep(first: int, end: int, narrowed: list[int] = narrowed) -> None:
+            narrowed.append(_narrow(tree, state, first, end))
+
+        if count < _MANY_POSITIONS:
+            sweep(1, count)
+        else:
+            in_halves(sweep, 1, count)
+        if sum(narrowed) * _MIN_NARROWED <= count:
             break
 
 

@@ -10,6 +10,7 @@ import igraph
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ingest.analysis.distances import (
     ROOT,
@@ -176,9 +177,14 @@ def assert_that_types_are_exact(graph: HeapGraph) -> None:
 
 
 @THOROUGH
-@given(small_graphs(most=12))
-def test_a_type_retains_what_is_lost_without_its_instances(graph: HeapGraph) -> None:
-    assert_that_types_are_exact(graph)
+@given(small_graphs(most=12), st.sampled_from([0, 1 << 16]))
+def test_a_type_retains_what_is_lost_without_its_instances(
+    graph: HeapGraph, narrowed_in_halves_from: int
+) -> None:
+    with mock.patch(
+        "ingest.analysis.type_dominators._MANY_POSITIONS", narrowed_in_halves_from
+    ):
+        assert_that_types_are_exact(graph)
 
 
 def test_two_instances_together_retain_what_neither_does_alone() -> None:
