@@ -1,12 +1,17 @@
-"""The tool as its user runs it: a process of its own."""
+"""The tool as its user runs it, most often as a process of its own."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from ingest.cli import main
 from tests.conftest import CHECKOUT
 
 if TYPE_CHECKING:
@@ -74,17 +79,6 @@ def listed() -> set[str]:
     return {dump["name"] for dump in json.loads(done.stdout)}
 
 
-def ingest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command, however it ends."""
-    return subprocess.run(
-        [sys.executable, "-m", "ingest", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
 def load_and_kill(
     path: Path, victim: int = 0, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -101,10 +95,12 @@ def load_and_kill(
 
 
 def output(*arguments: str) -> str:
-    """What a command prints that must go well."""
-    done = ingest(*arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """What a command prints that must go well, and needs no process of its own."""
+    printed = io.StringIO()
+    with pytest.raises(SystemExit) as exit_, contextlib.redirect_stdout(printed):
+        main(arguments)
+    assert not exit_.value.code
+    return printed.getvalue()
 
 
 def counted(name: str, folder: Path) -> dict[str, int]:

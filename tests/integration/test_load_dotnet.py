@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.cli import main
 from ingest.database.dump_list import find_dump
 from ingest.database.questions import ask
 from ingest.queries.library import find
 from tests.conftest import use_server
 from tests.dumps import gcdump, nettrace
+from tests.integration.commands import output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,17 +62,11 @@ def dumps(
         use_server(patch, neo4j_target)
         for file, data in files.items():
             (folder / file).write_bytes(data)
-            run("load", str(folder / file), "--name", file)
+            output("load", str(folder / file), "--name", file)
             found[file] = Asking(database, find_dump(database, file).number)
         yield found
         for file in files:
-            run("drop", file)
-
-
-def run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments)
-    assert not exit_.value.code
+            output("drop", file)
 
 
 @pytest.fixture

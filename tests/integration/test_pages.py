@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from ingest.cli import main
 from ingest.readers.gclog.example import example_gclog
 from tests.conftest import use_server
 from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace
 from tests.integration.browser import chromium, opened
+from tests.integration.commands import output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,24 +100,18 @@ def pages(
         use_server(patch, neo4j_target)
         for file in dumps:
             name = file.partition(".")[0]
-            run("load", str(folder / file), "--name", name)
+            output("load", str(folder / file), "--name", name)
             made[name] = folder / f"{name}.html"
-            run("report", "--dump", name, "--html", str(made[name]))
+            output("report", "--dump", name, "--html", str(made[name]))
         for name, dump, subject in (
             ("why-object", "example", "0x1c1773"),
             ("why-type", "example", "LevelScreen"),
             ("why-hostile", "hostile", "0x11"),
         ):
             made[name] = folder / f"{name}.html"
-            run("why", subject, "--dump", dump, "--html", str(made[name]))
+            output("why", subject, "--dump", dump, "--html", str(made[name]))
     yield made
     database.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
-
-
-def run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments)
-    assert not exit_.value.code
 
 
 CHARTS = ("objects", "types", "root-paths")
