@@ -58,7 +58,7 @@ MOST_EXPANSION_OF_VALUES = 1000
 VALUES_FREE_BYTES = 1 << 30
 _MEMORY_TO_JOIN = 1.6
 """Columns are joined once all is read: what that takes, for each byte that is used."""
-_CHECKED_BYTES = 8 << 20
+_CHECKED_BYTES = 2 << 20
 """How much is read until memory is checked again."""
 _MOST_PENDING = 3
 """Pieces that are read, and wait to be hashed."""
