@@ -77,6 +77,7 @@ FUNCTIONS: dict[str, Function] = {
     "single-type-chains": of_leaks.single_type_chains,
     "delegate-only": of_leaks.delegate_only,
     "string-duplicates": of_leaks.string_duplicates,
+    "finalizable-garbage": of_leaks.finalizable_garbage,
 }
 """By name of the query."""
 

@@ -260,3 +260,57 @@ def string_duplicates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         one | {"type": name, "sample_address": heap.address(one["row"])}
         for one in groups.to_dicts()
     ]
+
+
+def finalizable_garbage(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``finalizable-garbage``."""
+    if not heap.has("references", "field"):
+        return []
+
+    def holding(references: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (
+            references[~heap.skipped[references]] if len(heap.skipped) else references
+        )
+
+    def named(field: str) -> NDArray[np.int64]:
+        is_named = pl.arg_where(pl.col("field") == field)
+        rows = heap.tables.lazy("references").select(is_named).collect().to_series()
+        return holding(rows.to_numpy().astype(np.int64))
+
+    def referrers(of: NDArray[np.int64]) -> NDArray[np.int64]:
+        return heap.sources(holding(heap.references_to(of.tolist())))
+
+    bases = heap.sources(named("__del__"))  # of classes, in the tuples of their orders
+    is_order = np.zeros(heap.row_count, np.bool_)
+    is_order[referrers(bases)] = True
+    orders = named("__mro__")
+    classes = heap.sources(orders[is_order[heap.ref_target[orders]]])
+    objects = np.unique(referrers(classes))
+    objects = objects[
+        (heap.root_distance[objects] < 0) & (heap.type_index[objects] >= 0)
+    ]
+    groups = (
+        pl.DataFrame(
+            {
+                "row": objects,
+                "kind": heap.type_index[objects].astype(np.int64),
+                "shallow_bytes": heap.shallow_bytes[objects],
+            }
+        )
+        .group_by("kind")
+        .agg(
+            pl.len().cast(pl.Int64).alias("object_count"),
+            pl.col("shallow_bytes").sum(),
+            pl.col("row").min(),
+        )
+        .sort("object_count", "shallow_bytes", "kind", descending=[True, True, False])
+        .head(limit_of(values))
+    )
+    return [
+        row
+        | {
+            "type": heap.type_names[row["kind"]],
+            "sample_address": heap.address(row["row"]),
+        }
+        for row in groups.to_dicts()
+    ]
