@@ -219,10 +219,12 @@ def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[R
         below, holders = _fork(heap, row)
         fork = below[0]
         roots = [(0, root, True) for root in heap.roots_of(fork)]
+        distances = heap.root_distance[holders]
+        nearest = np.argsort(distances, kind="stable")[: limit - asked]
         objects = [
-            (int(heap.root_distance[holder]), holder, False) for holder in holders
+            (int(distances[at]), int(holders[at]), False) for at in nearest.tolist()
         ]
-        chosen = sorted(roots + objects)[: limit - asked]
+        chosen = (roots + objects)[: limit - asked]
         asked += len(chosen)
         to_holders = _ways_around(
             heap, fork, [holder for _, holder, is_root in chosen if not is_root]
@@ -236,7 +238,7 @@ def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[R
     return [row for _, row in found[:limit]]
 
 
-def _fork(heap: HeapView, row: int) -> tuple[list[int], list[int]]:
+def _fork(heap: HeapView, row: int) -> tuple[list[int], NDArray[np.int64]]:
     """Where several holders meet: from there to the object, and the holders there."""
     chain = heap.dominators(row)[:1001]
     # One scan of all references for the object, one for the few next above it, and one
@@ -249,10 +251,11 @@ def _fork(heap: HeapView, row: int) -> tuple[list[int], list[int]]:
         targets = heap.ref_target[references]
         for step, fork in enumerate(some, start=begin):
             into = references if len(some) == 1 else references[targets == fork]
-            sources = np.unique(heap.sources(into))
-            holders = sources[~heap.are_below(sources, fork)].tolist()
+            sources = heap.sources(into)  # ascending, as references are by source
+            sources = sources[np.diff(sources, prepend=-1) > 0]
+            holders = sources[~heap.are_below(sources, fork)]
             is_last = step == len(chain) - 1
-            if is_last or heap.roots_of(fork) or holders != [chain[step + 1]]:
+            if is_last or heap.roots_of(fork) or holders.tolist() != [chain[step + 1]]:
                 return chain[step::-1], holders
     raise AssertionError("a chain has an end")
 
