@@ -61,6 +61,7 @@ FUNCTIONS: dict[str, Function] = {
     "domains": of_dump.domains,
     "gc-timeline": of_dump.gc_timeline,
     "allocation-sites": of_dump.allocation_sites,
+    "native-memory": of_dump.native_memory,
     "born-between": of_dump.none_earlier,
     "died-between": of_dump.none_earlier,
     "survivors-of-dump": of_dump.none_earlier,

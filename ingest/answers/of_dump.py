@@ -387,6 +387,36 @@ def allocation_sites(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     ]
 
 
+def native_memory(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``native-memory``."""
+    if not heap.has("objects", "space"):
+        return []
+    groups = (
+        whole(heap, "objects", ["type", "space", "shallow_bytes", "root_distance"])
+        .filter(
+            pl.col("type").is_not_null()
+            & (pl.col("space") == "native")
+            & pl.col("root_distance").is_not_null()
+        )
+        .sort("shallow_bytes", "row", descending=[True, False])
+        .group_by("type", maintain_order=True)
+        .agg(
+            pl.len().alias("object_count"),
+            pl.col("shallow_bytes").sum(),
+            pl.col("row").first(),
+        )
+    )
+    by = ("shallow_bytes", "object_count")
+    return [
+        row
+        | {
+            "type": heap.type_names[row["type"]],
+            "largest_address": heap.address(row["row"]),
+        }
+        for row in _sorted(groups, by, limit_of(values), last="type").to_dicts()
+    ]
+
+
 def none_earlier(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of queries about an earlier dump of the process: a file stands alone."""
     del heap, values
