@@ -13,11 +13,12 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ingest.capture.web_socket import open_socket
 from ingest.errors import CaptureError
 from ingest.text import counted
 
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
 _LIST_BYTES = 4 << 20
 """Largest list of targets: some ten thousand pages."""
-_FRAME_BYTES = 64 << 20
-"""Largest frame; V8 sends 100 KiB of a snapshot in one."""
-_QUEUED_FRAMES = 4
-_CLOSE_S = 2.0
 _MOST_TEXT = 200
 _CHUNK = "HeapProfiler.addHeapSnapshotChunk"
 _PROGRESS = "HeapProfiler.reportHeapSnapshotProgress"
@@ -247,29 +244,16 @@ def inspecting(
         CaptureError: none can be made.
     """
     from websockets.exceptions import InvalidHandshake, InvalidURI
-    from websockets.sync.client import connect
 
-    with ExitStack() as stack:
-        # Only errors of opening are explained here.
-        try:
-            connection = stack.enter_context(
-                connect(
-                    f"ws://{place}{target.path}",
-                    open_timeout=timeout_s,
-                    close_timeout=_CLOSE_S,
-                    max_size=_FRAME_BYTES,
-                    max_queue=_QUEUED_FRAMES,
-                    compression=None,  # costs the program time
-                    proxy=None,
-                    ping_interval=None,  # V8 does not answer while it writes its heap
-                )
-            )
-        except (InvalidHandshake, InvalidURI, EOFError, OSError) as error:
-            raise CaptureError(
-                f"{place} does not let {target.title} be inspected "
-                f"({_short(str(error) or type(error).__name__)}); another debugger may "
-                "be connected to it"
-            ) from error
+    try:  # only errors of opening are explained here
+        connection = open_socket(f"ws://{place}{target.path}", timeout_s)
+    except (InvalidHandshake, InvalidURI, EOFError, OSError) as error:
+        raise CaptureError(
+            f"{place} does not let {target.title} be inspected "
+            f"({_short(str(error) or type(error).__name__)}); another debugger may "
+            "be connected to it"
+        ) from error
+    with connection:
         yield InspectorSession(connection, target, timeout_s)
 
 

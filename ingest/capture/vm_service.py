@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ingest.capture import web_socket
 from ingest.errors import CaptureError
 from ingest.text import counted
 
@@ -34,14 +35,10 @@ if TYPE_CHECKING:
 MAGIC = b"dartheap"
 STREAM = "HeapSnapshot"
 
-_FRAME_BYTES = 64 << 20
-"""Largest frame; the VM sends 1 MiB."""
 _JSON_BYTES = 4 << 20
 """Largest JSON text: some ten thousand isolates."""
-_QUEUED_FRAMES = 4
 _TOO_BIG = 1009
 """WebSocket status for a frame over the limit (RFC 6455, section 7.4.1)."""
-_CLOSE_S = 2.0
 _SHOWN_LENGTH = 200
 _START = (
     "start the program with `dart run --enable-vm-service` (or --observe) and copy "
@@ -179,7 +176,7 @@ class VmService:
 
     def _cancel(self) -> None:
         """Leave the stream; the snapshot is complete, so errors are ignored."""
-        self._timeout_s = min(self._timeout_s, _CLOSE_S)
+        self._timeout_s = min(self._timeout_s, web_socket.CLOSE_S)
         with suppress(CaptureError):
             self.call("streamCancel", streamId=STREAM)
 
@@ -224,9 +221,10 @@ class VmService:
 
     def _lost(self, missing: str, error: ConnectionClosed) -> CaptureError:
         if error.sent is not None and error.sent.code == _TOO_BIG:
+            most = web_socket.FRAME_BYTES >> 20
             return CaptureError(
-                f"{self._place} sends a frame larger than {_FRAME_BYTES >> 20} MiB; it "
-                "is not a VM service"
+                f"{self._place} sends a frame larger than {most} MiB; it is not a VM "
+                "service"
             )
         return CaptureError(f"{missing}: connection lost; the program may have ended")
 
@@ -308,37 +306,22 @@ def connected(place: str, timeout_s: float) -> Iterator[VmService]:
         CaptureError: none can be made.
     """
     from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
-    from websockets.sync.client import connect
 
-    with ExitStack() as stack:
-        # Only errors of opening are explained here.
-        try:
-            connection = stack.enter_context(
-                connect(
-                    place,
-                    open_timeout=timeout_s,
-                    close_timeout=_CLOSE_S,
-                    max_size=_FRAME_BYTES,
-                    max_queue=_QUEUED_FRAMES,
-                    compression=None,  # costs the program time
-                    proxy=None,  # the token is secret
-                    ping_interval=None,  # a VM does not answer while it writes its heap
-                )
-            )
-        except InvalidStatus as error:
-            raise CaptureError(_refusal(place, error.response.status_code)) from error
-        except TimeoutError as error:
-            raise CaptureError(
-                f"no answer from {place} within {timeout_s:g} s: the program is "
-                f"stopped, or this is not a Dart VM service; {_START}"
-            ) from error
-        except (InvalidHandshake, InvalidURI, EOFError) as error:
-            raise CaptureError(_no_service(place)) from error
-        except OSError as error:
-            why = error.strerror or str(error) or type(error).__name__
-            raise CaptureError(
-                f"nothing answers at {place} ({why}); {_START}"
-            ) from error
+    try:  # only errors of opening are explained here
+        connection = web_socket.open_socket(place, timeout_s)
+    except InvalidStatus as error:
+        raise CaptureError(_refusal(place, error.response.status_code)) from error
+    except TimeoutError as error:
+        raise CaptureError(
+            f"no answer from {place} within {timeout_s:g} s: the program is "
+            f"stopped, or this is not a Dart VM service; {_START}"
+        ) from error
+    except (InvalidHandshake, InvalidURI, EOFError) as error:
+        raise CaptureError(_no_service(place)) from error
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        raise CaptureError(f"nothing answers at {place} ({why}); {_START}") from error
+    with connection:
         yield VmService(connection, place, timeout_s)
 
 

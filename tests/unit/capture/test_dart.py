@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.capture import vm_service
+from ingest.capture import vm_service, web_socket
 from ingest.capture.dart import capture, choose, file_name, websocket_address
 from ingest.capture.vm_service import Isolate
 from ingest.errors import CaptureError, IngestError
@@ -320,7 +320,7 @@ def test_json_without_bounds(folder: Path) -> None:
 
 
 def test_a_frame_without_bounds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vm_service, "_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(web_socket, "FRAME_BYTES", 1 << 20)
 
     said = refused(FakeVm([frame(HEAP * 200, last=True)]), folder)
     assert "a frame larger than 1 MiB" in said

@@ -41,6 +41,26 @@ def targets(graph: HeapGraph, row: int) -> list[int]:
     return [int(graph.object_id[t]) for t in graph.ref_target[begin:end]]
 
 
+def references(graph: HeapGraph, ident: int) -> list[tuple[int, str | None]]:
+    """Addresses and fields of what an object refers to."""
+    row = by_id(graph)[ident]
+    return [
+        (int(graph.object_id[graph.ref_target[at]]), graph.field_name(at))
+        for at in range(graph.ref_start[row], graph.ref_start[row + 1])
+    ]
+
+
+def value(graph: HeapGraph, ident: int) -> str | None:
+    assert graph.values is not None
+    return graph.values.pick(np.array([by_id(graph)[ident]]))[0]
+
+
+def root_names(graph: HeapGraph, ident: int) -> list[str]:
+    row = by_id(graph)[ident]
+    found = np.flatnonzero(graph.root_object == row).tolist()
+    return [graph.root_name(at) for at in found]
+
+
 def weak(graph: HeapGraph, at: int) -> bool:
     return graph.ref_kind is not None and bool(graph.ref_kind[at] == RefKind.WEAK)
 

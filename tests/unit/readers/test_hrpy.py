@@ -20,7 +20,14 @@ from ingest.readers.hrpy.reader import read
 from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
 from tests.dumps.hrpy import HrpyHeap, example, facts, program, record, texts_of
-from tests.unit.readers.shared import Pieces, alive, by_id
+from tests.unit.readers.shared import (
+    Pieces,
+    alive,
+    by_id,
+    references,
+    root_names,
+    value,
+)
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -32,25 +39,6 @@ def graph_of(
     data = heap if isinstance(heap, bytes) else heap.bytes()
     asked = ReadOptions(**options)  # type: ignore[arg-type]
     return read(Pieces(data, size), asked, silent)  # type: ignore[arg-type]
-
-
-def references(graph: HeapGraph, ident: int) -> list[tuple[int, str | None]]:
-    row = by_id(graph)[ident]
-    return [
-        (int(graph.object_id[graph.ref_target[at]]), graph.field_name(at))
-        for at in range(graph.ref_start[row], graph.ref_start[row + 1])
-    ]
-
-
-def value(graph: HeapGraph, ident: int) -> str | None:
-    assert graph.values is not None
-    return graph.values.pick(np.array([by_id(graph)[ident]]))[0]
-
-
-def root_names(graph: HeapGraph, ident: int) -> list[str]:
-    row = by_id(graph)[ident]
-    found = np.flatnonzero(graph.root_object == row).tolist()
-    return [graph.root_name(at) for at in found]
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])

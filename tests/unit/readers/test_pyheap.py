@@ -25,7 +25,15 @@ from ingest.suspects.find import find_suspects
 from tests.deep import cuts
 from tests.dumps.pyheap import KNOWN, PyHeap, example, ids, program, text, u32
 from tests.pythons import installed
-from tests.unit.readers.shared import Pieces, alive, by_id, warnings
+from tests.unit.readers.shared import (
+    Pieces,
+    alive,
+    by_id,
+    references,
+    root_names,
+    value,
+    warnings,
+)
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -39,27 +47,8 @@ def graph_of(heap: PyHeap | bytes, size: int = 1 << 20, **options: object) -> He
     return read(Pieces(data, size), asked, silent)  # type: ignore[arg-type]
 
 
-def references(graph: HeapGraph, ident: int) -> list[tuple[int, str | None]]:
-    row = by_id(graph)[ident]
-    return [
-        (int(graph.object_id[graph.ref_target[at]]), graph.field_name(at))
-        for at in range(graph.ref_start[row], graph.ref_start[row + 1])
-    ]
-
-
-def value(graph: HeapGraph, ident: int) -> str | None:
-    assert graph.values is not None
-    return graph.values.pick(np.array([by_id(graph)[ident]]))[0]
-
-
 def kind(graph: HeapGraph, ident: int) -> str:
     return graph.type_name(by_id(graph)[ident])
-
-
-def root_names(graph: HeapGraph, ident: int) -> list[str]:
-    row = by_id(graph)[ident]
-    found = np.flatnonzero(graph.root_object == row).tolist()
-    return [graph.root_name(at) for at in found]
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
