@@ -265,11 +265,12 @@ class PileSearch:
     ) -> None:
         self.graph, self.metrics = graph, metrics
         self.classes = _classes(graph, metrics, own)
-        # Seldom is there no container of the runtime's values, which needs both.
+        # Seldom is there no container of the runtime's values, which needs both. Of
+        # the second only owners and entries are used.
         owners = partial(ownership, graph, metrics, self.classes)
         with beside(lambda: owners(libraries_own=True)) as libraries:
             self.program = owners()
-            self._libraries = libraries()
+            self._libraries = libraries()._replace(is_metadata=np.empty(0, np.bool_))
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
