@@ -341,11 +341,14 @@ def test_ctrl_c_stops_the_session(
     use: Callable[[Path], None], tmp_path: Path, *, is_slow: bool, wait_s: float
 ) -> None:
     class Slow(FakeDotnet):
-        """Takes its time to answer; hanging up before would kill it."""
+        """Takes its time to answer; hanging up before would kill it.
+
+        Not so long that the capture, which has 0.7 s to end, might just not hear it.
+        """
 
         def send(self, peer: socket.socket, pieces: Sequence[Piece]) -> None:
             if is_slow and self.asked[-1] == (COLLECT_2, TRACK):
-                self.hurry.wait(0.8)
+                self.hurry.wait(0.5)
             super().send(peer, pieces)
 
     fake = Slow([stream(*dump(1))])
