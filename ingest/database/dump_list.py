@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -12,23 +13,17 @@ from ingest.heap.identity import Identity
 from ingest.tables.schema import KEY_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ingest.database.connection import Database
 
 _LISTED = 10
+_DIGITS = 9
 NO_DUMP = f"no dump is loaded; load one: {command('load', 'DUMP')}"
 
-_DUMPS = """
-MATCH (d:Dump)
-RETURN
-  d {.*, loaded_at: toString(d.loaded_at), loading_since: toString(d.loading_since),
-    heartbeat: toString(d.heartbeat)},
-  duration.inSeconds(coalesce(d.heartbeat, d.loading_since), datetime()).seconds
-ORDER BY d.loaded_at DESC, d.number DESC
-"""
+_DUMPS = "MATCH (d:Dump) RETURN d, datetime()"
 """One query for all who ask: a server that has just started takes longer to plan
-another one than to answer it."""
+another one than to answer it, and for one that orders and computes twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +56,33 @@ def dump_nodes(database: Database) -> list[DumpNode]:
     """All dumps, those that are being loaded or dropped too; the newest first."""
     _, rows = database.read(_DUMPS, {})
     found = []
-    for row in rows:
-        properties, seconds = cast("tuple[dict[str, object], int | None]", row)
-        number, state = properties["number"], properties["state"]
-        found.append(
-            DumpNode(cast("int", number), cast("str", state), properties, seconds)
-        )
-    return found
+    for node, now in cast("list[tuple[Mapping[str, object], object]]", rows):
+        number, state = cast("int", node["number"]), cast("str", node["state"])
+        beat = node.get("heartbeat") or node.get("loading_since")
+        seconds = int(_moment(now) - _moment(beat)) if beat is not None else None
+        properties = {name: _as_text(value) for name, value in node.items()}
+        loaded_at = _moment(node.get("loaded_at"))
+        found.append((loaded_at, DumpNode(number, state, properties, seconds)))
+    found.sort(key=lambda one: (one[0], one[1].number), reverse=True)
+    return [dump for _, dump in found]
+
+
+def _moment(value: object) -> float:
+    """Seconds since 1970; later than any other where there is no date."""
+    from neo4j.time import DateTime
+
+    return value.to_native().timestamp() if isinstance(value, DateTime) else math.inf
+
+
+def _as_text(value: object) -> object:
+    """A value; a date as Cypher's ``toString`` tells it."""
+    from neo4j.time import DateTime
+
+    if not isinstance(value, DateTime):
+        return value
+    clock, _, fraction = value.iso_format().partition(".")
+    digits, zone = fraction[:_DIGITS].rstrip("0"), fraction[_DIGITS:]
+    return clock + ("." + digits if digits else "") + zone.replace("+00:00", "Z")
 
 
 _WARNING = re.compile(r"([\w ]+): (\d+)")
