@@ -8,6 +8,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.compiled import fetch, kernel
+from ingest.memory import in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
+
+_MANY_ROWS = 1 << 20
+"""From this number on, rows are listed on two processors."""
 
 _AHEAD = 16
 """References between asking for the type of a target and using it."""
@@ -37,9 +41,8 @@ def _count(group: Ints, counts: Longs) -> None:
 
 
 @kernel
-def _list_rows(chosen: Bools, rows: Ints) -> None:
-    used = 0
-    for row in range(len(chosen)):
+def _list_rows(chosen: Bools, rows: Ints, first: int, end: int, used: int) -> None:
+    for row in range(first, end):
         if chosen[row]:
             rows[used] = row
             used += 1
@@ -50,8 +53,18 @@ def rows_where(chosen: Bools) -> Ints:
 
     `np.flatnonzero` would take 8 bytes a row more at its peak.
     """
-    rows = np.empty(np.count_nonzero(chosen), np.int32)
-    _list_rows(chosen, rows)
+    count = len(chosen)
+    if count < _MANY_ROWS:
+        rows = np.empty(np.count_nonzero(chosen), np.int32)
+        _list_rows(chosen, rows, 0, count, 0)
+        return rows
+    before = int(np.count_nonzero(chosen[: count // 2]))
+    rows = np.empty(before + np.count_nonzero(chosen[count // 2 :]), np.int32)
+
+    def fill(first: int, end: int) -> None:
+        _list_rows(chosen, rows, first, end, before if first else 0)
+
+    in_halves(fill, 0, count)
     return rows
 
 

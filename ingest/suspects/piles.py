@@ -18,7 +18,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.types import rows_where, sum_by
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
-from ingest.memory import beside
+from ingest.memory import beside, in_halves
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import SAMPLE, Holder, Paths
 from ingest.suspects.ownership import Ownership, ownership
@@ -154,13 +154,19 @@ def _sum_heads(
 
 @kernel
 def _mark_owned(
-    owner: Ints, entry: Ints, owners: Ints, container: int, is_owned: Bools
+    owner: Ints,
+    entry: Ints,
+    owners: Ints,
+    container: int,
+    is_owned: Bools,
+    first: int,
+    end: int,
 ) -> None:
     """Mark what some objects own, in a container or, if that is -1, anywhere.
 
     The entry of an object below another one of its type is ``-1 - entry``.
     """
-    for row in range(len(owner)):
+    for row in range(first, end):
         is_there = container < 0 or entry[row] in (container, -1 - container)
         if is_there:
             for one in owners:
@@ -185,7 +191,8 @@ def _owned(
     """
     is_owned = np.zeros(len(level.owner), np.bool_)
     of, only = np.array(owners, np.int32), -1 if container is None else container
-    _mark_owned(level.owner, level.entry, of, only, is_owned)
+    columns = level.owner, level.entry, of, only, is_owned
+    in_halves(lambda *rows: _mark_owned(*columns, *rows), 0, len(is_owned))
     rows = rows_where(is_owned)
     del is_owned
     entry = level.entry[rows]

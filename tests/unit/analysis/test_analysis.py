@@ -27,7 +27,7 @@ from ingest.analysis.dominators import (
 from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
-from ingest.analysis.types import type_references
+from ingest.analysis.types import rows_where, type_references
 from ingest.compiled import Kernel
 from ingest.heap.graph import HeapGraph, RefKind, starts_type
 from ingest.heap.read_options import StrengthPolicy
@@ -361,3 +361,15 @@ def test_type_references_count_every_reference_to_an_object(graph: HeapGraph) ->
         )
     )
     assert found == expected
+
+
+@pytest.mark.parametrize("many", [0, 1 << 20])
+@pytest.mark.parametrize("count", [0, 1, 2, 101])
+def test_rows_are_listed_alike_on_one_and_two_processors(count: int, many: int) -> None:
+    chosen = np.random.default_rng(count).random(count) < 0.5
+
+    with mock.patch("ingest.analysis.types._MANY_ROWS", many):
+        rows = rows_where(chosen)
+
+    assert rows.dtype == np.int32
+    assert rows.tolist() == np.flatnonzero(chosen).tolist()
