@@ -345,15 +345,14 @@ def test_events_in_every_form(
 def test_ctrl_c_stops_the_session(
     use: Callable[[Path], None], tmp_path: Path, *, is_slow: bool, wait_s: float
 ) -> None:
-    class Slow(FakeDotnet):
-        """Takes its time to answer; hanging up before would kill it.
+    late = threading.Event()
 
-        Not so long that the capture, which has 0.7 s to end, might just not hear it.
-        """
+    class Slow(FakeDotnet):
+        """Answers a moment after Ctrl-C; hanging up before would kill it."""
 
         def send(self, peer: socket.socket, pieces: Sequence[Piece]) -> None:
             if is_slow and self.asked[-1] == (COLLECT_2, TRACK):
-                self.hurry.wait(0.5)
+                late.wait(20)
             super().send(peer, pieces)
 
     fake = Slow([stream(*dump(1))])
@@ -373,6 +372,8 @@ def test_ctrl_c_stops_the_session(
             threading.Event().wait(0.02)
         threading.Event().wait(wait_s)
         process.send_signal(signal.SIGINT)
+        threading.Event().wait(0.1)
+        late.set()
         _, err = process.communicate(timeout=20)
         end = time.monotonic() + 5
         while fake.asked[-1] != (STOP, 2) and time.monotonic() < end:
