@@ -17,7 +17,8 @@ def main() -> None:
     try:
         interrupts.install()
         with interrupts.kept():
-            from ingest.cli import main as run
+            with interrupts.held():
+                from ingest.cli import main as run
 
             run()
     except interrupts.Interrupted as interrupted:

@@ -13,6 +13,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ingest import interrupts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
@@ -63,7 +65,8 @@ def _kernel_cache() -> ModuleType:
     """
     gc.disable()
     try:
-        from ingest import kernel_cache
+        with interrupts.held():
+            from ingest import kernel_cache
     finally:
         gc.freeze()
         gc.enable()

@@ -38,6 +38,8 @@ _SIGNALS = [
 _ACTIONS_S = 0.5
 _ACTIONS: list[Callable[[], None]] = []
 _CONSEQUENCES: list[str] = []
+_RAISED: list[Interrupted] = []
+_HOLDERS: list[None] = []
 _SAYING = threading.Lock()
 _WAKEUP: list[socket.socket] = []
 
@@ -61,6 +63,7 @@ def install() -> None:
     for number in _SIGNALS:
         if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _raise)  # not if nohup has it ignored
+    sys.unraisablehook = _say_unraisable
     threading.Thread(
         target=_watch, args=(ours,), name="interrupts", daemon=True
     ).start()
@@ -98,7 +101,8 @@ def kept() -> Iterator[None]:
     """Let the interruption through where cleaning up after it fails.
 
     Interrupted in the middle of a message, a library may not be able to close its
-    connection, and its error would take the place of ours.
+    connection, and its error would take the place of ours. An extension in C may even
+    forget why something that it called has failed.
     """
     try:
         yield
@@ -106,9 +110,28 @@ def kept() -> Iterator[None]:
         context: BaseException | None = error
         while context is not None and not isinstance(context, Interrupted):
             context = context.__context__
-        if context is None:
+        if context is None and not _RAISED:
             raise
-        raise context from None
+        raise context or _RAISED[-1] from None
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Let the interruption wait until the block ends, which must be soon.
+
+    For imports of extensions in C: they print what is raised in what they import, and
+    fail with an error of their own.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # which is not interrupted
+        return
+    _HOLDERS.append(None)
+    try:
+        yield
+    finally:
+        _HOLDERS.pop()
+        if _RAISED and not _HOLDERS:
+            raise _RAISED[-1]
 
 
 @contextmanager
@@ -141,6 +164,9 @@ def uninstall() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) in (_raise, _ignore):
             signal.signal(number, signal.SIG_DFL)
+    if sys.unraisablehook is _say_unraisable:
+        sys.unraisablehook = sys.__unraisablehook__
+    _RAISED.clear()
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
@@ -149,7 +175,18 @@ def _raise(number: int, _frame: FrameType | None) -> None:
             signal.signal(one, _ignore)
     interrupted = Interrupted()
     interrupted.exit_code = 128 + number
-    raise interrupted
+    _RAISED.append(interrupted)
+    if not _HOLDERS:
+        raise interrupted
+
+
+def _say_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Say what is raised where it ends, but for the interruption.
+
+    Such as in what C calls. It is lost then, and the other thread ends the process.
+    """
+    if not isinstance(unraisable.exc_value, Interrupted):
+        sys.__unraisablehook__(unraisable)
 
 
 def _ignore(_signal: int, _frame: FrameType | None) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NAME = re.compile(r"\.heaproots\.(\d+)-(\d+)\.[0-9a-f]+\.part")
+_MOST_TRIES = 20
 _CLOCKS_S = 5.0
 """By so much may the clocks of a file system and of the kernel differ."""
 
@@ -51,7 +52,11 @@ def work_folder(pid: int, parent: Path, *, advice: str = "") -> Iterator[Path]:
     folder = parent / name
 
     def remove() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
+        # A program that still writes can make a file while others are removed.
+        for _ in range(_MOST_TRIES):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
 
     try:
         with interrupts.at_the_end(remove):  # before it is made

@@ -227,13 +227,15 @@ class LocalWorkers:
 
     def end(self, *, after_work: bool = False) -> None:
         """End the processes, at once or when they have done all."""
+        # One that was just starting is not known to its pool, and would end with a
+        # traceback when it looks for the pool's locks. A broken pool starts no others.
+        if not self._pool.active:
+            self._context.end()
         if after_work:
             self._pool.close()
         else:
             self._pool.stop()
         self._pool.join()
-        # One that was just starting is not known to its pool, and would end with a
-        # traceback when it looks for the pool's locks.
         self._context.end()
 
 

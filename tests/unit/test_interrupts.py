@@ -122,3 +122,65 @@ def test_ctrl_c_before_anything_is_imported_is_no_traceback() -> None:
         [sys.executable, "-c", code], capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+IMPORT = """
+import os, signal
+from ingest import interrupts
+
+def import_extension():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+    except BaseException:  # as an extension in C does
+        print("printed and forgotten")
+    else:
+        return
+    raise ImportError("failed to import")
+
+interrupts.install()
+try:
+    with interrupts.kept():
+        HELD
+            import_extension()
+            print("imported")
+        print("goes on")
+except interrupts.Interrupted as interrupted:
+    print(interrupted.exit_code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ("with interrupts.held():", "imported 130"),
+        ("if 1:", "printed and forgotten 130"),
+    ],
+)
+def test_an_extension_that_is_imported_does_not_lose_it(
+    held: str, expected: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT.replace("HELD", held)],
+        capture_output=True, check=False, text=True,
+    )  # fmt: skip
+    assert done.stdout.split("\n") == [*expected.rsplit(" ", 1), ""]
+    assert done.stderr == ""
+
+
+def test_an_interruption_in_what_c_calls_is_not_printed() -> None:
+    code = (
+        "import ctypes, os, signal, time\n"
+        "from ingest import interrupts\n"
+        "interrupts.install()\n"
+        "def called():\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(1)\n"
+        "ctypes.CFUNCTYPE(None)(called)()\n"
+        "time.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")

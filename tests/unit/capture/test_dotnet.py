@@ -379,7 +379,7 @@ def test_ctrl_c_stops_the_session(
         while fake.asked[-1] != (STOP, 2) and time.monotonic() < end:
             threading.Event().wait(0.02)  # for the thread that reads it
 
-    assert (process.returncode, err.count("\n")) == (130, 1)
+    assert (process.returncode, err.count("\n")) == (130, 1), err
     assert fake.asked[-1] == (STOP, 2)
     assert list(tmp_path.iterdir()) == []
 

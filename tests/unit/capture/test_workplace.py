@@ -89,3 +89,20 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         work_folder(os.getpid(), tmp_path / "none", advice="; do so"),
     ):
         pass
+
+
+def test_a_file_made_while_the_folder_is_removed_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, real = iter(["late.hprof"]), os.rmdir
+
+    def rmdir(path: str | Path, *, dir_fd: int | None = None) -> None:
+        for name in late:  # as by a JVM, after the others were listed
+            (folder / name).touch()
+        real(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    with work_folder(os.getpid(), tmp_path) as folder:
+        (folder / "heap.hprof").touch()
+
+    assert list(tmp_path.iterdir()) == []
