@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import ThreadPoolExecutor
 
     Result = TypeVar("Result")
 
@@ -133,6 +134,27 @@ def thread_count() -> int:
 
 
 @contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that are waited for at the end of the block.
+
+    Not if the block is in a generator that is given up: the garbage collector closes
+    that at any time, also while the same thread starts or ends another one, and has a
+    lock that waiting needs.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(count)
+    is_given_up = False
+    try:
+        yield pool
+    except GeneratorExit:
+        is_given_up = True
+        raise
+    finally:
+        pool.shutdown(wait=not is_given_up, cancel_futures=is_given_up)
+
+
+@contextmanager
 def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
     """Do some work on another processor while the block runs, if there is one.
 
@@ -145,9 +167,7 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
     if thread_count() == 1:
         yield work
         return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as thread:
+    with threads(1) as thread:
         # In our context, which says how arrays are allocated.
         yield thread.submit(copy_context().run, work).result
 
@@ -177,10 +197,8 @@ def one_ahead(items: Iterable[Result]) -> Iterator[Result]:
     if thread_count() == 1:
         yield from items
         return
-    from concurrent.futures import ThreadPoolExecutor
-
     end, rest = object(), iter(items)
-    with ThreadPoolExecutor(1) as thread:
+    with threads(1) as thread:
         coming = thread.submit(next, rest, end)
         while (item := coming.result()) is not end:
             coming = thread.submit(next, rest, end)

@@ -175,7 +175,8 @@ class _GzipBlocks(io.RawIOBase):
         return content if member.eof and not member.unused_data else None
 
     def close(self) -> None:
-        self._threads.shutdown(cancel_futures=True)
+        # Not waited for, since the garbage collector does this, too: see `threads`.
+        self._threads.shutdown(wait=False, cancel_futures=True)
         super().close()
 
 

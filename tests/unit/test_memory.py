@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -140,3 +141,26 @@ def test_what_is_made_one_ahead_is_all_there_in_its_order_and_so_is_its_fault() 
     with pytest.raises(DumpError, match="no more"):
         next(found)
     assert list(one_ahead([])) == []
+
+
+def test_what_is_given_up_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The collector closes it, perhaps while a thread is being started: to wait for
+    # another one then would never end.
+    monkeypatch.setattr("ingest.memory.thread_count", lambda: 2)
+    gate, closed = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        gate.wait(20)
+        yield 2
+
+    ahead = one_ahead(items())
+    next(ahead)
+
+    def close() -> None:
+        ahead.close()  # type: ignore[attr-defined]
+        closed.set()
+
+    threading.Thread(target=close, daemon=True).start()
+    assert closed.wait(10)
+    gate.set()

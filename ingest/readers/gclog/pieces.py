@@ -8,7 +8,6 @@ still being scanned, and scanned again if one did.
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import MalformedDump
-from ingest.memory import thread_count
+from ingest.memory import thread_count, threads
 from ingest.readers.gclog.scan import (
     INSIDE,
     KINDS,
@@ -154,7 +153,7 @@ class GclogScanner:
         workers = thread_count()
         running: deque[tuple[bytes, Future[_Scan]]] = deque()
         offset = self.offset
-        with ThreadPoolExecutor(workers) as pool:
+        with threads(workers) as pool:
             for text in texts:
                 scan = copy_context().run  # it says how arrays are allocated
                 work = pool.submit(scan, self._scan, text, offset, self._before())

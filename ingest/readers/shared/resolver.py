@@ -25,7 +25,6 @@ holds 36 and 8.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,7 +40,7 @@ from ingest.heap.graph import (
     RootFlag,
     starts_type,
 )
-from ingest.memory import thread_count, trim
+from ingest.memory import thread_count, threads, trim
 from ingest.readers.shared.columns import (
     InteriorRoots,
     ObjectColumns,
@@ -550,11 +549,11 @@ def in_threads(
 
     A single item is not worth a thread: most dumps of tests and fleets are small.
     """
-    threads = min(thread_count(), len(items))
-    if threads <= 1:
+    workers = min(thread_count(), len(items))
+    if workers <= 1:
         yield from map(work, items)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with threads(workers) as pool:
         # In our context, which says how arrays are allocated.
         running = [pool.submit(copy_context().run, work, item) for item in items]
         yield from (one.result() for one in running)

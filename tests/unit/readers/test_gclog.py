@@ -83,7 +83,7 @@ def test_a_small_file_starts_no_threads(
     text: str, reading: Callable[..., HeapGraph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("gclog.pieces", "shared.resolver"):
-        monkeypatch.setattr(f"ingest.readers.{module}.ThreadPoolExecutor", None)
+        monkeypatch.setattr(f"ingest.readers.{module}.threads", None)
 
     assert reading(text).object_count > 4
 
