@@ -172,7 +172,9 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
         yield thread.submit(copy_context().run, work).result
 
 
-def in_halves(work: Callable[[int, int], object], first: int, end: int) -> None:
+def in_halves(
+    work: Callable[[int, int], object], first: int, end: int, *, least: int = 0
+) -> None:
     """Do some work for the rows from ``first`` to ``end``, a half of them beside.
 
     Args:
@@ -180,7 +182,11 @@ def in_halves(work: Callable[[int, int], object], first: int, end: int) -> None:
             which are done first.
         first: The first row.
         end: Where they end.
+        least: So many rows are worth another thread; fewer are done at once.
     """
+    if end < least:
+        work(first, end)
+        return
     half = (first + end) // 2
     with beside(lambda: work(half, end)) as others:
         work(first, half)

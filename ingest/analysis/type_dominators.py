@@ -190,10 +190,7 @@ def _narrow_masks(tree: Preorder, state: SolverState, max_sweeps: int) -> None:
         def sweep(first: int, end: int, narrowed: list[int] = narrowed) -> None:
             narrowed.append(_narrow(tree, state, first, end))
 
-        if count < _MANY_POSITIONS:
-            sweep(1, count)
-        else:
-            in_halves(sweep, 1, count)
+        in_halves(sweep, 1, count, least=_MANY_POSITIONS)
         if sum(narrowed) * _MIN_NARROWED <= count:
             break
 

@@ -54,17 +54,13 @@ def rows_where(chosen: Bools) -> Ints:
     `np.flatnonzero` would take 8 bytes a row more at its peak.
     """
     count = len(chosen)
-    if count < _MANY_ROWS:
-        rows = np.empty(np.count_nonzero(chosen), np.int32)
-        _list_rows(chosen, rows, 0, count, 0)
-        return rows
     before = int(np.count_nonzero(chosen[: count // 2]))
     rows = np.empty(before + np.count_nonzero(chosen[count // 2 :]), np.int32)
 
     def fill(first: int, end: int) -> None:
         _list_rows(chosen, rows, first, end, before if first else 0)
 
-    in_halves(fill, 0, count)
+    in_halves(fill, 0, count, least=_MANY_ROWS)
     return rows
 
 

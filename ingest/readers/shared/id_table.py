@@ -388,10 +388,7 @@ class IdTable:
             def find(first: int, end: int) -> None:
                 _find_words(*table, keys[first:end], rows[first:end])
 
-            if len(keys) < _MANY_KEYS:
-                find(0, len(keys))
-            else:
-                in_halves(find, 0, len(keys))
+            in_halves(find, 0, len(keys), least=_MANY_KEYS)
             return rows, none
         wanted = none if scopes is None else scopes
         absent = self._find(self._scopes, self._table, keys, wanted, rows)
