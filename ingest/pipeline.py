@@ -240,7 +240,7 @@ class Loader:
 
     def _present(self) -> list[DumpInfo]:
         """The loaded dumps; none where they do not matter."""
-        self.store.ensure_schema()
+        self.store.ensure_constraints()
         return [] if self.replace else self.store.dumps()
 
     def _listed(
@@ -319,7 +319,7 @@ class Loader:
             StoreError, EmbeddedError: see `load`.
         """
         begun = time.monotonic()
-        self.store.ensure_schema()
+        self.store.ensure_constraints()
         present, stem = self.store.dumps(), stem_name(dump)
         place = self._place(
             present,

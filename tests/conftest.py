@@ -224,10 +224,10 @@ def _given() -> Target:
 def database(neo4j_target: Target) -> Iterator[Database]:
     """The server's database, open, with the schema in place."""
     from ingest.database.connection import connect
-    from ingest.database.indexes import ensure_schema
+    from ingest.database.indexes import ensure_needed
 
     with connect(neo4j_target) as opened:
-        ensure_schema(opened)
+        ensure_needed(opened)
         yield opened
 
 

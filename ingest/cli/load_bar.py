@@ -48,12 +48,12 @@ STEPS = {
         StageTime("index", 0.2, 0.3),
     ),
     Via.BULK: (
-        StageTime("store", 0.1, 0.3),
-        StageTime("write import files", 0.2, 0.4),
-        StageTime("import", 5.0, 1.5),
-        StageTime("stop Neo4j", 2.0),
-        StageTime("start Neo4j", 4.0),
-        StageTime("index", 1.0, 0.4),
+        StageTime("store", 0.1, 0.15),
+        StageTime("write import files", 0.1, 0.1),
+        StageTime("import", 3.0, 1.1),
+        StageTime("stop Neo4j", 0.5),
+        StageTime("start Neo4j", 3.0),
+        StageTime("index", 1.0),
     ),
 }
 """Stages of writing, in their order, on two cores with one million objects."""

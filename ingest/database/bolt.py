@@ -40,6 +40,7 @@ from ingest.database.indexes import (
     drop_late_indexes,
     ensure_first_indexes,
     ensure_indexes,
+    ensure_needed,
 )
 from ingest.errors import StoreError
 from ingest.progress import silent
@@ -131,6 +132,7 @@ class BoltWriter:
         late = total >= _LATE_INDEXES and rows == [(1,)]
         if late:
             drop_late_indexes(database)
+            ensure_needed(database)
         else:
             ensure_indexes(database)
         graph.write(dump.properties)

@@ -6,10 +6,10 @@ graphs of fleets with them, read from the old store. That answers queries until 
 server is stopped and started on the new one::
 
     tables -> import files -> import into data-* -> swap: stop, start on data-*,
-    indexes, counts checked, `store` names data-* -> old data folder removed
+    counts checked, `store` names data-* -> old data folder removed, indexes made
 
-An index that no report begins with is populated after that. A new store is also what is
-left when the only dump is dropped: it takes seconds, however large the dump was.
+Nobody waits until indexes are populated. A new store is also what is left when the only
+dump is dropped: it takes seconds, however large the dump was.
 
 If the load is killed at any point, the next start uses either the old store or the
 complete new one. Anything else, such as nodes that a user has added, would be lost: if
@@ -32,7 +32,7 @@ from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
 from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
-from ingest.database.indexes import make_indexes, wait_for
+from ingest.database.indexes import listed, make_all, make_indexes
 from ingest.database.links import link_next, told_by_ids
 from ingest.errors import Conflict, EmbeddedError, StoreError
 from ingest.files import file_lock
@@ -51,7 +51,6 @@ from ingest.tables.schema import (
     RELATIONSHIPS,
     SIZES,
     constraint_statements,
-    first_statements,
     index_statements,
 )
 from ingest.text import human_bytes
@@ -262,8 +261,7 @@ def start_over(database: Database, progress: Progress) -> None:
         EmbeddedError: it does not start; the old store is unchanged.
     """
     server = _server_of(database)
-    indexes = _own_statements(database, "INDEXES")
-    constraints = _own_statements(database, "CONSTRAINTS")
+    indexes, constraints = _of_user(database)
     data, old = server.files.new_data(), server.files.data
     data.mkdir()
     stored = stored_dumps(server)
@@ -358,7 +356,7 @@ class _OldStore:
         counts: Of all that is there.
         dumps: By number.
         of_fleets: What graphs of fleets have of it.
-        indexes, constraints: Statements that make them, and all of ours, by name.
+        indexes, constraints: Statements that make those of the user, by name.
     """
 
     counts: Counts
@@ -412,8 +410,7 @@ class BulkWriter:
             count(database),
             sorted(dump_nodes(database), key=lambda node: node.number),
             _of_fleets(database),
-            index_statements() | _own_statements(database, "INDEXES"),
-            constraint_statements() | _own_statements(database, "CONSTRAINTS"),
+            *_of_user(database),
         )
 
     def write(self, dump: NewDump) -> WrittenDump:
@@ -455,14 +452,13 @@ class BulkWriter:
             values = node.properties | (ready if node.number == number else {})
             dumps.append(DumpToImport(node.number, values, tables))
             expected += tables.counts()
-        first, old = first_statements(), server.files.data
+        old = server.files.data
         try:
             arguments = write_import_files(new.work, dumps, progress, fleet=fleet)
             progress("import", 0, 100)
             new.importer.run(
                 arguments, lambda share: progress("import", int(100 * share), 100)
             )
-            shutil.rmtree(new.work)
             if count(database) != there.counts:
                 raise StoreError(
                     "the database was changed during the bulk load, so the new store "
@@ -470,23 +466,16 @@ class BulkWriter:
                 )
 
             def finish(endpoint: Endpoint) -> None:
-                progress("index", 0, 100)
                 with connect(target_of(endpoint)) as fresh:
-                    with beside(lambda: count(fresh)) as counted:
-                        make_indexes(fresh, first.values(), there.constraints.values())
-                    if (found := counted()) != expected:
+                    if (found := count(fresh)) != expected:
                         raise StoreError(
                             f"the new store has {found.total:,} nodes and "
                             f"relationships instead of {expected.total:,}, and has "
                             "been discarded: load with --via bolt"
                         )
+                    make_indexes(fresh, [], there.constraints.values())
                     if len(dumps) > 1:
                         link_next(fresh)
-                    wait_for(
-                        fresh,
-                        first,
-                        lambda share: progress("index", int(100 * share), 100),
-                    )
 
             endpoint = server.swap(new.data, finish, progress)
         except Exception:
@@ -495,24 +484,32 @@ class BulkWriter:
             raise
         with interrupts.leaving(f"{name} is loaded"):
             database.move(target_of(endpoint))
-            # The next command asks for them, and has no time to wait for a plan.
-            with beside(lambda: dump_nodes(database)):
+            told = told_by_ids(database, dump)
+            indexes = index_statements() | there.indexes
+            progress("index", 0, None)
+            with beside(
+                lambda: make_all(database, indexes, constraint_statements())
+            ) as made:
+                shutil.rmtree(new.work, ignore_errors=True)
                 shutil.rmtree(old, ignore_errors=True)
                 stored.prune(stored.listed(), _stored(present))
-            told = told_by_ids(database, dump)
-            # Last, for it slows down whatever follows.
-            later = [text for key, text in there.indexes.items() if key not in first]
-            database.write_all(later)
+                made()
         return WrittenDump(name, *told)
 
 
-def _own_statements(database: Database, kind: str) -> dict[str, str]:
-    """Statements that make the user's own constraints or indexes, by name."""
-    where = ""
-    if kind == "INDEXES":
-        where = "WHERE owningConstraint IS NULL AND type <> 'LOOKUP'"
+def _of_user(database: Database) -> tuple[dict[str, str], dict[str, str]]:
+    """Statements that make the indexes and constraints of the user, by name."""
+    known = index_statements().keys() | constraint_statements().keys()
+    others = [
+        one
+        for one in listed(database)
+        if one.name not in known and one.kind != "LOOKUP"
+    ]
+    indexes = {one.name: one.statement for one in others if one.constraint is None}
+    if len(indexes) == len(others):  # each constraint of this edition has an index
+        return indexes, {}
     _, rows = database.read(
-        f"SHOW {kind} YIELD * {where} RETURN name, createStatement", {}
+        "SHOW CONSTRAINTS YIELD name, createStatement RETURN name, createStatement", {}
     )
-    ours = index_statements().keys() | constraint_statements().keys()
-    return {str(name): str(made) for name, made in rows if name not in ours}
+    made = {str(name): str(text) for name, text in rows if name not in known}
+    return indexes, made

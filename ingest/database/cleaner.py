@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ingest import interrupts
 from ingest.database import bulk, claims
 from ingest.database.connection import connect
+from ingest.database.indexes import ensure_needed
 from ingest.database.links import link_next
 from ingest.errors import IngestError, StoreError
 from ingest.progress import silent
@@ -45,7 +46,10 @@ def clean_up(database: Database, progress: Progress = silent) -> None:
         database: Where it may be.
         progress: Receives what is removed at once.
     """
-    remove(database, claims.take_over(database), progress)
+    taken = claims.take_over(database)
+    if taken:
+        ensure_needed(database)
+        remove(database, taken, progress)
 
 
 def remove(
@@ -130,6 +134,7 @@ def main() -> None:
 def _delete_all(database: Database) -> None:
     numbers = claims.take_over(database)
     if numbers:
+        ensure_needed(database)
         link_next(database)
     for number in numbers:
         claims.delete(database, number)

@@ -8,7 +8,7 @@ only queries need. A query is right without them too, and reads more.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ingest.database.connection import RETRY_SECONDS
 from ingest.errors import InTheWay, QueryError, StoreError
@@ -21,15 +21,20 @@ from ingest.tables.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ingest.database.connection import Database
 
 _POLL_S, _AWAIT_S, _WAIT_S = 0.1, 1, 86_400.0
 
 
-def ensure_schema(database: Database) -> None:
-    """Make what claiming, writing and removing dumps needs, and wait for it."""
+def ensure_constraints(database: Database) -> None:
+    """Make what claiming and publishing dumps needs."""
+    _make_missing(database, {})
+
+
+def ensure_needed(database: Database) -> None:
+    """Make what writing and removing dumps over Bolt needs too, and wait for it."""
     _ensure(database, needed_statements())
 
 
@@ -105,11 +110,29 @@ def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]
             return states
 
 
+def make_all(
+    database: Database, indexes: Mapping[str, str], constraints: Mapping[str, str]
+) -> None:
+    """Make the indexes and constraints of a new store, which has none.
+
+    Args:
+        database: Where another command may make them at the same moment.
+        indexes: All of them.
+        constraints: Those that cannot fail.
+    """
+    try:
+        make_indexes(database, [], constraints.values())
+        make_indexes(database, indexes.values(), [])
+    except InTheWay:
+        _make_missing(database, dict(indexes))
+
+
 def make_indexes(
     database: Database, indexes: Iterable[str], constraints: Iterable[str]
 ) -> None:
     """Make indexes, which are populated beside what follows, and constraints."""
-    database.write_all([*indexes])
+    if texts := [*indexes]:
+        database.write_all(texts)
     for text in constraints:
         database.run(text)
 
@@ -167,5 +190,34 @@ server that has just started from populating them."""
 
 def _states(database: Database) -> dict[str, str]:
     """The state of each index, those of constraints included, by its name."""
-    _, rows = database.read("SHOW INDEXES YIELD name, state RETURN name, state", {})
-    return {cast("str", name): cast("str", state) for name, state in rows}
+    return {one.name: one.state for one in listed(database)}
+
+
+class ListedIndex(NamedTuple):
+    """An index of the server.
+
+    Attributes:
+        name: Its name.
+        state: Such as ``ONLINE``.
+        kind: Such as ``RANGE``; ``LOOKUP`` for those that each store has.
+        constraint: Name of the constraint that it belongs to, if any.
+        statement: Cypher that makes it.
+    """
+
+    name: str
+    state: str
+    kind: str
+    constraint: str | None
+    statement: str
+
+
+def listed(database: Database) -> list[ListedIndex]:
+    """All indexes; one query for all who ask, see `ingest.database.dump_list`."""
+    _, rows = database.read(_LISTED, {})
+    return [ListedIndex(*cast("tuple[Any, ...]", row)) for row in rows]
+
+
+_LISTED = """
+SHOW INDEXES YIELD name, state, type, owningConstraint, createStatement
+RETURN name, state, type, owningConstraint, createStatement
+"""

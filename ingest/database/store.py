@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ingest import __version__, interrupts
 from ingest.database import claims, dump_list
 from ingest.database.connection import connect
-from ingest.database.indexes import ensure_schema
+from ingest.database.indexes import ensure_constraints
 from ingest.database.links import link_next
 from ingest.database.writing import Via, writer_for
 from ingest.errors import (
@@ -137,9 +137,9 @@ class Store:
         """Whose database it is, if it is the embedded one's."""
         return self.database.server
 
-    def ensure_schema(self) -> None:
-        """Make what claiming, writing and removing dumps needs."""
-        ensure_schema(self.database)
+    def ensure_constraints(self) -> None:
+        """Make what claiming and publishing dumps needs."""
+        ensure_constraints(self.database)
 
     def dumps(self) -> list[DumpInfo]:
         """All ready dumps, the newest first."""

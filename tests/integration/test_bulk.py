@@ -21,7 +21,7 @@ from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
-from ingest.database.indexes import ensure_schema
+from ingest.database.indexes import ensure_needed
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.errors import StoreError
@@ -64,7 +64,7 @@ def server(own_server: EmbeddedServer) -> EmbeddedServer:
 @pytest.fixture
 def database(server: EmbeddedServer) -> Iterator[Database]:
     with connect(target_of(server.start()), server=server) as opened:
-        ensure_schema(opened)
+        ensure_needed(opened)
         yield opened
 
 

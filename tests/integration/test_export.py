@@ -12,7 +12,7 @@ import pytest
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.importer import started_import
-from ingest.database.indexes import ensure_schema
+from ingest.database.indexes import ensure_needed
 from ingest.database.questions import ask
 from ingest.database.store import Store
 from ingest.database.writing import Via
@@ -126,7 +126,7 @@ def test_neo4j_admin_imports_what_bolt_writes(
             assert [dump.name for dump in list_dumps(database)] == ["example"]
 
             # Assert
-            ensure_schema(database)
+            ensure_needed(database)
             Loader(Store(database), via=Via.BOLT, name="bolt", replace=True).load(
                 str(example)
             )

@@ -14,7 +14,7 @@ from ingest.analysis.metrics import analyse
 from ingest.database import claims
 from ingest.database.claims import Place
 from ingest.database.connection import connect
-from ingest.database.indexes import ensure_schema
+from ingest.database.indexes import ensure_needed
 from ingest.database.questions import ask
 from ingest.database.store import Store
 from ingest.database.writing import Via
@@ -236,7 +236,7 @@ def test_what_went_through_a_silent_collection_is_not_said_to_be_new_or_gone(
 def test_in_bulk_the_same(own_server: EmbeddedServer) -> None:
     server, heap = own_server, live(7, STEPS)
     with connect(target_of(server.start()), server=server) as database:
-        ensure_schema(database)
+        ensure_needed(database)
         put(database, heap, 0)
         number = put(database, heap, 1)
         put(database, heap, 2)

@@ -48,7 +48,7 @@ class Loaded:
         self.loaded: list[DumpInfo] = []
         self.reads = 0
 
-    def ensure_schema(self) -> None:
+    def ensure_constraints(self) -> None:
         """There is nothing to make."""
 
     def dumps(self) -> list[DumpInfo]:

@@ -18,12 +18,12 @@ ENTITIES = 5_500_000
 MOST = 0.99
 # What a million objects took: seconds, and whether the stage says how far it is.
 BULK = [
-    ("store", 1.1, True),
-    ("write import files", 0.8, True),
-    ("import", 12.4, True),
-    ("stop Neo4j", 2.0, False),
-    ("start Neo4j", 3.0, False),
-    ("index", 2.2, True),
+    ("store", 0.8, True),
+    ("write import files", 0.4, True),
+    ("import", 8.8, True),
+    ("stop Neo4j", 0.3, False),
+    ("start Neo4j", 2.3, False),
+    ("index", 1.3, False),
 ]
 BOLT = [("store", 0.8, True), ("write", 68.0, True), ("index", 1.5, True)]
 
