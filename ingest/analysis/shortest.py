@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +19,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.compiled import Bools, Ints, Starts
+    from ingest.compiled import Bools, Ints, Longs, Starts
 
     Marks = NDArray[np.uint64]
 
 MOST_ENDS = 64
 """Ends of one walk."""
+
+_AHEAD = 8
+"""Steps of a loop between asking for an entry of a column and using it."""
+
+
+@kernel
+def _count_near(distance: Ints, counts: Longs) -> None:
+    """Count the objects of each distance above 0 that ``counts`` has a place for."""
+    for row in range(len(distance)):
+        if 0 < distance[row] < len(counts):
+            counts[distance[row]] += 1
 
 
 @kernel
@@ -49,6 +60,13 @@ def _mark(
             first_of_level[level] += 1
     some_skipped = len(skipped) > 0
     for at in range(len(order) - 1, -1, -1):
+        # Each look-up leads to the next one: they are asked for one by one.
+        fetch(start, order[max(at - 3 * _AHEAD, 0)])
+        fetch(targets, start[order[max(at - 2 * _AHEAD, 0)]])
+        later = order[max(at - _AHEAD, 0)]
+        begin = start[later]
+        for ref in range(begin, min(start[later + 1], begin + _AHEAD)):
+            fetch(distance, targets[ref])
         source = order[at]
         next_distance, found = distance[source] + 1, marks[source]
         for ref in range(start[source], start[source + 1]):
@@ -79,13 +97,12 @@ def leading_to(
     for bit, end in enumerate(ends):
         marks[end] |= np.uint64(1 << bit)
     farthest = int(distance[list(ends)].max())
-    near = distance[(distance > 0) & (distance < farthest)]
-    counts = np.bincount(near, minlength=farthest)
-    begins = np.zeros(max(farthest, 1), np.int64)
-    np.cumsum(counts[:-1], out=begins[1:])
+    counts = np.zeros(max(farthest, 1), np.int64)
+    _count_near(distance, counts)
+    begins = np.cumsum(counts) - counts
     _mark(
         references.start, references.target, references.skipped, distance, begins,
-        np.empty(len(near), np.int32), marks,
+        np.empty(int(counts.sum()), np.int32), marks,
     )  # fmt: skip
     return marks
 

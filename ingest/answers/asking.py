@@ -6,7 +6,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ingest.answers import of_dump, of_holders, of_leaks, of_object, of_type
+from ingest.answers import (
+    of_contents,
+    of_cycles,
+    of_dump,
+    of_holders,
+    of_leaks,
+    of_object,
+    of_type,
+)
 from ingest.answers.opened import OpenedHeap
 from ingest.errors import QueryError
 from ingest.progress import silent
@@ -77,6 +85,10 @@ FUNCTIONS: dict[str, Function] = {
     "accumulation-points": of_leaks.accumulation_points,
     "single-type-chains": of_leaks.single_type_chains,
     "delegate-only": of_leaks.delegate_only,
+    "sole-references": of_leaks.sole_references,
+    "cycles": of_cycles.cycles,
+    "sparse-arrays": of_contents.sparse_arrays,
+    "attribute-layouts": of_contents.attribute_layouts,
     "string-duplicates": of_leaks.string_duplicates,
     "finalizable-garbage": of_leaks.finalizable_garbage,
 }

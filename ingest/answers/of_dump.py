@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from ingest.answers.view import VALUE_LENGTH, limit_of, whole
+from ingest.answers.view import VALUE_LENGTH, largest, limit_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from ingest.answers.view import HeapView, Row
     from ingest.queries.library import Value
@@ -62,24 +60,6 @@ def warnings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 
 # ---------------------------------------------------------------- largest objects
-
-
-def largest(
-    rows: NDArray[np.int64], keys: Sequence[NDArray[np.int64]], limit: int
-) -> list[int]:
-    """Rows with the largest keys, of equal ones the first.
-
-    Args:
-        rows: Ascending.
-        keys: Columns of all objects, the most important first.
-        limit: The most rows.
-    """
-    first = keys[0][rows]
-    if len(rows) > limit:
-        rows = rows[first >= np.partition(first, len(rows) - limit)[len(rows) - limit]]
-    order = np.lexsort([rows, *(-key[rows] for key in reversed(keys))])
-    found: list[int] = rows[order[:limit]].tolist()
-    return found
 
 
 def retained_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:

@@ -153,7 +153,7 @@ def fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
     return np.array([*(bool(fits(name)) for name in heap.type_names), False])
 
 
-def _references(
+def references_from(
     heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
 ) -> NDArray[np.int64]:
     """Rows of `references` that hold, from or to some objects."""
@@ -170,14 +170,14 @@ def _references(
         references = np.arange(int(ends[-1])) + np.repeat(
             begin - (ends - counts), counts
         )
-    return references[~heap.skipped[references]] if len(heap.skipped) else references
+    return heap.holding(references)
 
 
 def _edges(
     heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
 ) -> pl.DataFrame:
     """References that hold, from or to some objects: ``source`` and ``target``."""
-    references = _references(heap, rows, into=into)
+    references = references_from(heap, rows, into=into)
     return pl.DataFrame(
         {
             "source": heap.sources(references),
@@ -434,7 +434,7 @@ def _through(
     heap: HeapView, rows: NDArray[np.int64], field: str
 ) -> dict[int, list[int | None]]:
     """What objects refer to through a field that holds, by their rows."""
-    references = _references(heap, rows)
+    references = references_from(heap, rows)
     fields = heap.frame("references", references.tolist(), ["field"])["field"]
     chosen = references[(fields == field).fill_null(value=False).to_numpy()]
     found: dict[int, list[int | None]] = {}

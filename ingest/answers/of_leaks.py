@@ -9,17 +9,22 @@ import polars as pl
 
 from ingest.analysis.types import count_by
 from ingest.answers.of_holders import fitting
-from ingest.answers.view import limit_of, numbered
+from ingest.answers.view import largest, limit_of, numbered
 from ingest.compiled import kernel
+from ingest.memory import in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Ints
+    from ingest.compiled import Bytes, Ints, Longs, Starts
     from ingest.queries.library import Value
+
+_MANY_ROWS = 1 << 20
+"""From this number of objects on, two processors count what holds them."""
 
 
 def _children(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
@@ -39,19 +44,30 @@ def _parents(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
         heap: The heap.
         rows: The objects, ascending.
     """
-    children = (
-        _children(heap, rows)
-        .group_by("above")
-        .agg(
-            pl.len().cast(pl.Int64).alias("child_count"),
-            pl.col("bytes").max().alias("largest_bytes"),
-        )
+    start, held = heap.dominated_start, heap.retained_bytes
+    counts = (start[rows + 1] - start[rows]).astype(np.int64)
+    largest_bytes = np.zeros(len(rows), np.int64)
+    _find_largest(start, heap.dominated, rows, held, largest_bytes)
+    return pl.DataFrame(
+        {
+            "row": rows,
+            "held": held[rows],
+            "child_count": counts,
+            "largest_bytes": largest_bytes,
+        }
     )
-    return (
-        pl.DataFrame({"row": rows, "held": heap.retained_bytes[rows]})
-        .join(children, left_on="row", right_on="above", how="left")
-        .with_columns(pl.col("child_count", "largest_bytes").fill_null(0))
-    )
+
+
+@kernel
+def _find_largest(
+    start: Starts, dominated: Ints, rows: Longs, retained: Longs, largest_bytes: Longs
+) -> None:
+    """Find the most bytes that an object retains that each row dominates."""
+    for place in range(len(rows)):
+        row = rows[place]
+        for at in range(start[row], start[row + 1]):
+            kept = retained[dominated[at]]
+            largest_bytes[place] = max(largest_bytes[place], kept)
 
 
 def big_drops(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -202,31 +218,118 @@ def single_type_chains(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
 def delegate_only(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``delegate-only``."""
     is_delegate = fitting(heap, str(values["pattern"]))[heap.type_index]
-    tops = (
-        _children(heap, np.flatnonzero(is_delegate))
-        .sort("bytes", "below", descending=[True, False])
-        .head(limit_of(values))
-    )
-    delegates = tops["above"].unique().to_list()
-    references = heap.holding_rows(heap.references_to(delegates))
+    # A negative dominator is no object.
+    is_below = np.append(is_delegate, [False, False])[heap.dominator]
+    rows = largest(np.flatnonzero(is_below), [heap.retained_bytes], limit_of(values))
+    delegates = heap.dominator[rows].tolist()
+    references = heap.holding_rows(heap.references_to([*{*delegates}]))
     sources, targets = heap.sources(references), heap.ref_target[references]
+    is_other = sources != targets
+    holder_of = dict[int, int]()
+    for source, target in zip(
+        sources[is_other].tolist(), targets[is_other].tolist(), strict=True
+    ):
+        holder_of[target] = min(source, holder_of.get(target, source))
+    mentioned = sorted({*rows, *delegates, *holder_of.values()})
+    address = dict(zip(mentioned, heap.addresses(mentioned), strict=True))
     found: list[Row] = []
-    for delegate, row, held in tops.iter_rows():
-        is_holder = (targets == delegate) & (sources != delegate)
-        holder = min(sources[is_holder].tolist(), default=None)
+    for delegate, row in zip(delegates, rows, strict=True):
+        holder = holder_of.get(delegate)
         found.append(
             {
                 "type": heap.full_type(row),
-                "address": heap.address(row),
+                "address": address[row],
                 "shallow_bytes": int(heap.shallow_bytes[row]),
-                "retained_bytes": held,
+                "retained_bytes": heap.retained(row),
                 "delegate_type": heap.full_type(delegate),
-                "delegate_address": heap.address(delegate),
+                "delegate_address": address[delegate],
                 "referrer_type": None if holder is None else heap.declared_type(holder),
-                "referrer_address": None if holder is None else heap.address(holder),
+                "referrer_address": None if holder is None else address[holder],
             }
         )
     return found
+
+
+_ONE, _MORE, _OTHER = 1, 2, 3
+"""How many references hold an object from outside of it, or that it is not asked."""
+
+
+@kernel
+def _count_holders(
+    references: ReferenceColumns,
+    distance: Ints,
+    dominator: Ints,
+    first: int,
+    end: int,
+    count: Bytes,
+) -> None:
+    """Count references to objects from others that they do not dominate.
+
+    Only to those from ``first`` to ``end``, up to `_MORE`, and no others than those of
+    count 0 or `_ONE`.
+    """
+    start, targets, skipped = references.start, references.target, references.skipped
+    some_skipped = len(skipped) > 0
+    for source in range(len(start) - 1):
+        if distance[source] < 0:
+            continue
+        for ref in range(start[source], start[source + 1]):
+            target = targets[ref]
+            if (
+                first <= target < end
+                and count[target] < _MORE
+                and target != source
+                and dominator[source] != target
+                and not (some_skipped and skipped[ref])
+            ):
+                count[target] += 1
+
+
+def sole_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``sole-references``."""
+    held, distance = heap.retained_bytes, heap.root_distance
+    is_asked = (held >= cast("int", values["min_bytes"])) & (distance >= 0)
+    count = np.where(is_asked, np.uint8(0), np.uint8(_OTHER))
+    # A root refers to few objects. It comes first: only one reference matters.
+    for row in heap.root_object[heap.root_holds].tolist():
+        count[row] += count[row] < _MORE
+    columns = heap.references, distance, heap.dominator
+    in_halves(
+        lambda first, end: _count_holders(*columns, first, end, count),
+        0, heap.row_count, least=_MANY_ROWS,
+    )  # fmt: skip
+    rows = largest(np.flatnonzero(count == _ONE), [held], limit_of(values))
+    references = heap.holding_rows(heap.references_to(rows))
+    sources, targets = heap.sources(references), heap.ref_target[references]
+    is_holder = (sources != targets) & (heap.dominator[sources] != targets)
+    holders, into = sources[is_holder].tolist(), targets[is_holder].tolist()
+    field_of = dict(zip(into, _fields(heap, references[is_holder]), strict=True))
+    holder_of = dict(zip(into, holders, strict=True))
+    counts = heap.frame("objects", rows, ["address", "retained_count"])
+    addresses = dict(zip(holders, heap.addresses(holders), strict=True))
+    found: list[Row] = []
+    for row, (address, freed_count) in zip(rows, counts.iter_rows(), strict=True):
+        holder = holder_of.get(row)
+        own: Row = {
+            "type": heap.full_type(row),
+            "address": address,
+            "freed_bytes": heap.retained(row),
+            "freed_count": freed_count,
+        }
+        if holder is None:
+            (root,) = heap.roots_of(row)
+            (field,) = heap.frame("roots", [root], ["field"])["field"]
+            own |= {"holder": heap.root_names[root], "field": field}
+            own |= {"holder_address": None}
+        else:
+            own |= {"holder": heap.full_type(holder), "field": field_of[row]}
+            own |= {"holder_address": addresses[holder]}
+        found.append(own)
+    return found
+
+
+def _fields(heap: HeapView, references: NDArray[np.int64]) -> list[str | None]:
+    return heap.frame("references", references.tolist(), ["field"])["field"].to_list()
 
 
 def string_duplicates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -267,18 +370,13 @@ def finalizable_garbage(heap: HeapView, values: Mapping[str, Value]) -> list[Row
     if not heap.has("references", "field"):
         return []
 
-    def holding(references: NDArray[np.int64]) -> NDArray[np.int64]:
-        return (
-            references[~heap.skipped[references]] if len(heap.skipped) else references
-        )
-
     def named(field: str) -> NDArray[np.int64]:
         is_named = pl.arg_where(pl.col("field") == field)
         rows = heap.tables.lazy("references").select(is_named).collect().to_series()
-        return holding(rows.to_numpy().astype(np.int64))
+        return heap.holding(rows.to_numpy().astype(np.int64))
 
     def referrers(of: NDArray[np.int64]) -> NDArray[np.int64]:
-        return heap.sources(holding(heap.references_to(of.tolist())))
+        return heap.sources(heap.holding(heap.references_to(of.tolist())))
 
     bases = heap.sources(named("__del__"))  # of classes, in the tuples of their orders
     is_order = np.zeros(heap.row_count, np.bool_)

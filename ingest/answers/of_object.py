@@ -134,7 +134,7 @@ def _object_referrers(heap: HeapView, row: int, limit: int) -> list[Row]:
     """Objects that refer to one; the nearest to a root, where there are more."""
     references = heap.references_to([row])
     sources = heap.sources(references)
-    distance = heap.root_distance[sources]
+    distance = heap.root_distance[sources].astype(np.int64)  # `_FAR` is no int32
     order = np.lexsort((sources, np.where(distance < 0, _FAR, distance)))
     # What comes after as many other objects is on no row of the answer.
     others = np.flatnonzero(np.diff(sources[order])) + 1
@@ -316,11 +316,13 @@ def _ways(
 
 def _fields(heap: HeapView, steps: list[int]) -> list[str]:
     """The field through which each object refers to the next; empty if unnamed."""
+    if not heap.has("references", "field"):
+        return [""] * (len(steps) - 1)
     rows, ends = list[int](), list[int]()
     for source, target in pairwise(steps):
         begin, end = heap.ref_start[source], heap.ref_start[source + 1]
         leads = np.flatnonzero(heap.ref_target[begin:end] == target) + begin
-        rows += heap.holding_rows(leads).tolist()
+        rows += heap.holding(leads).tolist()
         ends.append(len(rows))
     named = heap.frame("references", rows, ["field"])["field"]
     found = [named[begin:end].min() for begin, end in pairwise([0, *ends])]
@@ -377,16 +379,19 @@ def path_between(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``path-between``."""
     found: list[Row] = []
     limit = limit_of(values)
-    ends = heap.objects_at(str(values["to"]))
-    for first in heap.objects_at(str(values["from"])):
+    ends, firsts = heap.objects_at_each([str(values["to"]), str(values["from"])])
+    for first in firsts:
         distance = heap.distances_from(first)
         reached = [end for end in ends if end != first and distance[end] > 0]
         for begin in range(0, len(reached), MOST_ENDS):
             some = reached[begin : begin + MOST_ENDS]
             marks = leading_to(heap.references, distance, some)
             for bit, end in enumerate(some):
+                if len(found) >= limit:
+                    return found
                 steps = first_path(heap.references, distance, marks, (first, end), bit)
-                found += _steps(heap, steps[: limit - len(found)])
+                rows = _steps(heap, steps[: limit - len(found)])
+                found += [row | {"domain": rows[0]["domain"]} for row in rows]
     return found
 
 

@@ -175,7 +175,7 @@ def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
                 "owner_count": int(owner_count[i]),
                 "instance_count": int(instance_count[i]),
                 "shallow_bytes": int(bytes_of[i]),
-                "largest_owner": heap.address(at) if full else None,
+                "largest_owner": None if full is None else heap.address(at),
             }
         )
     found = sorted(

@@ -29,8 +29,10 @@ class OpenedHeap(HeapView):
     COLUMNS = MappingProxyType(
         {
             "captions": lambda heap: heap.read.captions,
+            "lengths": lambda heap: heap.read.graph.length,
             "retained_count": lambda heap: heap.read.metrics.retained_count,
             "dominated": lambda heap: heap.read.dominated,
+            "dominating": lambda heap: heap.dominator[heap.dominated],
             "skipped": lambda heap: _skipped(heap.read),
             "root_holds": lambda heap: heap.read.roots.holding,
         }

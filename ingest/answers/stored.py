@@ -10,18 +10,59 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.answers.view import HeapView
+from ingest.compiled import fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
+from ingest.memory import in_halves
 from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ingest.compiled import Bools, Ints
     from ingest.tables.mapping import Tables
 
-_AT_ONCE = 1 << 22
-"""References that are looked at together."""
+_MANY_ROWS = 1 << 20
+"""From this number of objects on, two processors look for what leads to them."""
+
+_AHEAD = 16
+"""References between asking for the distance of a target and using it."""
+
+
+@kernel
+def _find_parents(
+    source: Ints,
+    targets: Ints,
+    skipped: Bools,
+    distance: Ints,
+    first: int,
+    end: int,
+    found: Ints,
+) -> None:
+    """Find the last object that leads to each row from ``first`` to ``end``.
+
+    All references are read, since looking up distances at random takes the time.
+    """
+    for row in range(first, end):
+        found[row] = ROOT if distance[row] > 0 else UNREACHABLE
+    some_skipped, last = len(skipped) > 0, len(targets) - 1
+    above, at = -1, -1
+    for ref in range(len(targets)):
+        later = targets[min(ref + _AHEAD, last)]
+        if first <= later < end:
+            fetch(distance, later)
+        if source[ref] != at:
+            at = source[ref]
+            above = distance[at]
+        target = targets[ref]
+        if (
+            first <= target < end
+            and above > 0
+            and distance[target] == above + 1
+            and not (some_skipped and skipped[ref])
+        ):
+            found[target] = at
 
 
 class StoredHeap(HeapView):
@@ -54,12 +95,14 @@ class StoredHeap(HeapView):
             ),
             "type_index": lambda heap: heap.array("objects", "type"),
             "shallow_bytes": lambda heap: heap.array("objects", "shallow_bytes"),
+            "lengths": lambda heap: heap.array("objects", "length"),
             "dominator": lambda heap: heap.dominators_of_all(),
             "root_distance": lambda heap: heap.array("objects", "root_distance"),
             "path_parent": lambda heap: heap.parents_of_all(),
             "retained_bytes": lambda heap: heap.array("objects", "retained_bytes"),
             "retained_count": lambda heap: heap.array("objects", "retained_count"),
             "dominated": lambda heap: heap.array("dominator_tree", "object"),
+            "dominating": lambda heap: heap.array("dominator_tree", "dominator"),
             "source": lambda heap: heap.array("references", "source"),
             "ref_start": lambda heap: starts_of(heap.source, heap.row_count),
             "ref_target": lambda heap: heap.array("references", "target"),
@@ -90,7 +133,7 @@ class StoredHeap(HeapView):
     def dominators_of_all(self) -> NDArray[np.int32]:
         """The column `dominator`; `ROOT` stands in the table as it is."""
         found = np.full(self.row_count, UNREACHABLE, np.int32)
-        found[self.dominated] = self.array("dominator_tree", "dominator")
+        found[self.dominated] = self.dominating
         return found
 
     def references_without_hold(self) -> NDArray[np.bool_]:
@@ -100,16 +143,12 @@ class StoredHeap(HeapView):
 
     def parents_of_all(self) -> NDArray[np.int32]:
         """The column `path_parent`; of several shortest paths, it has any."""
-        distance = self.root_distance
-        found = np.where(distance > 0, ROOT, UNREACHABLE).astype(np.int32)
-        for begin in range(0, len(self.ref_target), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
-            source, target = self.source[part], self.ref_target[part]
-            above = distance[source]
-            leads = (above > 0) & (distance[target] == above + 1)
-            if len(self.skipped):
-                leads &= ~self.skipped[part]
-            found[target[leads]] = source[leads]
+        found = np.empty(self.row_count, np.int32)
+        columns = self.source, self.ref_target, self.skipped, self.root_distance
+        in_halves(
+            lambda first, end: _find_parents(*columns, first, end, found),
+            0, self.row_count, least=_MANY_ROWS,
+        )  # fmt: skip
         return found
 
     def sources(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -123,7 +162,13 @@ class StoredHeap(HeapView):
 
     def objects_at(self, address: str) -> list[int]:
         """Rows of the objects of an address; each domain can have one."""
-        is_there = pl.arg_where(pl.col("address") == address)
-        return (
-            self.tables.lazy("objects").select(is_there).collect().to_series().to_list()
-        )
+        return self.objects_at_each([address])[0]
+
+    def objects_at_each(self, addresses: Sequence[str]) -> list[list[int]]:
+        """Rows of the objects of each of some addresses, from one look at all."""
+        are_there = [
+            pl.arg_where(pl.col("address") == one).implode().alias(str(at))
+            for at, one in enumerate(addresses)
+        ]
+        found = self.tables.lazy("objects").select(are_there).collect()
+        return [rows.to_list() for (rows,) in found.iter_columns()]

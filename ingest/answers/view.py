@@ -17,13 +17,14 @@ from ingest.analysis.distances import (
 from ingest.compiled import kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.tables.heap_tables import SLICE_ROWS
+from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ints, Starts
+    from ingest.compiled import Bytes, Ints, Longs, Starts
     from ingest.queries.library import Value
     from ingest.tables.mapping import Tables
 
@@ -54,6 +55,34 @@ def _climb(dominator: Ints, rows: Starts, state: Bytes) -> None:
             row = dominator[row]
 
 
+@kernel
+def _follow(
+    start: Starts, others: Ints, rows: Longs, ones: Longs, found: Longs
+) -> None:
+    """List ``rows``, in that order, with each of ``others`` that is theirs."""
+    used = 0
+    for row in rows:
+        for at in range(start[row], start[row + 1]):
+            ones[used], found[used] = row, others[at]
+            used += 1
+
+
+def followed(
+    start: Starts, others: Ints, rows: NDArray[np.int64]
+) -> tuple[Longs, Longs]:
+    """Pairs of some rows, in that order, and what belongs to each.
+
+    Args:
+        start: Integers (N + 1,). The first of ``others`` of each of N rows.
+        others: int32. What belongs to them.
+        rows: Some of them.
+    """
+    count = int((start[rows + 1] - start[rows]).sum(dtype=np.int64))
+    ones, found = np.empty((2, count), np.int64)
+    _follow(start, others, rows, ones, found)
+    return ones, found
+
+
 class HeapView:
     """A heap, and what is looked up in it; its columns come from a subclass.
 
@@ -67,10 +96,13 @@ class HeapView:
         captions: Short names of all types, then the one of placeholders.
         type_index: int32 (N + M,). Row of the type of each object, -1 of placeholders.
         shallow_bytes: int64 (N + M,), bytes.
+        lengths: int64 (N + M,). Of texts and collections, -1 of other objects; only
+            where the heap has them.
         dominator: int32 (N + M,). See `ingest.analysis.metrics`, as for the following.
         root_distance, path_parent: int32 (N + M,).
         retained_bytes, retained_count: int64 (N + M,).
         dominated: int32. Reachable rows, those of one dominator together.
+        dominating: int32. The dominator of each of those, ascending.
         ref_start: Integers (N + M + 1,). First reference of each object.
         ref_target: int32 (E,). Row of the target of each reference.
         skipped: Bool (E,). References that do not hold; empty if all do.
@@ -84,12 +116,14 @@ class HeapView:
     captions: pl.Series
     type_index: NDArray[np.int32]
     shallow_bytes: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     dominator: NDArray[np.int32]
     root_distance: NDArray[np.int32]
     path_parent: NDArray[np.int32]
     retained_bytes: NDArray[np.int64]
     retained_count: NDArray[np.int64]
     dominated: NDArray[np.int32]
+    dominating: NDArray[np.int32]
     ref_start: NDArray[np.int64 | np.int32]
     ref_target: NDArray[np.int32]
     skipped: NDArray[np.bool_]
@@ -120,6 +154,14 @@ class HeapView:
     def objects_at(self, address: str) -> list[int]:
         """Rows of the objects of an address; each domain can have one."""
         raise NotImplementedError
+
+    def objects_at_each(self, addresses: Sequence[str]) -> list[list[int]]:
+        """Rows of the objects of each of some addresses."""
+        return [self.objects_at(one) for one in addresses]
+
+    def addresses(self, rows: Sequence[int]) -> list[str]:
+        """Addresses of some objects."""
+        return self.frame("objects", rows, ["address"])["address"].to_list()
 
     def has(self, table: str, column: str) -> bool:
         """Whether the heap has what a column is made of."""
@@ -260,10 +302,15 @@ class HeapView:
         wanted[list(rows)] = True
         return np.flatnonzero(wanted[self.ref_target])
 
+    def holding(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of these references, those that hold their target."""
+        if not len(self.skipped):
+            return references
+        return references[~self.skipped[references]]
+
     def holding_rows(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
         """Of these references, those that hold their target, of reachable objects."""
-        if len(self.skipped):
-            references = references[~self.skipped[references]]
+        references = self.holding(references)
         reachable = self.root_distance[self.sources(references)] >= 0
         return references[reachable]
 
@@ -282,24 +329,13 @@ class HeapView:
 
     def dominated_by(self, rows: NDArray[np.int64]) -> pl.DataFrame:
         """What some objects immediately dominate: ``above`` and ``below``."""
-        tree = self.dominated
-        above = self._dominators_of_tree
-        first = np.searchsorted(above, rows, "left")
-        counts = np.searchsorted(above, rows, "right") - first
-        ends = np.cumsum(counts)
-        inner = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(
-            ends - counts, counts
-        )
-        return pl.DataFrame(
-            {
-                "above": np.repeat(rows, counts).astype(np.int64),
-                "below": tree[np.repeat(first, counts) + inner].astype(np.int64),
-            }
-        )
+        above, below = followed(self.dominated_start, self.dominated, rows)
+        return pl.DataFrame({"above": above, "below": below})
 
     @cached_property
-    def _dominators_of_tree(self) -> NDArray[np.int32]:
-        return np.asarray(self.dominator[self.dominated])
+    def dominated_start(self) -> Starts:
+        """Integers (N + M + 1,). First row of `dominated` of each dominator."""
+        return starts_of(self.dominating, self.row_count)
 
     def are_below(self, rows: NDArray[np.int64], top: int) -> NDArray[np.bool_]:
         """Which objects are ``top``, or are dominated by it at any distance."""
@@ -337,3 +373,21 @@ def whole(heap: HeapView, name: str, columns: Sequence[str]) -> pl.DataFrame:
     """Some columns of a whole table, with the number of each row as ``row``."""
     frame = heap.tables.part(name, 0, heap.tables.rows(name), columns)
     return frame.with_row_index("row")
+
+
+def largest(
+    rows: NDArray[np.int64], keys: Sequence[NDArray[np.int64]], limit: int
+) -> list[int]:
+    """Rows with the largest keys, of equal ones the first.
+
+    Args:
+        rows: Ascending.
+        keys: Columns of all objects, the most important first.
+        limit: The most rows.
+    """
+    first = keys[0][rows]
+    if 0 < limit < len(rows):
+        rows = rows[first >= np.partition(first, len(rows) - limit)[len(rows) - limit]]
+    order = np.lexsort([rows, *(-key[rows] for key in reversed(keys))])
+    found: list[int] = rows[order[:limit]].tolist()
+    return found

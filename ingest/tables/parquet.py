@@ -64,6 +64,7 @@ class FileTables:
 
     def __init__(self) -> None:
         self._absent: dict[str, frozenset[str]] = {}
+        self._frames: dict[str, pl.LazyFrame] = {}
 
     def _scan(self, name: str) -> pl.LazyFrame | None:
         """The file of a table; ``None`` where it has no rows."""
@@ -90,6 +91,12 @@ class FileTables:
             DumpError: the file lacks a column that each dump has.
         """
         del progress
+        # What the file says of itself is read once: rows are read one by one, too.
+        if name not in self._frames:
+            self._frames[name] = self._whole(name)
+        return self._frames[name]
+
+    def _whole(self, name: str) -> pl.LazyFrame:
         file, entry = self._scan(name), table(name)
         if file is None:
             return pl.LazyFrame(schema=entry.schema)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from ingest.analysis.types import count_by
+from ingest.compiled import kernel
 from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import (
     NO_FIELD,
@@ -21,8 +21,10 @@ from ingest.heap.graph import (
     RefKind,
     RootFlag,
     RootKind,
+    starts_type,
 )
 from ingest.heap.identity import Identity
+from ingest.memory import in_halves
 from ingest.runtimes import NAMES
 from ingest.tables.dump_properties import EXPORTED
 
@@ -31,9 +33,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.compiled import Ints, Starts
     from ingest.tables.mapping import Tables
 
 _NEEDED = ("objects", "types", "roots", "references")
+
+_MANY_REFERENCES = 1 << 20
+"""From this number on, two processors look for starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +177,32 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
     )
 
 
-def starts_of(sources: NDArray[np.int32], count: int) -> NDArray[np.int64]:
-    """The column ``ref_start`` of so many rows, from the source of each reference."""
-    start = np.zeros(count + 1, np.int64)
-    np.cumsum(count_by(sources, count), out=start[1:])
+@kernel
+def _fill_starts(sources: Ints, first: int, end: int, start: Starts) -> None:
+    """Find the starts of sources that references ``first`` to ``end`` begin with."""
+    above = sources[first - 1] if first > 0 else -1
+    for ref in range(first, end):
+        source = sources[ref]
+        for row in range(above + 1, source + 1):
+            start[row] = ref
+        above = source
+    if end == len(sources):
+        for row in range(above + 1, len(start)):
+            start[row] = end
+
+
+def starts_of(sources: NDArray[np.int32], count: int) -> Starts:
+    """The column ``ref_start`` of so many rows.
+
+    Args:
+        sources: The source of each reference, ascending; -1 for none.
+        count: The rows.
+    """
+    start = np.empty(count + 1, starts_type(len(sources)))
+    in_halves(
+        lambda first, end: _fill_starts(sources, first, end, start),
+        0, len(sources), least=_MANY_REFERENCES,
+    )  # fmt: skip
     return start
 
 

@@ -69,7 +69,7 @@ def _fork(heap: Heap, i: int) -> tuple[int, ...]:
 
 
 def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
-    found = []
+    found: list[tuple[int, int, int, tuple[int, ...], Row]] = []
     for o in heap.at(address):
         if o.index not in heap.live:
             continue
@@ -81,7 +81,7 @@ def k_shortest_root_paths(heap: Heap, address: str, limit: int) -> Rows:
             paths = [way for way in heap.root_paths(holder) if fork not in way[1]]
             root, path = min(paths, key=lambda w: (len(w[1]), w[0].index, w[1]))
             ways.append((root, path + below))
-        for root, path in ways[:limit]:
+        for root, path in ways[: limit - len(found)]:
             row = (
                 o.domain,
                 len(path),

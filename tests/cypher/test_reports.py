@@ -25,10 +25,12 @@ from tests.cypher.conftest import drop_heap, load_heap
 from tests.cypher.heap import ladder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ingest.database.connection import Database
+    from ingest.queries.library import Value
     from tests.cypher.conftest import Loaded
+    from tests.cypher.twin import Heap
 
 pytestmark = pytest.mark.server
 
@@ -59,8 +61,14 @@ def rows_of(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ...]
 
 
 def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ...]]:
-    values = library()[query].bind(given, loaded.number)
-    del values["dump"]
+    return twin_of(loaded.heap, query, library()[query].bind(given, loaded.number))
+
+
+def twin_of(
+    heap: Heap, query: str, bound: Mapping[str, Value]
+) -> list[tuple[object, ...]]:
+    """What the twin answers to a query of one heap."""
+    values = {name: value for name, value in bound.items() if name != "dump"}
     name = query.replace("-", "_")
     rooms = (
         answers,
@@ -74,7 +82,7 @@ def twin_rows(loaded: Loaded, query: str, given: Given) -> list[tuple[object, ..
         python_answers,
     )
     twin = next(getattr(room, name) for room in rooms if hasattr(room, name))
-    return list(twin(loaded.heap, **values))
+    return list(twin(heap, **values))
 
 
 def test_each_query_is_asked_and_answered_by_some_heap() -> None:

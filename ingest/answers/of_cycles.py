@@ -1,0 +1,220 @@
+"""Shortest cycles of references through the objects that retain most.
+
+What leads to a candidate is found first, by a pass over all references for each step.
+Then a search from each candidate follows nothing that leads to none of them in time. It
+visits the objects of each distance in the order of their first paths, by rows: so each
+object is found by the first of its shortest paths, and so is the candidate itself.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from ingest.answers.view import VALUE_LENGTH, largest, limit_of
+from ingest.compiled import kernel
+from ingest.memory import in_halves
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.distances import ReferenceColumns
+    from ingest.answers.view import HeapView, Row
+    from ingest.compiled import Bytes, Ints
+    from ingest.queries.library import Value
+
+_LONGEST = 8
+"""References of a cycle."""
+
+_FAR = 255
+"""Steps of what leads to no candidate in time."""
+
+_MANY_ROWS = 1 << 20
+"""From this number of objects on, two processors look for what leads to others."""
+
+
+@kernel
+def _step_back(
+    references: ReferenceColumns, steps: Bytes, near: int, first: int, end: int
+) -> int:
+    """Find which of some objects lead to one that is ``near`` steps from a candidate.
+
+    Those get one step more, unless they have steps already.
+
+    Returns:
+        How many do.
+    """
+    start, targets, skipped = references.start, references.target, references.skipped
+    some_skipped, found = len(skipped) > 0, 0
+    for row in range(first, end):
+        if steps[row] != _FAR:
+            continue
+        for ref in range(start[row], start[row + 1]):
+            if steps[targets[ref]] == near and not (some_skipped and skipped[ref]):
+                steps[row] = near + 1
+                found += 1
+                break
+    return found
+
+
+@kernel
+def _sink(rows: Ints, first: int, at: int, end: int) -> None:
+    """Restore a heap of rows from ``first`` on whose entry ``at`` may be too small."""
+    value = rows[at]
+    while True:
+        below = 2 * (at - first) + 1 + first
+        if below >= end:
+            break
+        if below + 1 < end and rows[below + 1] > rows[below]:
+            below += 1
+        if rows[below] <= value:
+            break
+        rows[at] = rows[below]
+        at = below
+    rows[at] = value
+
+
+@kernel
+def _sort(rows: Ints, first: int, end: int) -> None:
+    """Sort some rows where they lie; most often they are sorted already."""
+    at = first + 1
+    while at < end and rows[at - 1] <= rows[at]:
+        at += 1
+    if at >= end:
+        return
+    for top in range(first + (end - first) // 2, first - 1, -1):
+        _sink(rows, first, top, end)
+    for last in range(end - 1, first, -1):
+        rows[first], rows[last] = rows[last], rows[first]
+        _sink(rows, first, first, last)
+
+
+@kernel
+def _find_cycle(
+    references: ReferenceColumns,
+    steps: Bytes,
+    candidate: int,
+    stamp: int,
+    seen: Ints,
+    queue: Ints,
+    origin: Ints,
+    cycle: Ints,
+) -> int:
+    """Find the first of the shortest cycles through an object.
+
+    Args:
+        references: The references that are followed.
+        steps: See `_step_back`.
+        candidate: The object.
+        stamp: What ``seen`` has of no object yet; then of those that are visited.
+        seen: int32 (N + M,). Stamps.
+        queue: int32 (N + M,). Room for what is visited, in order.
+        origin: int32 (N + M,). Room for the place in ``queue`` of what led to it.
+        cycle: Room for the objects; ``candidate`` is the last one.
+
+    Returns:
+        How many it has; 0 if there is none.
+    """
+    start, targets, skipped = references.start, references.target, references.skipped
+    some_skipped = len(skipped) > 0
+    queue[0], origin[0] = candidate, -1
+    head, tail = 0, 1
+    for length in range(1, len(cycle) + 1):
+        left, end = len(cycle) - length, tail
+        while head < end:
+            source, first = queue[head], tail
+            for ref in range(start[source], start[source + 1]):
+                target = targets[ref]
+                if target == candidate and not (some_skipped and skipped[ref]):
+                    cycle[length - 1], at = candidate, head
+                    for place in range(length - 2, -1, -1):
+                        cycle[place], at = queue[at], origin[at]
+                    return length
+                if (
+                    steps[target] <= left
+                    and seen[target] != stamp
+                    and not (some_skipped and skipped[ref])
+                ):
+                    seen[target] = stamp
+                    queue[tail], origin[tail] = target, head
+                    tail += 1
+            _sort(queue, first, tail)
+            head += 1
+    return 0
+
+
+def _candidates(heap: HeapView, values: Mapping[str, Value]) -> list[int]:
+    """Rows of the objects to start from."""
+    name, most = str(values["type"]), cast("int", values["candidates"])
+    if name:
+        return largest(heap.instances(name), [heap.retained_bytes], most)
+    held = heap.retained_bytes
+    return largest(np.flatnonzero(held >= _least(held, most)), [held], most)
+
+
+def _least(column: NDArray[np.int64], count: int) -> int:
+    """A number that at least so many of a column reach, if as many are positive."""
+    least = 1 << 40
+    while least and np.count_nonzero(column >= least) < count:
+        least >>= 4
+    return least
+
+
+def _steps_to(heap: HeapView, candidates: list[int]) -> Bytes:
+    """uint8 (N + M,): steps from each object to the next candidate, or `_FAR`."""
+    steps = np.full(heap.row_count, _FAR, np.uint8)
+    steps[candidates] = 0
+    found: list[int] = []
+
+    def look(near: int, first: int, end: int) -> None:
+        found.append(_step_back(heap.references, steps, near, first, end))
+
+    for near in range(_LONGEST - 1):
+        found.clear()
+        in_halves(partial(look, near), 0, heap.row_count, least=_MANY_ROWS)
+        if not any(found):
+            break
+    return steps
+
+
+def cycles(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``cycles``."""
+    candidates = _candidates(heap, values)
+    steps = _steps_to(heap, candidates)
+    seen = np.zeros(heap.row_count, np.int32)
+    queue, origin = np.empty((2, heap.row_count), np.int32)
+    cycle, circles = np.empty(_LONGEST, np.int32), set[tuple[int, ...]]()
+    for stamp, candidate in enumerate(candidates, start=1):
+        length = _find_cycle(
+            heap.references, steps, candidate, stamp, seen, queue, origin, cycle
+        )
+        if length:
+            circle = cycle[:length].tolist()
+            first = circle.index(min(circle))
+            circles.add((*circle[first:], *circle[:first]))
+    found = sorted(
+        (-max(map(heap.retained, circle)), len(circle), circle) for circle in circles
+    )[: limit_of(values)]
+    return [
+        {
+            "length": length,
+            "retained_bytes": -retained,
+            "alive": heap.distance(circle[0]) is not None,
+            "members": _members(heap, circle),
+        }
+        for retained, length, circle in found
+    ]
+
+
+def _members(heap: HeapView, circle: tuple[int, ...]) -> list[str]:
+    """Short name of the type, address and value of each object."""
+    own = heap.frame("objects", circle, ["address", "value"])
+    return [
+        f"{heap.short_type(row)} {address}"
+        + ("" if value is None else f' "{value[:VALUE_LENGTH]}"')
+        for row, (address, value) in zip(circle, own.iter_rows(), strict=True)
+    ]

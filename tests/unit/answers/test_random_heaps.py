@@ -1,0 +1,59 @@
+"""What is answered without a database is what the twin answers, on random heaps."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.answers.asking import FUNCTIONS, answered
+from ingest.answers.opened import OpenedHeap
+from ingest.answers.stored import StoredHeap
+from ingest.queries.library import find
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.parquet import StoredDumps
+from tests.cypher.asked_values import instances_by_end
+from tests.cypher.random_heaps import questions, random_heap
+from tests.cypher.test_reports import twin_of
+from tests.cypher.twin import Ambiguous, Heap
+from tests.deep import PROFILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAPS = 300 if PROFILE == "deep" else 24
+
+LEFT_OUT = {"dump", "warnings", "instances-by-root-path", "root-path-tree"}
+"""What the node of the dump is asked for, and what is about any of several paths."""
+
+NAMES = [
+    name
+    for name in FUNCTIONS
+    if find(name).group != "Comparison" and name not in LEFT_OUT
+]
+
+
+@pytest.mark.parametrize("seed", range(HEAPS))
+def test_files_and_stored_tables_answer_as_the_twin(seed: int, tmp_path: Path) -> None:
+    graph = random_heap(seed, most=14 if seed % 2 else 40)
+    tables = HeapTables(graph, analyse(graph))
+    views = (
+        OpenedHeap(tables, {}),
+        StoredHeap(StoredDumps(tmp_path).store(1, "0" * 64, tables)),
+    )
+    for name in NAMES:
+        query, twin = find(name), Heap(graph, "random")
+        for given in questions(Random(f"{name} {seed}"), query, graph):
+            values = query.bind(given, 0)
+            try:
+                expected = twin_of(twin, name, values)
+            except Ambiguous:
+                continue
+            for view in views:
+                found = list(answered(view, query, values).rows)
+                if name == "root-paths-of-type":  # one of several shortest is used
+                    assert instances_by_end(found) == instances_by_end(expected)
+                else:
+                    assert found == expected, (name, given)
