@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ingest.answers.view import VALUE_LENGTH, largest, limit_of
+from ingest.answers.view import (
+    MANY_REFERENCES,
+    VALUE_LENGTH,
+    bits_of,
+    largest,
+    limit_of,
+    row_of,
+)
 from ingest.compiled import kernel
 from ingest.memory import in_halves
 
@@ -33,31 +40,40 @@ _LONGEST = 8
 _FAR = 255
 """Steps of what leads to no candidate in time."""
 
-_MANY_ROWS = 1 << 20
-"""From this number of objects on, two processors look for what leads to others."""
-
 
 @kernel
 def _step_back(
-    references: ReferenceColumns, steps: Bytes, near: int, first: int, end: int
+    references: ReferenceColumns,
+    is_near: Bytes,
+    step: int,
+    steps: Bytes,
+    first: int,
+    end: int,
 ) -> int:
-    """Find which of some objects lead to one that is ``near`` steps from a candidate.
+    """Find what leads to objects that are near, by references ``first`` to ``end``.
 
-    Those get one step more, unless they have steps already.
+    Args:
+        references: The references that are followed.
+        is_near: From `bits_of`.
+        step: What the objects that are found get, unless they have steps.
+        steps: uint8 (N + M,). Steps of each object, or `_FAR`.
+        first: The first reference.
+        end: Where they end.
 
     Returns:
-        How many do.
+        How many objects are found.
     """
     start, targets, skipped = references.start, references.target, references.skipped
-    some_skipped, found = len(skipped) > 0, 0
-    for row in range(first, end):
-        if steps[row] != _FAR:
-            continue
-        for ref in range(start[row], start[row + 1]):
-            if steps[targets[ref]] == near and not (some_skipped and skipped[ref]):
-                steps[row] = near + 1
+    some_skipped, found, row = len(skipped) > 0, 0, 0
+    for ref in range(first, end):
+        target = targets[ref]
+        if is_near[target >> 3] >> (target & 7) & 1 and not (
+            some_skipped and skipped[ref]
+        ):
+            row = row_of(start, ref, row)
+            if steps[row] == _FAR:
+                steps[row] = step
                 found += 1
-                break
     return found
 
 
@@ -170,12 +186,15 @@ def _steps_to(heap: HeapView, candidates: list[int]) -> Bytes:
     steps[candidates] = 0
     found: list[int] = []
 
-    def look(near: int, first: int, end: int) -> None:
-        found.append(_step_back(heap.references, steps, near, first, end))
+    def look(is_near: Bytes, step: int, first: int, end: int) -> None:
+        found.append(_step_back(heap.references, is_near, step, steps, first, end))
 
-    for near in range(_LONGEST - 1):
+    for step in range(1, _LONGEST):
+        is_near = bits_of(steps == step - 1)
         found.clear()
-        in_halves(partial(look, near), 0, heap.row_count, least=_MANY_ROWS)
+        in_halves(
+            partial(look, is_near, step), 0, len(heap.ref_target), least=MANY_REFERENCES
+        )
         if not any(found):
             break
     return steps

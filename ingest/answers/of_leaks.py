@@ -9,7 +9,14 @@ import polars as pl
 
 from ingest.analysis.types import count_by
 from ingest.answers.of_holders import fitting
-from ingest.answers.view import largest, limit_of, numbered
+from ingest.answers.view import (
+    MANY_REFERENCES,
+    bits_of,
+    largest,
+    limit_of,
+    numbered,
+    row_of,
+)
 from ingest.compiled import kernel
 from ingest.memory import in_halves
 
@@ -22,9 +29,6 @@ if TYPE_CHECKING:
     from ingest.answers.view import HeapView, Row
     from ingest.compiled import Bytes, Ints, Longs, Starts
     from ingest.queries.library import Value
-
-_MANY_ROWS = 1 << 20
-"""From this number of objects on, two processors count what holds them."""
 
 
 def _children(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
@@ -250,38 +254,35 @@ def delegate_only(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     return found
 
 
-_ONE, _MORE, _OTHER = 1, 2, 3
-"""How many references hold an object from outside of it, or that it is not asked."""
+_MORE = 2
+"""Where counting ends: of several references none is the only one."""
 
 
 @kernel
 def _count_holders(
     references: ReferenceColumns,
+    is_asked: Bytes,
     distance: Ints,
     dominator: Ints,
     first: int,
     end: int,
     count: Bytes,
 ) -> None:
-    """Count references to objects from others that they do not dominate.
+    """Count references to objects from others that these do not dominate.
 
-    Only to those from ``first`` to ``end``, up to `_MORE`, and no others than those of
-    count 0 or `_ONE`.
+    Those from ``first`` to ``end``, up to `_MORE`, to objects with their bit.
     """
     start, targets, skipped = references.start, references.target, references.skipped
-    some_skipped = len(skipped) > 0
-    for source in range(len(start) - 1):
-        if distance[source] < 0:
-            continue
-        for ref in range(start[source], start[source + 1]):
-            target = targets[ref]
-            if (
-                first <= target < end
-                and count[target] < _MORE
-                and target != source
-                and dominator[source] != target
-                and not (some_skipped and skipped[ref])
-            ):
+    some_skipped, row = len(skipped) > 0, 0
+    for ref in range(first, end):
+        target = targets[ref]
+        if (
+            is_asked[target >> 3] >> (target & 7) & 1
+            and count[target] < _MORE
+            and not (some_skipped and skipped[ref])
+        ):
+            row = row_of(start, ref, row)
+            if distance[row] >= 0 and row != target and dominator[row] != target:
                 count[target] += 1
 
 
@@ -289,26 +290,27 @@ def sole_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``sole-references``."""
     held, distance = heap.retained_bytes, heap.root_distance
     is_asked = (held >= cast("int", values["min_bytes"])) & (distance >= 0)
-    count = np.where(is_asked, np.uint8(0), np.uint8(_OTHER))
-    # A root refers to few objects. It comes first: only one reference matters.
+    # Each half of the references has counts of its own.
+    counts = np.zeros((2, heap.row_count), np.uint8)
     for row in heap.root_object[heap.root_holds].tolist():
-        count[row] += count[row] < _MORE
-    columns = heap.references, distance, heap.dominator
+        counts[0, row] = min(counts[0, row] + 1, _MORE)
+    columns = heap.references, bits_of(is_asked), distance, heap.dominator
     in_halves(
-        lambda first, end: _count_holders(*columns, first, end, count),
-        0, heap.row_count, least=_MANY_ROWS,
+        lambda first, end: _count_holders(*columns, first, end, counts[int(first > 0)]),
+        0, len(heap.ref_target), least=MANY_REFERENCES,
     )  # fmt: skip
-    rows = largest(np.flatnonzero(count == _ONE), [held], limit_of(values))
+    is_sole = is_asked & (counts[0] + counts[1] == 1)
+    rows = largest(np.flatnonzero(is_sole), [held], limit_of(values))
     references = heap.holding_rows(heap.references_to(rows))
     sources, targets = heap.sources(references), heap.ref_target[references]
     is_holder = (sources != targets) & (heap.dominator[sources] != targets)
     holders, into = sources[is_holder].tolist(), targets[is_holder].tolist()
     field_of = dict(zip(into, _fields(heap, references[is_holder]), strict=True))
     holder_of = dict(zip(into, holders, strict=True))
-    counts = heap.frame("objects", rows, ["address", "retained_count"])
+    own_columns = heap.frame("objects", rows, ["address", "retained_count"])
     addresses = dict(zip(holders, heap.addresses(holders), strict=True))
     found: list[Row] = []
-    for row, (address, freed_count) in zip(rows, counts.iter_rows(), strict=True):
+    for row, (address, freed_count) in zip(rows, own_columns.iter_rows(), strict=True):
         holder = holder_of.get(row)
         own: Row = {
             "type": heap.full_type(row),
