@@ -1,16 +1,15 @@
-"""Answers about what holds: roots, handlers, timers, closures, equal texts."""
+"""Answers about what holds: roots, timers, closures, equal texts."""
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, ReferenceColumns
-from ingest.answers.view import limit_of, numbered, whole
+from ingest.analysis.distances import ROOT
+from ingest.answers.view import limit_of, whole
 from ingest.compiled import kernel
 
 if TYPE_CHECKING:
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Bools, Ints, Longs
+    from ingest.compiled import Longs
     from ingest.queries.library import Value
-
-_MOST_KEYS = 1 << 62
-"""Of a number that stands for several columns."""
 
 _STATIC, _UNKNOWN = "static", "(unknown)"
 
@@ -153,230 +150,42 @@ def fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
     return np.array([*(bool(fits(name)) for name in heap.type_names), False])
 
 
-def references_from(
-    heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
-) -> NDArray[np.int64]:
-    """Rows of `references` that hold, from or to some objects."""
+@kernel
+def _list_from(references: ReferenceColumns, rows: Longs, found: Longs) -> int:
+    """List references of some rows that hold; returns how many."""
+    start, skipped = references.start, references.skipped
+    some_skipped, used = len(skipped) > 0, 0
+    for row in rows:
+        for ref in range(start[row], start[row + 1]):
+            if not (some_skipped and skipped[ref]):
+                found[used] = ref
+                used += 1
+    return used
+
+
+def references_from(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of `references` of some objects that hold."""
     if not len(rows):  # as of a query about another runtime: no column is read
         return np.empty(0, np.int64)
-    if into:
-        chosen = np.zeros(heap.row_count, np.bool_)
-        chosen[rows] = True
-        references = np.flatnonzero(chosen[heap.ref_target])
-    else:
-        begin, end = (heap.ref_start[at].astype(np.int64) for at in (rows, rows + 1))
-        counts = end - begin
-        ends = np.cumsum(counts)
-        references = np.arange(int(ends[-1])) + np.repeat(
-            begin - (ends - counts), counts
-        )
-    return heap.holding(references)
+    start = heap.ref_start
+    found = np.empty(int((start[rows + 1] - start[rows]).sum(dtype=np.int64)), np.int64)
+    return found[: _list_from(heap.references, rows, found)]
 
 
-def _edges(
+def edges(
     heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
 ) -> pl.DataFrame:
     """References that hold, from or to some objects: ``source`` and ``target``."""
-    references = references_from(heap, rows, into=into)
+    if into:
+        references = heap.holding(heap.references_to(rows))
+    else:
+        references = references_from(heap, rows)
     return pl.DataFrame(
         {
             "source": heap.sources(references),
             "target": heap.ref_target[references].astype(np.int64),
         }
     )
-
-
-_LIST = r"System[.](Object|Delegate)\[].*"
-_METHOD = r"System\.Reflection\..*"
-
-
-def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``event-handlers``."""
-    kinds = heap.type_index
-    is_delegate = fitting(heap, str(values["pattern"]))
-    is_list = fitting(heap, _LIST)
-    is_other = is_delegate | is_list | fitting(heap, _METHOD)
-    delegates = np.flatnonzero(is_delegate[kinds])
-    live = heap.live(delegates)
-    if not len(live):
-        return []
-    targets_of = _edges(heap, live)
-    is_a_list = np.zeros(heap.row_count, np.bool_)
-    is_a_list[targets_of["target"].to_numpy()] = True
-    is_a_list &= is_list[kinds]
-    lists = np.flatnonzero(is_a_list)
-
-    held = _edges(heap, live, into=True)
-    sources = held["source"].to_numpy()
-    keep = (
-        (heap.root_distance[sources] >= 0)
-        & ~is_a_list[sources]
-        & (sources != held["target"].to_numpy())
-    )
-    held = held.filter(pl.Series(keep))
-    is_live = np.zeros(heap.row_count, np.bool_)
-    is_live[live] = True
-    roots = np.flatnonzero(heap.root_holds & is_live[heap.root_object])
-    # Texts are numbers until the end.
-    code, texts = numbered(pl.concat([heap.captions, heap.root_names.gather(roots)]))
-    captions = code[: len(heap.captions)]
-    kind_code, kind_names = numbered(pl.Series(heap.type_names, dtype=pl.String))
-    of_object = held.select(
-        pl.col("target").alias("handler"),
-        captions.gather(_types_of(heap, held["source"])).alias("held_by"),
-        pl.col("source").alias("one"),
-    )
-    of_root = pl.DataFrame(
-        {
-            "handler": heap.root_object[roots].astype(np.int64),
-            "held_by": code[len(heap.captions) :],
-            "one": pl.Series([None] * len(roots), dtype=pl.Int64),
-        }
-    )
-    rows_of = {"handler": heap.row_count, "held_by": len(texts)}
-    holders = _grouped(pl.concat([of_object, of_root]), rows_of, pl.col("one").min())
-    handlers = holders["handler"].to_numpy()
-    holders = holders.with_columns(
-        kind=pl.Series(kinds[handlers].astype(np.int64)), delegate="handler"
-    )
-
-    if len(lists):
-        inner = targets_of.filter(
-            pl.Series(is_a_list[targets_of["target"].to_numpy()])
-        ).join(_edges(heap, lists), left_on="target", right_on="source", how="inner")
-        inner = inner.filter(
-            pl.Series(is_delegate[kinds[inner["target_right"].to_numpy()]])
-        ).select(handler="source", called="target_right")
-        holders = _grouped(
-            holders.join(inner.unique(), on="handler", how="left").with_columns(
-                delegate=pl.coalesce("called", "handler")
-            ),
-            {
-                "kind": len(heap.type_names),
-                "held_by": len(texts),
-                "delegate": heap.row_count,
-            },
-            pl.col("one").min(),
-        )
-    target = _called(heap, holders["delegate"].to_numpy(), is_other)
-    retained = heap.retained_bytes
-    # By type, as the names of types and not their numbers are told.
-    found = holders.with_columns(
-        kind=kind_code.gather(holders["kind"]),
-        target=pl.Series(target.astype(np.int64)),
-        kept=pl.Series(retained[holders["delegate"].to_numpy()]),
-    ).filter(pl.col("target") >= 0)
-    rows_of = {
-        "kind": len(kind_names), "held_by": len(texts), "target": heap.row_count,
-    }  # fmt: skip
-    found = _grouped(
-        found,
-        rows_of,
-        pl.col("one").min(), pl.len().alias("handlers"), pl.col("kept").sum(),
-    )  # fmt: skip
-    found = found.with_columns(
-        of_target=pl.Series(retained[found["target"].to_numpy()]),
-        called=captions.gather(_types_of(heap, found["target"])),
-    )
-    is_largest = pl.col("of_target") == pl.col("of_target").max()
-    groups = found.group_by("kind", "held_by", "called").agg(
-        pl.col("one").min(),
-        pl.col("handlers").sum().alias("handler_count"),
-        pl.len().alias("target_count"),
-        pl.col("kept").sum().alias("retained_bytes"),
-        pl.col("of_target").sum().alias("target_bytes"),
-        pl.col("target").filter(is_largest).min().alias("largest"),
-    )
-    groups = groups.with_columns(
-        kind=kind_names.gather(groups["kind"]),
-        held_by=texts.gather(groups["held_by"]),
-        called=texts.gather(groups["called"]),
-    )
-    rows: list[Row] = [
-        row
-        | {
-            "holder": row["held_by"]
-            if row["one"] is None
-            else heap.declared_type(row["one"]) or row["held_by"],
-            "delegate_type": row["kind"],
-            "target_type": heap.declared_type(row["largest"]) or row["called"],
-            "largest_address": heap.address(row["largest"]),
-        }
-        for row in groups.to_dicts()
-    ]
-    rows.sort(
-        key=lambda row: (
-            -row["retained_bytes"], -row["handler_count"], row["holder"],
-            row["delegate_type"], row["target_type"],
-        )
-    )  # fmt: skip
-    return rows[: limit_of(values)]
-
-
-def _grouped(
-    frame: pl.DataFrame, sizes: Mapping[str, int], *sums: pl.Expr
-) -> pl.DataFrame:
-    """Group by columns of small numbers.
-
-    By one number for all of them, since that takes many times less.
-
-    Args:
-        frame: The rows.
-        sizes: The columns to group by, each with a number above all of its values.
-        sums: What to compute of a group.
-    """
-    if math.prod(sizes.values()) > _MOST_KEYS:
-        return frame.group_by(*sizes).agg(*sums)
-    key = pl.lit(0, pl.Int64)
-    for name, size in sizes.items():
-        key = key * size + pl.col(name)
-    columns, left = dict[str, pl.Expr](), pl.col("key")
-    for name, size in reversed([*sizes.items()]):
-        columns[name], left = left % size, left // size
-    found = frame.group_by(key.alias("key")).agg(*sums)
-    return found.with_columns(**columns).drop("key")
-
-
-def _called(
-    heap: HeapView, delegates: NDArray[np.int64], is_other: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """int32: the first object that each delegate refers to, in the order of the dump.
-
-    Not the delegate itself, nor one of a type in ``is_other``; -1 where there is none.
-    """
-    found = np.full(len(delegates), -1, np.int32)
-    _find_called(heap.references, delegates, heap.type_index, is_other, found)
-    return found
-
-
-@kernel
-def _find_called(
-    references: ReferenceColumns,
-    delegates: Longs,
-    type_index: Ints,
-    is_other: Bools,
-    found: Ints,
-) -> None:
-    start, targets, skipped = references.start, references.target, references.skipped
-    some_skipped = len(skipped) > 0
-    for at in range(len(delegates)):
-        row = delegates[at]
-        for ref in range(start[row], start[row + 1]):
-            target = targets[ref]
-            if (
-                target != row
-                and not (some_skipped and skipped[ref])
-                and not is_other[type_index[target]]
-                and (found[at] < 0 or target < found[at])
-            ):
-                found[at] = target
-
-
-def _types_of(heap: HeapView, objects: pl.Series) -> pl.Series:
-    """Rows of `captions` of the types of some objects; the last one of placeholders."""
-    kinds = heap.type_index[objects.to_numpy()].astype(np.int64)
-    kinds[kinds < 0] = len(heap.type_names)
-    return pl.Series(kinds)
 
 
 def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -389,13 +198,13 @@ def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     if not len(found):
         return []
     groups: dict[tuple[str, str, bool], dict[int, set[int]]] = {}
-    for timer, to in _edges(heap, found).unique(maintain_order=True).iter_rows():
+    for timer, to in edges(heap, found).unique(maintain_order=True).iter_rows():
         if to == timer:
             continue
         by_callback = bool(is_callback[kinds[to]])
         held: Iterable[int] = [to]
         if by_callback:
-            further = _edges(heap, np.array([to]))["target"].unique().to_list()
+            further = edges(heap, np.array([to]))["target"].unique().to_list()
             held = [one for one in further if one != to]
         for one in held:
             name = heap.full_type(one)
