@@ -10,7 +10,7 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, ReferenceColumns, distances_from
 from ingest.analysis.shortest import MOST_ENDS, first_path, leading_to
-from ingest.answers.view import VALUE_LENGTH, limit_of
+from ingest.answers.view import VALUE_LENGTH, largest, limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -172,13 +172,18 @@ def references_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         if row >= heap.object_count:
             continue  # a placeholder has no references
         domain = heap.object(row)["domain"]
-        begin, end = (int(heap.ref_start[at]) for at in (row, row + 1))
+        begin, end = heap.span_of(row)
         columns = ["target", "holds", "strength", "field"]
         references = heap.tables.part("references", begin, end, columns)
-        targets = references["target"].to_numpy()
+        # Each of these is on a row, and no other one: few are left to be grouped.
+        is_target = np.zeros(heap.row_count, np.bool_)
+        is_target[references["target"].to_numpy()] = True
+        targets = np.flatnonzero(is_target)
+        shown = largest(targets, [heap.retained_bytes], limit - len(found))
+        references = references.filter(pl.col("target").is_in(shown))
         groups = (
             references.with_columns(
-                held=pl.Series(heap.retained_bytes[targets]),
+                held=pl.Series(heap.retained_bytes[references["target"].to_numpy()]),
                 strength=pl.col("strength").cast(pl.String),
             )
             .group_by("target", "holds", "strength")
@@ -189,20 +194,29 @@ def references_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             )
             .head(limit - len(found))
         )  # fmt: skip
+        below = heap.dominated_by(np.array([row]))["below"]
+        own = heap.frame(
+            "objects", groups["target"].to_list(), ["address", "shallow_bytes"]
+        )
         found += [
             {
                 "domain": domain,
                 "type": heap.full_type(one["target"]),
-                "address": heap.address(one["target"]),
+                "address": address,
                 "weak": not one["holds"],
                 "strength": one["strength"],
                 "field": one["field"],
                 "reference_count": one["count"],
-                "shallow_bytes": int(heap.shallow_bytes[one["target"]]),
+                "shallow_bytes": shallow_bytes,
                 "retained_bytes": one["held"],
-                "dominated": int(heap.dominator[one["target"]]) == row,
+                "dominated": is_below,
             }
-            for one in groups.to_dicts()
+            for one, (address, shallow_bytes), is_below in zip(
+                groups.to_dicts(),
+                own.iter_rows(),
+                groups["target"].cast(pl.Int64).is_in(below.implode()),
+                strict=True,
+            )
         ]
     return found
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.distances import ROOT, UNREACHABLE, ReferenceColumns
 from ingest.answers.view import HeapView
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
@@ -65,6 +66,10 @@ def _find_parents(
             found[target] = at
 
 
+def _skipped(holds: pl.Series) -> NDArray[np.bool_]:
+    return np.empty(0, np.bool_) if holds.all() else (~holds).to_numpy()
+
+
 class StoredHeap(HeapView):
     """Columns of stored tables.
 
@@ -106,7 +111,7 @@ class StoredHeap(HeapView):
             "source": lambda heap: heap.array("references", "source"),
             "ref_start": lambda heap: starts_of(heap.source, heap.row_count),
             "ref_target": lambda heap: heap.array("references", "target"),
-            "skipped": lambda heap: heap.references_without_hold(),
+            "skipped": lambda heap: _skipped(heap.column("references", "holds")),
             "root_object": lambda heap: heap.array("roots", "object"),
             "root_holds": lambda heap: heap.array("roots", "holds"),
         }
@@ -136,11 +141,6 @@ class StoredHeap(HeapView):
         found[self.dominated] = self.dominating
         return found
 
-    def references_without_hold(self) -> NDArray[np.bool_]:
-        """The column `skipped`."""
-        holds = self.column("references", "holds")
-        return np.empty(0, np.bool_) if holds.all() else (~holds).to_numpy()
-
     def parents_of_all(self) -> NDArray[np.int32]:
         """The column `path_parent`; of several shortest paths, it has any."""
         found = np.empty(self.row_count, np.int32)
@@ -151,9 +151,28 @@ class StoredHeap(HeapView):
         )  # fmt: skip
         return found
 
+    def span_of(self, row: int) -> tuple[int, int]:
+        """The first reference of an object, and where they end."""
+        rows = np.array([row, row + 1], np.int32)
+        begin, end = np.searchsorted(self.source, rows).tolist()
+        return begin, end
+
     def sources(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of the objects that have some references."""
         return self.source[references].astype(np.int64)
+
+    @cached_property
+    def references(self) -> ReferenceColumns:
+        """References and roots that hold their target.
+
+        One look at the file for three columns is sooner than three.
+        """
+        names = ["source", "target", "holds"]
+        frame = self.tables.lazy("references").select(names).collect()
+        self.source, self.ref_target = (frame[name].to_numpy() for name in names[:2])
+        self.skipped = _skipped(frame["holds"])
+        roots = self.root_object[self.root_holds]
+        return ReferenceColumns(self.ref_start, self.ref_target, self.skipped, roots)
 
     def address(self, row: int) -> str:
         """Address of an object."""

@@ -184,6 +184,10 @@ class HeapView:
         setattr(self, name, found)
         return found
 
+    def span_of(self, row: int) -> tuple[int, int]:
+        """The first reference of an object, and where they end."""
+        return int(self.ref_start[row]), int(self.ref_start[row + 1])
+
     def sources(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of the objects that have some references."""
         raise NotImplementedError
