@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, cast
 import filelock
 
 from ingest import interrupts
-from ingest.database.claims import WrittenDump
+from ingest.database.claims import WrittenDump, is_left_over
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
 from ingest.database.fleet_graph import read_fleet_graph
@@ -197,14 +197,15 @@ def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Pl
         replaced: Numbers of dumps that will be removed.
     """
     server, present = _server_of(database), dump_nodes(database)
-    if any(dump.state != "ready" for dump in present):
+    if any(dump.state != "ready" and not is_left_over(dump) for dump in present):
         return Plan("another load or drop is in progress")
     if obstacle := _would_be_lost(database, present):
         return Plan(obstacle)
     stored, carried = stored_dumps(server), entities + _of_fleets(database).total
     for dump in present:
         tables = stored.find(dump.number, dump.identity.sha256)
-        if tables is not None and dump.number not in replaced:
+        is_carried = dump.number not in replaced and not is_left_over(dump)
+        if tables is not None and is_carried:
             carried += tables.counts().total
     free, needed = shutil.disk_usage(server.home).free, carried * _DISK_BYTES
     if free < needed:
@@ -217,8 +218,12 @@ def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Pl
 
 
 def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | None:
-    """What a new store could not take over; ``None`` where it can take all."""
+    """What a new store could not take over; ``None`` where it can take all.
+
+    Of a dump that is dropped, any part may still be there.
+    """
     stored, expected = stored_dumps(_server_of(database)), _of_fleets(database)
+    most = expected
     for dump in present:
         tables = stored.find(dump.number, dump.identity.sha256)
         name = dump.properties["name"]
@@ -229,8 +234,10 @@ def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | Non
                 f"the stored tables of {name!r} are not whole ({fault}); load it again "
                 "with --replace"
             )
-        expected += tables.counts()
-    if count(database) != expected:
+        most += tables.counts()
+        if not is_left_over(dump):
+            expected += tables.counts()
+    if not expected <= count(database) <= most:
         return "the database holds more than dumps and fleets, which would be lost"
     known = {column.name for entry in LABELS for column in entry.properties}
     known |= {column.name for entry in RELATIONSHIPS for column in entry.properties}
@@ -427,7 +434,9 @@ class BulkWriter:
         assert new is not None
         assert there is not None
         present = [
-            node for node in there.dumps if node.number not in dump.place.numbers
+            node
+            for node in there.dumps
+            if node.number not in dump.place.numbers and not is_left_over(node)
         ]
         if name in {node.properties["name"] for node in present}:
             if dump.place.is_exact:

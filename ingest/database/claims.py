@@ -115,6 +115,28 @@ RETURN d.number
 """
 
 
+def take_dropped(database: Database) -> list[tuple[int, str]]:
+    """Become the owner of the dumps that others are removing, which makes them stop.
+
+    Returns:
+        The number of each, and the process that may still `delete` some of it.
+    """
+    mine, taken = this_process(), []
+    for node in dump_nodes(database):
+        loader = str(node.properties.get("loader", ""))
+        if node.state != "dropping" or node.properties.get("exclusive"):
+            continue
+        given = {"number": node.number, "loader": loader, "mine": mine}
+        if loader == mine or database.write(_TAKE_OVER, given)[0]:
+            taken.append((node.number, loader))
+    return taken
+
+
+def is_left_over(node: DumpNode) -> bool:
+    """Whether a dump is dropped, and its remains are this process's."""
+    return node.state == "dropping" and node.properties.get("loader") == this_process()
+
+
 def hand_over(database: Database, numbers: Sequence[int]) -> None:
     """Leave dumps that one has taken over to whoever wants them."""
     database.write(
@@ -290,7 +312,8 @@ def _check_free(
     """Check that a load may begin; see `claim`."""
     same = set()
     for node in nodes:
-        if node.properties.get("exclusive") or (exclusive and node.state != "ready"):
+        is_busy = node.state != "ready" and not is_left_over(node)
+        if node.properties.get("exclusive") or (exclusive and is_busy):
             raise StoreError(
                 "another load or drop is in progress, and one of them is in bulk; "
                 "wait for it"
@@ -316,12 +339,18 @@ RETURN id(d)
 """
 
 
-def beat(database: Database, number: int) -> None:
-    """Record that this load or drop is still running."""
-    database.write(
-        "MATCH (d:Dump {number: $number}) SET d.heartbeat = datetime()",
-        {"number": number},
+def beat(database: Database, number: int) -> bool:
+    """Record that this load or drop is still running.
+
+    Returns:
+        Whether the dump is still this process's.
+    """
+    rows, _ = database.write(
+        "MATCH (d:Dump {number: $number}) SET d.heartbeat = datetime() "
+        "RETURN d.loader = $mine",
+        {"number": number, "mine": this_process()},
     )
+    return rows == [(True,)]
 
 
 def publish(database: Database, number: int, place: Place) -> str:
@@ -446,6 +475,8 @@ def object_rows(database: Database, number: int) -> int:
 def delete(database: Database, number: int, progress: Progress = silent) -> None:
     """Delete all of a dump, in bounded transactions, the Dump node last.
 
+    It stops as soon as another process is the owner of the dump.
+
     Relationships are deleted before nodes, so that a hub needs no large transaction.
     Time is proportional to the dump: 90,000 relationships a second, about what writing
     them takes, nearly all of it the server's commits. Neither two windows at a time,
@@ -460,7 +491,8 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
             "MATCH (o:Object) WHERE $first <= o.key < $last MATCH (o)-[x]->()",
             first + begin,
         )
-        beat(database, number)
+        if not beat(database, number):
+            return
     for begin in range(0, total, WINDOW_KEYS):
         progress(stage, total + begin, 2 * total)
         _delete_window(
@@ -468,7 +500,8 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
             "MATCH (x:Object) WHERE $first <= x.key < $last",
             first + begin,
         )
-        beat(database, number)
+        if not beat(database, number):
+            return
     for label in LABELS:
         if label.table is not None and label.name != "Object":
             _delete_window(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ingest import interrupts
 from ingest.database import bulk, claims
 from ingest.database.connection import connect
+from ingest.database.dump_list import dump_nodes
 from ingest.database.indexes import ensure_needed
 from ingest.database.links import link_next
 from ingest.errors import IngestError, StoreError
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ingest.database.connection import Database
+    from ingest.database.writing import Writer
     from ingest.progress import Progress
 
 _INTERRUPTED = "INGEST_INTERRUPTED"
 """Variable with the process whose remains are to be removed."""
 
 _END_S, _POLL_S = 30.0, 0.1
+_STOP_S = 20.0
+"""For a process to delete the few objects that it has begun with, and to end."""
 _ROLLBACK_S = 1.0
 """For the server to give up the last transaction of a process that has ended."""
 
@@ -72,6 +76,46 @@ def remove(
     if large:
         claims.hand_over(database, large)
         start(database)
+
+
+def stop(database: Database, progress: Progress = silent) -> bool:
+    """Stop whoever removes dumps: this process leaves them out of a new store.
+
+    Returns:
+        Whether all have stopped. If not, the removal goes on.
+    """
+    taken, begun = claims.take_dropped(database), time.monotonic()
+    mine = claims.this_process()
+    while any(
+        loader != mine and claims.is_alive(loader) is not False for _, loader in taken
+    ):
+        waited = time.monotonic() - begun
+        if waited > _STOP_S:
+            go_on(database)
+            return False
+        progress("stop deleting a dropped dump", int(waited), None)
+        time.sleep(_POLL_S)
+    return True
+
+
+def go_on(database: Database) -> None:
+    """Let a process remove what `stop` has taken over."""
+    nodes = filter(claims.is_left_over, dump_nodes(database))
+    if numbers := [node.number for node in nodes]:
+        claims.hand_over(database, numbers)
+        start(database)
+
+
+@contextmanager
+def going_on_if_failed(database: Database, writer: Writer) -> Iterator[None]:
+    """Go on with what was stopped for an exclusive writer, if the block fails."""
+    try:
+        yield
+    except Exception:
+        if writer.is_exclusive:
+            with suppress(IngestError):
+                go_on(database)
+        raise
 
 
 @contextmanager

@@ -95,6 +95,7 @@ def _bulk_plan(
     progress: Progress,
 ) -> Plan | None:
     """The plan of a bulk load; ``None`` where the dump is to be written over Bolt."""
+    from ingest.database import cleaner
     from ingest.database.bulk import LEAST_ENTITIES, check_disk, plan
 
     if database.server is None:
@@ -107,13 +108,15 @@ def _bulk_plan(
     check_disk(database.server, entities)
     if via is Via.BOLT or (via is Via.AUTO and entities < LEAST_ENTITIES):
         return None
-    _wait_for_drops(database, progress)  # a new store is made of what is there
+    if not cleaner.stop(database, progress):
+        _wait_for_drops(database, progress)
     found = plan(database, entities, replaced)
-    if via is Via.AUTO and (found.obstacle is not None or not found.is_faster):
-        return None
-    if found.obstacle is not None:
+    if found.obstacle is None and (via is Via.BULK or found.is_faster):
+        return found
+    cleaner.go_on(database)
+    if via is Via.BULK:
         raise StoreError(f"no bulk load is possible: {found.obstacle}; use --via bolt")
-    return found
+    return None
 
 
 def _wait_for_drops(database: Database, progress: Progress) -> None:

@@ -117,6 +117,15 @@ class Counts:
             _sum(self.relationships, other.relationships),
         )
 
+    def __le__(self, other: Counts) -> bool:
+        """Whether of each label and type there are as many in ``other``, or more."""
+        pairs = (self.nodes, other.nodes), (self.relationships, other.relationships)
+        return all(
+            count <= more.get(name, 0)
+            for fewer, more in pairs
+            for name, count in fewer.items()
+        )
+
     @property
     def total(self) -> int:
         """Nodes and relationships together."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
@@ -19,7 +21,7 @@ from ingest.api.asked import AskedStore
 from ingest.database import bulk, claims
 from ingest.database.claims import Place
 from ingest.database.connection import connect
-from ingest.database.dump_list import list_dumps
+from ingest.database.dump_list import dump_nodes, list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.indexes import ensure_needed
 from ingest.database.store import Store
@@ -309,3 +311,88 @@ def test_dropping_the_only_dump_makes_a_new_store(
         after.run("DROP INDEX mine")
         Loader(Store(after), via=Via.BOLT).load(str(path))
         assert content(after, "hostile") == before
+
+
+def test_a_bulk_load_leaves_out_what_another_process_is_deleting(
+    server: EmbeddedServer,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody waits for the removal, which ends at its next step."""
+    # Arrange: one dump of two is being deleted by a process that still lives
+    monkeypatch.setattr(claims, "WINDOW_KEYS", 2)
+    path, small = hostile(tmp_path / "hostile.gclog"), tmp_path / "small.gclog"
+    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    dropped = Loader(Store(database), via=Via.BOLT).load(str(path)).number
+    Loader(Store(database), via=Via.BOLT).load(str(small))
+    before = content(database, "small")
+    mine = claims.this_process()
+    owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    machine = mine.rpartition(":")[0].rpartition(":")[0]
+    other = f"{machine}:{owner.pid}:{claims._start(owner.pid)}"
+    with mock.patch.object(claims, "this_process", return_value=other):
+        claims.unpublish(database, dropped)
+    remaining = """
+    MATCH (o:Object {dump: $dump}) RETURN count(o), sum(COUNT { (o)-->() })
+    """
+
+    def left() -> tuple[object, ...]:
+        return database.read(remaining, {"dump": dropped})[1][0]
+
+    count, _ = left()
+    claims.delete(database, dropped)  # it is not this process's: one step, no more
+    assert left() == (count, 0) != (0, 0)
+
+    # Act
+    stopped: list[object] = []
+
+    def stop_when_taken_over(stage: str, done: int, total: int | None) -> None:
+        del done, total
+        if stage == "stop deleting a dropped dump" and not stopped:
+            stopped.append(claims.beat(database, dropped))
+            owner.communicate(b"\n")
+
+    tiny = tmp_path / "tiny.gclog"
+    tiny.write_text("a 2 y\nt 1 T\no 1 1 20\nr 1 1 0\nc y\n", encoding="utf-8")
+    Loader(Store(database), via=Via.BULK, progress=stop_when_taken_over).load(str(tiny))
+
+    # Assert
+    assert stopped == [True], "the dump is this process's now"
+    assert {dump.name for dump in list_dumps(database)} == {"small", "tiny"}
+    assert content(database, "small") == before
+    assert left() == (0, 0)
+    assert {name.split("-")[0] for name in bulk.stored_dumps(server).listed()} == {
+        str(dump.number) for dump in list_dumps(database)
+    }
+
+
+@pytest.mark.deep
+def test_a_removal_goes_on_after_the_bulk_load_for_which_it_was_stopped_fails(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "WINDOW_KEYS", 2)
+    path, tiny = hostile(tmp_path / "hostile.gclog"), tmp_path / "tiny.gclog"
+    large = Loader(Store(database), via=Via.BOLT).load(str(path)).number
+    claims.unpublish(database, large, to_anybody=True)
+    owners: list[object] = []
+    monkeypatch.setattr(
+        "ingest.database.cleaner.start", lambda _: owners.append(owner_of(large))
+    )
+
+    def owner_of(number: int) -> object:
+        (node,) = (one for one in dump_nodes(database) if one.number == number)
+        return node.state, node.properties["loader"]
+
+    def fail(*_: object, **__: object) -> None:
+        owners.append(owner_of(large))
+        raise StoreError("no")
+
+    tiny.write_text("a 2 z\nt 1 T\no 1 1 30\nr 1 1 0\nc z\n", encoding="utf-8")
+    with (
+        mock.patch.object(bulk, "write_import_files", side_effect=fail),
+        pytest.raises(StoreError, match="no"),
+    ):
+        Loader(Store(database), via=Via.BULK).load(str(tiny))
+    nobody = ("dropping", claims.NOBODY)
+    assert owners == [nobody, ("dropping", claims.this_process()), nobody]
