@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ingest.database.connection import Database
-    from ingest.database.writing import Writer
     from ingest.progress import Progress
 
 _INTERRUPTED = "INGEST_INTERRUPTED"
@@ -107,12 +106,12 @@ def go_on(database: Database) -> None:
 
 
 @contextmanager
-def going_on_if_failed(database: Database, writer: Writer) -> Iterator[None]:
-    """Go on with what was stopped for an exclusive writer, if the block fails."""
+def going_on_if_failed(database: Database, *, is_stopped: bool) -> Iterator[None]:
+    """Go on with what `stop` has taken over, if it has and the block fails."""
     try:
         yield
     except Exception:
-        if writer.is_exclusive:
+        if is_stopped:
             with suppress(IngestError):
                 go_on(database)
         raise

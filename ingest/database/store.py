@@ -206,7 +206,7 @@ class Store:
         with (
             interrupts.leaving(_interrupted(place)),
             cleaner.cleaned_if_interrupted(database),
-            cleaner.going_on_if_failed(database, writer),
+            cleaner.going_on_if_failed(database, is_stopped=writer.is_exclusive),
             writer.ready(),
         ):
             number, node = claims.claim(
