@@ -97,12 +97,13 @@ def stop(database: Database, progress: Progress = silent) -> bool:
     return True
 
 
-def go_on(database: Database) -> None:
-    """Let a process remove what `stop` has taken over."""
-    nodes = filter(claims.is_left_over, dump_nodes(database))
-    if numbers := [node.number for node in nodes]:
+def go_on(database: Database) -> bool:
+    """Let a process remove what `stop` has taken over; returns whether that is any."""
+    numbers = [n.number for n in dump_nodes(database) if claims.is_left_over(n)]
+    if numbers:
         claims.hand_over(database, numbers)
         start(database)
+    return bool(numbers)
 
 
 @contextmanager

@@ -113,7 +113,12 @@ def _bulk_plan(
     found = plan(database, entities, replaced)
     if found.obstacle is None and (via is Via.BULK or found.is_faster):
         return found
-    cleaner.go_on(database)
+    is_any_deleted = cleaner.go_on(database)
+    if via is Via.BULK and is_any_deleted:  # that may be the obstacle
+        _wait_for_drops(database, progress)
+        found = plan(database, entities, replaced)
+        if found.obstacle is None:
+            return found
     if via is Via.BULK:
         raise StoreError(f"no bulk load is possible: {found.obstacle}; use --via bolt")
     return None
