@@ -18,7 +18,7 @@ from ingest import interrupts
 from ingest.database import bulk, claims
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
-from ingest.database.indexes import ensure_needed
+from ingest.database.indexes import ensure_indexes, ensure_needed
 from ingest.database.links import link_next
 from ingest.errors import IngestError, StoreError
 from ingest.progress import silent
@@ -183,6 +183,7 @@ def _delete_all(database: Database) -> None:
     for number in numbers:
         claims.delete(database, number)
     bulk.prune(database)
+    ensure_indexes(database)  # a bulk load that was interrupted had not made all
 
 
 if __name__ == "__main__":

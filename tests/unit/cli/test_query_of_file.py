@@ -56,7 +56,7 @@ def test_types_and_addresses_may_be_spelled_as_users_do(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["cycles", "--in"], 5, "cycles needs the graph of a database; load the dump"),
+        (["hubs", "--in"], 5, "hubs needs the graph of a database; load the dump"),
         (["fleet-leaks", "--in"], 5, "fleet-leaks needs the graph of a database"),
         (["big-drops", "-p", "limit=x", "--in"], 5, "limit"),
         (["big-drops", "--dump", "a", "--in"], 2, "cannot be used with --in"),
