@@ -1,8 +1,8 @@
 """Shortest paths between objects: of several, the first by the rows of its objects.
 
-Each reference of a shortest path leads to an object that is one further away. So one
-walk over the objects from far to near finds all that lead to an object by a shortest
-path; it does so for up to 64 ends, a bit each.
+A breadth-first search that visits the objects of each distance in the order of their
+first paths finds each object by the first of its shortest paths: the objects that one
+leads to come ascending, after those of all objects before it.
 """
 
 from __future__ import annotations
@@ -11,130 +11,152 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.distances import ROOT
 from ingest.compiled import fetch, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.compiled import Bools, Ints, Longs, Starts
+    from ingest.compiled import Bytes, Ints
 
-    Marks = NDArray[np.uint64]
-
-MOST_ENDS = 64
-"""Ends of one walk."""
-
-_AHEAD = 8
+_AHEAD = 16
 """Steps of a loop between asking for an entry of a column and using it."""
 
+_FEW = 16
+"""Rows that are sorted by inserting one after the other."""
 
-@kernel
-def _count_near(distance: Ints, counts: Longs) -> None:
-    """Count the objects of each distance above 0 that ``counts`` has a place for."""
-    for row in range(len(distance)):
-        if 0 < distance[row] < len(counts):
-            counts[distance[row]] += 1
+ENDLESS = 2**31 - 1
+"""Objects that no path has."""
 
 
 @kernel
-def _mark(
-    start: Starts,
-    targets: Ints,
-    skipped: Bools,
-    distance: Ints,
-    first_of_level: Starts,
-    order: Ints,
-    marks: Marks,
-) -> None:
-    """Give each object, from far to near, the marks of what it leads to.
-
-    ``order`` is room for the objects that are near enough, by distance.
-    """
-    levels = len(first_of_level)
-    for row in range(len(distance)):
-        if 0 < distance[row] < levels:
-            level = distance[row]
-            order[first_of_level[level]] = row
-            first_of_level[level] += 1
-    some_skipped = len(skipped) > 0
-    for at in range(len(order) - 1, -1, -1):
-        # Each look-up leads to the next one: they are asked for one by one.
-        fetch(start, order[max(at - 3 * _AHEAD, 0)])
-        fetch(targets, start[order[max(at - 2 * _AHEAD, 0)]])
-        later = order[max(at - _AHEAD, 0)]
-        begin = start[later]
-        for ref in range(begin, min(start[later + 1], begin + _AHEAD)):
-            fetch(distance, targets[ref])
-        source = order[at]
-        next_distance, found = distance[source] + 1, marks[source]
-        for ref in range(start[source], start[source + 1]):
-            target = targets[ref]
-            if distance[target] == next_distance and not (
-                some_skipped and skipped[ref]
-            ):
-                found |= marks[target]
-        marks[source] = found
+def _sink(rows: Ints, first: int, at: int, end: int) -> None:
+    """Restore a heap of rows from ``first`` on whose entry ``at`` may be too small."""
+    value = rows[at]
+    while True:
+        below = 2 * (at - first) + 1 + first
+        if below >= end:
+            break
+        if below + 1 < end and rows[below + 1] > rows[below]:
+            below += 1
+        if rows[below] <= value:
+            break
+        rows[at] = rows[below]
+        at = below
+    rows[at] = value
 
 
-def leading_to(
-    references: ReferenceColumns, distance: NDArray[np.int32], ends: Sequence[int]
-) -> Marks:
-    """Which objects are on a shortest path to some ends.
-
-    Args:
-        references: The references that are followed.
-        distance: int32 (N + M,). From `distances_from` with these references.
-        ends: Rows of at most `MOST_ENDS` objects, which are reached.
-
-    Returns:
-        uint64 (N + M,): bit i is set for what is on a path to ``ends[i]``, that one
-        included. Memory: that, and 4 bytes for each object that is nearer than the
-        farthest end.
-    """
-    marks = np.zeros(len(distance), np.uint64)
-    for bit, end in enumerate(ends):
-        marks[end] |= np.uint64(1 << bit)
-    farthest = int(distance[list(ends)].max())
-    counts = np.zeros(max(farthest, 1), np.int64)
-    _count_near(distance, counts)
-    begins = np.cumsum(counts) - counts
-    _mark(
-        references.start, references.target, references.skipped, distance, begins,
-        np.empty(int(counts.sum()), np.int32), marks,
-    )  # fmt: skip
-    return marks
+@kernel
+def sort_rows(rows: Ints, first: int, end: int) -> None:
+    """Sort some rows where they lie; most often they are sorted already."""
+    at = first + 1
+    while at < end and rows[at - 1] <= rows[at]:
+        at += 1
+    if at >= end:
+        return
+    if end - first <= _FEW:
+        for place in range(at, end):
+            row, free = rows[place], place
+            while free > first and rows[free - 1] > row:
+                rows[free] = rows[free - 1]
+                free -= 1
+            rows[free] = row
+        return
+    for top in range(first + (end - first) // 2, first - 1, -1):
+        _sink(rows, first, top, end)
+    for last in range(end - 1, first, -1):
+        rows[first], rows[last] = rows[last], rows[first]
+        _sink(rows, first, first, last)
 
 
-def first_path(
+@kernel
+def _search(
     references: ReferenceColumns,
-    distance: NDArray[np.int32],
-    marks: Marks,
-    way: tuple[int, int],
-    bit: int,
-) -> list[int]:
-    """The first of the shortest paths from one object to another.
+    ends: Ints,
+    longest: int,
+    is_found: Bytes,
+    queue: Ints,
+    origin: Ints,
+) -> int:
+    """Search from the roots until all ends are found, or no path is longer.
 
-    Args:
-        references: The references that are followed.
-        distance: int32 (N + M,). From `distances_from` with these references.
-        marks: From `leading_to`.
-        way: Row of the first object, which has the mark, and of the last.
-        bit: Which mark the last one has.
+    ``is_found`` has a bit of each object, so that it stays in a cache, and all else is
+    written in order. Nothing branches on whether an object is found: that would be
+    guessed wrong half of the time.
 
     Returns:
-        Rows of all objects of the path.
+        How many are found: they are in ``queue``, and ``origin`` has the place there of
+        what led to each, `ROOT` for those of roots. Both have room for one more.
     """
     start, targets, skipped = references.start, references.target, references.skipped
-    at, last = way
-    found, mark = [at], np.uint64(1 << bit)
-    while at != last:
-        part = slice(start[at], start[at + 1])
-        some = targets[part]
-        if len(skipped):
-            some = some[~skipped[part]]
-        leads = (distance[some] == distance[at] + 1) & (marks[some] & mark != 0)
-        at = int(some[leads].min())
-        found.append(at)
+    some_skipped, head, tail = len(skipped) > 0, 0, 0
+    for row in references.roots:
+        if not is_found[row >> 3] >> (row & 7) & 1:
+            is_found[row >> 3] |= 1 << (row & 7)
+            queue[tail], origin[tail] = row, ROOT
+            tail += 1
+    for _ in range(1, longest):
+        left = 0
+        for row in ends:
+            left += 1 - (is_found[row >> 3] >> (row & 7) & 1)
+        if left == 0 or head == tail:
+            break
+        level_end = tail
+        while head < level_end:
+            # Each look-up leads to the next one: they are asked for one by one.
+            fetch(start, queue[min(head + 2 * _AHEAD, tail - 1)])
+            fetch(targets, start[queue[min(head + _AHEAD, tail - 1)]])
+            source, first = queue[head], tail
+            for ref in range(start[source], start[source + 1]):
+                row = targets[ref]
+                is_new = 1 - (is_found[row >> 3] >> (row & 7) & 1)
+                if some_skipped:
+                    is_new &= 1 - skipped[ref]
+                is_found[row >> 3] |= is_new << (row & 7)
+                queue[tail], origin[tail] = row, head
+                tail += is_new
+            if tail > first + 1:
+                sort_rows(queue, first, tail)
+            head += 1
+    return tail
+
+
+def first_paths(
+    references: ReferenceColumns,
+    objects: int,
+    ends: Sequence[int],
+    *,
+    around: int | None = None,
+    longest: int = ENDLESS,
+) -> dict[int, list[int]]:
+    """The first of the shortest paths to some objects.
+
+    Memory: 8.25 bytes an object.
+
+    Args:
+        references: What is followed, from the objects of the roots on, which come in
+            the order of the roots.
+        objects: How many there are.
+        ends: Rows of the objects to reach.
+        around: Row of an object that no path goes through.
+        longest: The most objects of a path.
+
+    Returns:
+        Rows of all objects of each path, by its end; none for what is not reached.
+    """
+    wanted = np.array(sorted({*ends} - {around}), np.int32)
+    is_found = np.zeros(objects // 8 + 1, np.uint8)
+    if around is not None:
+        is_found[around >> 3] |= 1 << (around & 7)
+    queue, origin = np.empty((2, objects + 1), np.int32)
+    tail = _search(references, wanted, longest, is_found, queue, origin)
+    found = dict[int, list[int]]()
+    for end in wanted.tolist():
+        for place in np.flatnonzero(queue[:tail] == end).tolist():
+            path, at = [end], int(origin[place])
+            while at != ROOT:
+                path.append(int(queue[at]))
+                at = int(origin[at])
+            found[end] = path[::-1]
     return found

@@ -106,6 +106,9 @@ _OF_PROCESS = frozenset(
 _OF_MANY = frozenset({"dominated-types", "objsize", "path-between", "referrers-of"})
 """Queries about one object of which the answer follows from many."""
 
+OF_HUBS = frozenset({"k-shortest-root-paths", "references-of"})
+"""Queries that a graph answers at once, but those about hubs in seconds."""
+
 
 def are_tables_faster(query: Query, *, is_one_of_several: bool) -> bool:
     """Whether stored tables answer a query, and not much later than its graph.

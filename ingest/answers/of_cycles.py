@@ -1,9 +1,8 @@
 """Shortest cycles of references through the objects that retain most.
 
 What leads to a candidate is found first, by a pass over all references for each step.
-Then a search from each candidate follows nothing that leads to none of them in time. It
-visits the objects of each distance in the order of their first paths, by rows: so each
-object is found by the first of its shortest paths, and so is the candidate itself.
+Then a search from each candidate follows nothing that leads to none of them in time. As
+in `ingest.analysis.shortest`, of several shortest cycles it finds the first by rows.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from ingest.analysis.shortest import sort_rows
 from ingest.answers.view import (
     MANY_REFERENCES,
     VALUE_LENGTH,
@@ -78,38 +78,6 @@ def _step_back(
 
 
 @kernel
-def _sink(rows: Ints, first: int, at: int, end: int) -> None:
-    """Restore a heap of rows from ``first`` on whose entry ``at`` may be too small."""
-    value = rows[at]
-    while True:
-        below = 2 * (at - first) + 1 + first
-        if below >= end:
-            break
-        if below + 1 < end and rows[below + 1] > rows[below]:
-            below += 1
-        if rows[below] <= value:
-            break
-        rows[at] = rows[below]
-        at = below
-    rows[at] = value
-
-
-@kernel
-def _sort(rows: Ints, first: int, end: int) -> None:
-    """Sort some rows where they lie; most often they are sorted already."""
-    at = first + 1
-    while at < end and rows[at - 1] <= rows[at]:
-        at += 1
-    if at >= end:
-        return
-    for top in range(first + (end - first) // 2, first - 1, -1):
-        _sink(rows, first, top, end)
-    for last in range(end - 1, first, -1):
-        rows[first], rows[last] = rows[last], rows[first]
-        _sink(rows, first, first, last)
-
-
-@kernel
 def _find_cycle(
     references: ReferenceColumns,
     steps: Bytes,
@@ -158,7 +126,7 @@ def _find_cycle(
                     seen[target] = stamp
                     queue[tail], origin[tail] = target, head
                     tail += 1
-            _sort(queue, first, tail)
+            sort_rows(queue, first, tail)
             head += 1
     return 0
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, ReferenceColumns, distances_from
-from ingest.analysis.shortest import MOST_ENDS, first_path, leading_to
-from ingest.answers.view import VALUE_LENGTH, largest, limit_of
+from ingest.analysis.distances import ROOT
+from ingest.analysis.shortest import first_paths
+from ingest.answers.view import NOT_SEEN, VALUE_LENGTH, largest, limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -224,37 +224,30 @@ def references_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``k-shortest-root-paths``."""
     limit = limit_of(values)
-    found: list[tuple[tuple[object, ...], Row]] = []
-    asked = 0
+    ways: list[tuple[int, int, list[int]]] = []
     for row in heap.objects_at(str(values["address"])):
         if not heap.is_reachable(row):
             continue
-        domain = heap.object(row)["domain"]
         below, holders = _fork(heap, row)
         fork = below[0]
-        roots = [(0, root, True) for root in heap.roots_of(fork)]
+        chosen = limit - len(ways)
+        at_fork = heap.roots_of(fork)[:chosen]
+        ways += [(row, root, below) for root in at_fork]
         distances = heap.root_distance[holders]
-        nearest = np.argsort(distances, kind="stable")[: limit - asked]
-        objects = [
-            (int(distances[at]), int(holders[at]), False) for at in nearest.tolist()
+        nearest = np.argsort(distances, kind="stable")[: chosen - len(at_fork)]
+        ways += [
+            (row, root, [*above, *below])
+            for root, above in _ways_around(heap, fork, holders[nearest].tolist())
         ]
-        chosen = (roots + objects)[: limit - asked]
-        asked += len(chosen)
-        to_holders = _ways_around(
-            heap, fork, [holder for _, holder, is_root in chosen if not is_root]
-        )
-        at_fork = [(holder, list[int]()) for _, holder, is_root in chosen if is_root]
-        for root, above in [*at_fork, *to_holders]:
-            steps = [*above, *below]
-            key = (row, len(steps), root, *steps)
-            found.append((key, _path(heap, root, steps) | {"domain": domain}))
-    found.sort(key=lambda one: one[0])
-    return [row for _, row in found[:limit]]
+    ways.sort(key=lambda way: (way[0], len(way[2]), way[1], way[2]))
+    return _paths(heap, ways)
 
 
 def _fork(heap: HeapView, row: int) -> tuple[list[int], NDArray[np.int64]]:
     """Where several holders meet: from there to the object, and the holders there."""
     chain = heap.dominators(row)[:1001]
+    place = np.full(heap.row_count, NOT_SEEN, np.int32)
+    place[chain] = np.arange(len(chain))
     # One scan of all references for the object, one for the few next above it, and one
     # for all others.
     for begin, end in ((0, 1), (1, 32), (32, len(chain))):
@@ -262,12 +255,16 @@ def _fork(heap: HeapView, row: int) -> tuple[list[int], NDArray[np.int64]]:
         if not some:
             break
         references = heap.holding_rows(heap.references_to(some))
-        targets = heap.ref_target[references]
+        steps = place[heap.ref_target[references]]
+        order = np.argsort(steps, kind="stable")
+        sources, steps = heap.sources(references)[order], steps[order]
+        is_outside = heap.places_above(sources, place) > steps
+        sources, steps = sources[is_outside], steps[is_outside]
+        ends = np.searchsorted(steps, np.arange(begin, begin + len(some) + 1))
         for step, fork in enumerate(some, start=begin):
-            into = references if len(some) == 1 else references[targets == fork]
-            sources = heap.sources(into)  # ascending, as references are by source
-            sources = sources[np.diff(sources, prepend=-1) > 0]
-            holders = sources[~heap.are_below(sources, fork)]
+            # Ascending, as references are by source.
+            holders = sources[ends[step - begin] : ends[step - begin + 1]]
+            holders = holders[np.diff(holders, prepend=-1) > 0]
             is_last = step == len(chain) - 1
             if is_last or heap.roots_of(fork) or holders.tolist() != [chain[step + 1]]:
                 return chain[step::-1], holders
@@ -285,47 +282,14 @@ def _ways_around(
         The root, and the rows down to the object; nothing for a path of `_LONGEST`
         references or more.
     """
-    limit = heap.root_distance[fork]
-    is_near = [bool(heap.root_distance[holder] <= limit) for holder in holders]
-    near = [one for one, is_ in zip(holders, is_near, strict=True) if is_]
-    far = [one for one, is_ in zip(holders, is_near, strict=True) if not is_]
-    found = _ways(heap, fork, heap.root_distance, near) if near else []
-    if far:
-        skipped = heap.skipped.copy()
-        if not len(skipped):
-            skipped = np.zeros(len(heap.ref_target), np.bool_)
-        skipped[heap.ref_target == fork] = True
-        roots = heap.root_object[heap.root_holds]
-        columns = ReferenceColumns(
-            heap.ref_start, heap.ref_target, skipped, roots[roots != fork]
+    # No way around an object is shorter than the shortest of all.
+    near = [one for one in holders if heap.root_distance[one] < _LONGEST]
+    paths = dict[int, list[int]]()
+    if near:
+        paths = first_paths(
+            heap.references, heap.row_count, near, around=fork, longest=_LONGEST - 1
         )
-        found += _ways(heap, fork, distances_from(columns, heap.row_count), far)
-    return found
-
-
-def _ways(
-    heap: HeapView, fork: int, distance: NDArray[np.int32], ends: list[int]
-) -> list[tuple[int, list[int]]]:
-    """Those to some objects, given all distances without the one to avoid."""
-    lengths = distance[ends]
-    ends = [
-        end
-        for end, length in zip(ends, lengths.tolist(), strict=True)
-        if 0 < length < _LONGEST
-    ]
-    references = heap.references
-    at_root = heap.root_object
-    is_first = heap.root_holds & (distance[at_root] == 1) & (at_root != fork)
-    found = []
-    for begin in range(0, len(ends), MOST_ENDS):
-        some = ends[begin : begin + MOST_ENDS]
-        marks = leading_to(references, distance, some)
-        for bit, end in enumerate(some):
-            leads = marks[at_root] & np.uint64(1 << bit) != 0
-            root = int(np.flatnonzero(is_first & leads)[0])
-            way = (int(at_root[root]), end)
-            found.append((root, first_path(references, distance, marks, way, bit)))
-    return found
+    return [(heap.roots_of(path[0])[0], path) for path in paths.values()]
 
 
 def _fields(heap: HeapView, steps: list[int]) -> list[str]:
@@ -343,10 +307,22 @@ def _fields(heap: HeapView, steps: list[int]) -> list[str]:
     return ["" if one is None else str(one) for one in found]
 
 
-def _path(heap: HeapView, root: int, steps: list[int]) -> Row:
+def _paths(heap: HeapView, ways: list[tuple[int, int, list[int]]]) -> list[Row]:
+    """Rows of paths to objects, each with its root and the rows of its steps."""
+    rows = sorted({step for _, _, steps in ways for step in steps})
+    names = ["address", "value", "domain"]
+    own = dict(zip(rows, heap.frame("objects", rows, names).iter_rows(), strict=True))
+    return [
+        _path(heap, root, steps, own) | {"domain": own[row][2]}
+        for row, root, steps in ways
+    ]
+
+
+def _path(
+    heap: HeapView, root: int, steps: list[int], own: Mapping[int, tuple[Any, ...]]
+) -> Row:
     fields = ["", *_fields(heap, steps)]
-    own = heap.frame("objects", steps, ["address", "value"])
-    addresses, values = own["address"].to_list(), own["value"].to_list()
+    addresses, values, _ = zip(*(own[step] for step in steps), strict=True)
     texts = ["" if value is None else str(value)[:VALUE_LENGTH] for value in values]
     shown = [
         (f"{field}: " if field else "")
@@ -361,7 +337,7 @@ def _path(heap: HeapView, root: int, steps: list[int]) -> Row:
         "root": heap.root_names[root],
         "steps": shown,
         "types": [heap.full_type(step) for step in steps],
-        "addresses": addresses,
+        "addresses": [*addresses],
         "retained_bytes": [heap.retained(step) for step in steps],
         "fields": fields,
         "values": texts,
@@ -395,16 +371,13 @@ def path_between(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     limit = limit_of(values)
     ends, firsts = heap.objects_at_each([str(values["to"]), str(values["from"])])
     for first in firsts:
-        distance = heap.distances_from(first)
-        reached = [end for end in ends if end != first and distance[end] > 0]
-        for begin in range(0, len(reached), MOST_ENDS):
-            some = reached[begin : begin + MOST_ENDS]
-            marks = leading_to(heap.references, distance, some)
-            for bit, end in enumerate(some):
-                if len(found) >= limit:
-                    return found
-                steps = first_path(heap.references, distance, marks, (first, end), bit)
-                rows = _steps(heap, steps[: limit - len(found)])
+        roots = np.array([first], np.int32)
+        references = heap.references._replace(roots=roots)
+        others = [end for end in ends if end != first]
+        paths = first_paths(references, heap.row_count, others)
+        for end in others:
+            if end in paths and len(found) < limit:
+                rows = _steps(heap, paths[end][: limit - len(found)])
                 found += [row | {"domain": rows[0]["domain"]} for row in rows]
     return found
 

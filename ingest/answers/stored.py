@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, UNREACHABLE, ReferenceColumns
+from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.answers.view import HeapView
 from ingest.compiled import fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
@@ -66,10 +65,6 @@ def _find_parents(
             found[target] = at
 
 
-def _skipped(holds: pl.Series) -> NDArray[np.bool_]:
-    return np.empty(0, np.bool_) if holds.all() else (~holds).to_numpy()
-
-
 class StoredHeap(HeapView):
     """Columns of stored tables.
 
@@ -110,8 +105,8 @@ class StoredHeap(HeapView):
             "dominating": lambda heap: heap.array("dominator_tree", "dominator"),
             "source": lambda heap: heap.array("references", "source"),
             "ref_start": lambda heap: starts_of(heap.source, heap.row_count),
-            "ref_target": lambda heap: heap.array("references", "target"),
-            "skipped": lambda heap: _skipped(heap.column("references", "holds")),
+            "ref_target": lambda heap: heap.referred("ref_target"),
+            "skipped": lambda heap: heap.referred("skipped"),
             "root_object": lambda heap: heap.array("roots", "object"),
             "root_holds": lambda heap: heap.array("roots", "holds"),
         }
@@ -161,18 +156,15 @@ class StoredHeap(HeapView):
         """Rows of the objects that have some references."""
         return self.source[references].astype(np.int64)
 
-    @cached_property
-    def references(self) -> ReferenceColumns:
-        """References and roots that hold their target.
-
-        One look at the file for three columns is sooner than three.
-        """
+    def referred(self, name: str) -> NDArray[np.generic]:
+        """A column of references, which are read together as soon as targets alone."""
         names = ["source", "target", "holds"]
         frame = self.tables.lazy("references").select(names).collect()
-        self.source, self.ref_target = (frame[name].to_numpy() for name in names[:2])
-        self.skipped = _skipped(frame["holds"])
-        roots = self.root_object[self.root_holds]
-        return ReferenceColumns(self.ref_start, self.ref_target, self.skipped, roots)
+        self.source, self.ref_target = (frame[one].to_numpy() for one in names[:2])
+        holds = frame["holds"]
+        all_hold = np.empty(0, np.bool_)
+        self.skipped = all_hold if holds.all() else (~holds).to_numpy()
+        return cast("NDArray[np.generic]", getattr(self, name))
 
     def address(self, row: int) -> str:
         """Address of an object."""
@@ -185,9 +177,12 @@ class StoredHeap(HeapView):
 
     def objects_at_each(self, addresses: Sequence[str]) -> list[list[int]]:
         """Rows of the objects of each of some addresses, from one look at all."""
-        are_there = [
-            pl.arg_where(pl.col("address") == one).implode().alias(str(at))
-            for at, one in enumerate(addresses)
-        ]
-        found = self.tables.lazy("objects").select(are_there).collect()
-        return [rows.to_list() for (rows,) in found.iter_columns()]
+        found = (
+            self.tables.lazy("objects")
+            .select("address")
+            .with_row_index("row")
+            .filter(pl.col("address").is_in(addresses))
+            .collect()
+        )
+        rows = [*found.select("address", "row").iter_rows()]
+        return [[row for one, row in rows if one == asked] for asked in addresses]

@@ -44,21 +44,24 @@ VALUE_LENGTH = 40
 """Characters of a value in a path."""
 
 
-@kernel
-def _climb(dominator: Ints, rows: Starts, state: Bytes) -> None:
-    """Find which rows going up the dominator tree leads to an object of state 1.
+NOT_SEEN = -1
+"""The place of an object that is not known."""
 
-    ``state`` of all others is 0 at first; then it is 1 or 2 for ``rows`` and for what
-    is on their way.
-    """
+_ABOVE_ALL = 2**31 - 1
+"""The place of the super-root."""
+
+
+@kernel
+def _climb(dominator: Ints, rows: Longs, place: Ints) -> None:
+    """Give rows, and what is on their way up, the place that the way leads to."""
     for first in rows:
         row = first
-        while row >= 0 and state[row] == 0:
+        while row >= 0 and place[row] == NOT_SEEN:
             row = dominator[row]
-        found = state[row] if row >= 0 else 2
+        found = place[row] if row >= 0 else _ABOVE_ALL
         row = first
-        while row >= 0 and state[row] == 0:
-            state[row] = found
+        while row >= 0 and place[row] == NOT_SEEN:
+            place[row] = found
             row = dominator[row]
 
 
@@ -399,12 +402,18 @@ class HeapView:
         """Integers (N + M + 1,). First row of `dominated` of each dominator."""
         return starts_of(self.dominating, self.row_count)
 
-    def are_below(self, rows: NDArray[np.int64], top: int) -> NDArray[np.bool_]:
-        """Which objects are ``top``, or are dominated by it at any distance."""
-        state = np.zeros(self.row_count, np.uint8)
-        state[top] = 1
-        _climb(self.dominator, rows, state)
-        return np.asarray(state[rows] == 1)
+    def places_above(
+        self, rows: NDArray[np.int64], place: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """The place that going up the dominator tree first leads to from each row.
+
+        Args:
+            rows: The objects.
+            place: int32 (N + M,). Places of some objects, `NOT_SEEN` of all others,
+                which may get those that they lead to: the highest of all if to none.
+        """
+        _climb(self.dominator, rows, place)
+        return place[rows]
 
     def live(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of some objects that a root reaches."""

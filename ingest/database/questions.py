@@ -43,6 +43,23 @@ def ask(
     return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
 
 
+def reference_count_near(database: Database, address: str, dump: int) -> int:
+    """The most references from an object, or to it or one of its next dominators.
+
+    They are known of the objects with the most only; 0 of others.
+    """
+    _, rows = database.read(
+        """
+        MATCH (o:Object)
+        WHERE o.dump = $dump AND o.address = $address
+        MATCH (o)<-[:DOMINATES*0..8]-(n:Object)
+        RETURN max(o.reference_count), max(n.referrer_count)
+        """,
+        {"dump": dump, "address": address},
+    )
+    return max(cast("int", count or 0) for count in rows[0])
+
+
 def captions_of(database: Database, dump: int) -> Captions:
     """Read the captions of a dump that `caption_of` does not make.
 

@@ -14,11 +14,11 @@ import pytest
 
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
-from ingest.answers.asking import FUNCTIONS, answered, are_tables_faster
+from ingest.answers.asking import FUNCTIONS, OF_HUBS, answered, are_tables_faster
 from ingest.answers.opened import OpenedHeap
 from ingest.api import asked as asked_module
 from ingest.api.asked import AskedStore
-from ingest.database import bulk, claims
+from ingest.database import bulk, claims, questions
 from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes, list_dumps
@@ -180,6 +180,14 @@ def stored_tables_answer(database: Database, heaps: Mapping[str, HeapGraph]) -> 
                 assert [*asked.rows(query, given)] == expected.dicts(), query.name
             tables += 1
         assert tables > 15, name
+        columns = ["address", "reference_count"]
+        counts = opened.tables.part("objects", 0, opened.row_count, columns)
+        hub = counts.sort("reference_count", descending=True, nulls_last=True)
+        for query in map(find, OF_HUBS):
+            given = {"address": hub["address"][0]}
+            expected = answered(opened, query, query.bind(given, 0))
+            with mock.patch.object(questions, "ask", side_effect=AssertionError):
+                assert asked.ask(query, given).rows == expected.rows, query.name
 
 
 @mock.patch.object(asked_module, "LARGE_OBJECTS", 1)

@@ -11,7 +11,7 @@ import pytest
 from ingest.analysis.metrics import analyse
 from ingest.answers.of_object import k_shortest_root_paths
 from ingest.answers.opened import OpenedHeap
-from ingest.answers.view import HeapView
+from ingest.answers.view import NOT_SEEN, HeapView
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.hard_heaps import plain_list, twin_chain, two_way_list
@@ -44,5 +44,8 @@ def test_what_is_below_an_object(make: Callable[[int], HeapGraph]) -> None:
     rows = np.arange(heap.row_count)
     for top in rows.tolist():
         expected = [top in heap.dominators(row) for row in rows.tolist()]
-        assert heap.are_below(rows, top).tolist() == expected
-        assert heap.are_below(rows[::-1][:5], top).tolist() == expected[::-1][:5]
+        for some in (rows, rows[::-1][:5]):
+            place = np.full(heap.row_count, NOT_SEEN, np.int32)
+            place[top] = 0
+            is_below = heap.places_above(some, place) == 0
+            assert is_below.tolist() == [expected[row] for row in some.tolist()]
