@@ -137,30 +137,6 @@ def _search(
                     tail += 1
 
 
-def distances_from(references: ReferenceColumns, objects: int) -> NDArray[np.int32]:
-    """int32 (objects,): references from the nearest root, 1 for its object, else -1.
-
-    Memory: 12 bytes an object.
-    """
-    distance = np.full(objects, -1, np.int32)
-    parent, queue = np.empty((2, objects), np.int32)
-    roots = references.roots
-    _search(
-        references.start, references.target, references.skipped.view(np.uint8), 0,
-        roots, np.ones(len(roots), np.int32), np.full(len(roots), ROOT, np.int32),
-        (distance, parent, np.empty(0, np.uint8)), queue,
-    )  # fmt: skip
-    return distance
-
-
-def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
-    """Bool (objects,): what can be reached along ``references`` from their roots.
-
-    Memory: 12 bytes an object.
-    """
-    return np.asarray(distances_from(references, objects) >= 0)
-
-
 def _weaker(graph: HeapGraph, policy: StrengthPolicy) -> tuple[Bytes, Bools]:
     """The kinds of references, empty where all are strong, and which roots are weak."""
     if policy is not StrengthPolicy.STRONGEST:

@@ -9,7 +9,8 @@ import polars as pl
 
 from ingest.answers.of_holders import edges, fitting
 from ingest.answers.view import limit_of, numbered
-from ingest.compiled import kernel
+from ingest.compiled import fetch, kernel
+from ingest.memory import in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 _LIST = r"System[.](Object|Delegate)\[].*"
 _METHOD = r"System\.Reflection\..*"
 
+_MANY_HANDLERS = 1 << 18
+"""From this number on, two processors look for lists of them."""
+
+_AHEAD = 8
+"""Steps of a loop between asking for an entry of a column and using it."""
+
 _NO_OBJECT = 2**31 - 1
 """A row after all others."""
 
@@ -36,7 +43,13 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     if not len(live):
         return []
     is_a_list = np.zeros(heap.row_count, np.bool_)
-    _mark_lists(heap.references, live, kinds, is_list, is_a_list)
+    references = heap.references
+    in_halves(
+        lambda first, end: _mark_lists(
+            references, live[first:end], kinds, is_list, is_a_list
+        ),
+        0, len(live), least=_MANY_HANDLERS,
+    )  # fmt: skip
     held = edges(heap, live, into=True)
     sources, handlers = held["source"].to_numpy(), held["target"].to_numpy()
     keep = (heap.root_distance[sources] >= 0) & ~is_a_list[sources]
@@ -265,14 +278,21 @@ def _find_handled(
         The handler to go on with, and the rows that there are.
     """
     start, targets, skipped = references.start, references.target, references.skipped
-    some_skipped = len(skipped) > 0
+    some_skipped, called_by = len(skipped) > 0, stamps[2]
     for at in range(first, len(given[0])):
         handler, is_one = given[0][at], True
         for ref in range(start[handler], start[handler + 1]):
             inner = targets[ref]
             if not is_list[type_index[inner]] or (some_skipped and skipped[ref]):
                 continue
-            for place in range(start[inner], start[inner + 1]):
+            last = start[inner + 1] - 1
+            for place in range(start[inner], last + 1):
+                # Each look-up leads to the next one: they are asked for one by one.
+                fetch(start, targets[min(place + 2 * _AHEAD, last)])
+                later = targets[min(place + _AHEAD, last)]
+                fetch(targets, start[later])
+                fetch(called_by, later)
+                fetch(retained, later)
                 delegate = targets[place]
                 if not is_delegate[type_index[delegate]] or (
                     some_skipped and skipped[place]

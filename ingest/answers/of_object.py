@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT
-from ingest.analysis.shortest import first_paths
+from ingest.analysis.shortest import first_paths, reached
 from ingest.answers.view import NOT_SEEN, VALUE_LENGTH, largest, limit_of
 
 if TYPE_CHECKING:
@@ -348,14 +348,15 @@ def objsize(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``objsize``."""
     found = []
     for row in heap.objects_at(str(values["address"]))[: limit_of(values)]:
-        own, distance = heap.object(row), heap.distances_from(row)
-        reached = np.flatnonzero(distance >= 0)
-        reached_bytes = int(heap.shallow_bytes[reached].sum())
+        own = heap.object(row)
+        start = heap.references._replace(roots=np.array([row], np.int32))
+        below = reached(start, heap.row_count)
+        reached_bytes = int(heap.shallow_bytes[below].sum())
         found.append(
             {
                 "domain": own["domain"],
                 "type": heap.full_type(row),
-                "reached_count": len(reached),
+                "reached_count": int(np.count_nonzero(below)),
                 "reached_bytes": reached_bytes,
                 "retained_count": own["retained_count"],
                 "retained_bytes": own["retained_bytes"],

@@ -12,7 +12,6 @@ from ingest.analysis.distances import (
     ROOT,
     UNREACHABLE,
     ReferenceColumns,
-    distances_from,
 )
 from ingest.compiled import kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
@@ -336,11 +335,6 @@ class HeapView:
         """References and roots that hold their target."""
         roots = self.root_object[self.root_holds]
         return ReferenceColumns(self.ref_start, self.ref_target, self.skipped, roots)
-
-    def distances_from(self, row: int) -> NDArray[np.int32]:
-        """int32 (N + M,): distances from an object, 1 for itself; -1 if unreachable."""
-        start = np.array([row], np.int32)
-        return distances_from(self.references._replace(roots=start), self.row_count)
 
     def references_to(
         self, rows: Sequence[int] | NDArray[np.int64]

@@ -16,9 +16,9 @@ import numpy as np
 from ingest.analysis.distances import (
     holding_references,
     holding_roots,
-    reached,
     search_roots,
 )
+from ingest.analysis.shortest import reached
 from ingest.analysis.types import count_by, sum_by
 
 if TYPE_CHECKING:
