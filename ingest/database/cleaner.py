@@ -178,7 +178,6 @@ def main() -> None:
 def _delete_all(database: Database) -> None:
     numbers = claims.take_over(database)
     if numbers:
-        ensure_needed(database)
         link_next(database)
     for number in numbers:
         claims.delete(database, number)

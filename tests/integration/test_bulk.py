@@ -6,7 +6,7 @@ import subprocess
 import sys
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 from unittest import mock
 
 import polars as pl
@@ -348,9 +348,15 @@ def test_a_bulk_load_leaves_out_what_another_process_is_deleting(
     def left() -> tuple[object, ...]:
         return database.read(remaining, {"dump": dropped})[1][0]
 
-    count, _ = left()
-    claims.delete(database, dropped)  # it is not this process's: one step, no more
-    assert left() == (count, 0) != (0, 0)
+    count, references = left()
+    claims.delete(database, dropped)  # it is not this process's
+    assert left() == (count, references)
+    monkeypatch.setattr(claims, "_STEP_KEYS", 2)
+    with mock.patch.object(claims, "beat", side_effect=[True, False]):
+        claims.delete(database, dropped)
+    fewer = left()
+    assert fewer[0] == count
+    assert 0 < cast("int", fewer[1]) < cast("int", references)
 
     # Act
     stopped: list[object] = []

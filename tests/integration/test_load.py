@@ -306,8 +306,12 @@ def test_names(empty_database: Database, small: Path, tmp_path: Path) -> None:
 
 
 def test_drop_leaves_nothing_and_touches_no_other_dump(
-    empty_database: Database, small: Path, tmp_path: Path
+    empty_database: Database,
+    small: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("ingest.database.claims._STEP_KEYS", 2)
     other = tmp_path / "other.gclog"
     other.write_text("a 2 x\nt 1 T\no 1 1 10 1\nr 1 1 0\nc x\n", encoding="utf-8")
     Loader(Store(empty_database)).load(str(other))
