@@ -40,7 +40,7 @@ WINDOW_KEYS = 50_000
 """Objects that are linked, or deleted while somebody waits for it, at once."""
 
 _STEP_KEYS = 10_000
-"""Objects between two signs of life of a drop, after each of which it may be stopped."""
+"""Objects between two signs of life of a drop; at each it may have to stop."""
 
 _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
