@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 MOST_OBJECTS = 40 if PROFILE == "deep" else 4
-HEAPS = ("main", "domains", "dart", "dotnet", "jvm", "reasons", "lattice")
+HEAPS = ("main", "domains", "dart", "dotnet", "jvm", "reasons", "lattice", "python")
 
 
 @pytest.fixture(scope="module")
