@@ -267,17 +267,18 @@ class AskedStore:
         several = dump.trace is not None or named(dump.runtime).lasting_ids is not None
         values = query.bind(given, dump.number)
         if not are_tables_faster(query, is_one_of_several=several) and not (
-            query.name in OF_HUBS and self._is_hub(str(values["address"]))
+            query.name in OF_HUBS and self._is_of_hub(query, str(values["address"]))
         ):
             return None
         return answered(self._tables, query, values)
 
-    def _is_hub(self, address: str) -> bool:
+    def _is_of_hub(self, query: Query, address: str) -> bool:
         """Whether the graph has to look at more references than the tables can."""
-        from ingest.database.questions import reference_count_near
+        from ingest.database.questions import degrees_of
 
         dump = self.chosen.dump
-        count = reference_count_near(self.store.database, address, dump.number)
+        from_it, to_it = degrees_of(self.store.database, address, dump.number)
+        count = from_it if query.name == "references-of" else to_it
         return count * OBJECTS_OF_REFERENCE > dump.object_count
 
     def _from_node(self, query: Query, given: Mapping[str, str]) -> Answer:

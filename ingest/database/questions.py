@@ -43,8 +43,8 @@ def ask(
     return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
 
 
-def reference_count_near(database: Database, address: str, dump: int) -> int:
-    """The most references from an object, or to it or one of its next dominators.
+def degrees_of(database: Database, address: str, dump: int) -> tuple[int, int]:
+    """References of an object, and the most to it or one of its next dominators.
 
     They are known of the objects with the most only; 0 of others.
     """
@@ -53,11 +53,12 @@ def reference_count_near(database: Database, address: str, dump: int) -> int:
         MATCH (o:Object)
         WHERE o.dump = $dump AND o.address = $address
         MATCH (o)<-[:DOMINATES*0..8]-(n:Object)
-        RETURN max(o.reference_count), max(n.referrer_count)
+        RETURN coalesce(max(o.reference_count), 0), coalesce(max(n.referrer_count), 0)
         """,
         {"dump": dump, "address": address},
     )
-    return max(cast("int", count or 0) for count in rows[0])
+    from_it, to_it = (cast("int", count) for count in rows[0])
+    return from_it, to_it
 
 
 def captions_of(database: Database, dump: int) -> Captions:
