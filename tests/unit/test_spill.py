@@ -171,7 +171,7 @@ def ended(
     return subprocess.run(
         [sys.executable, "-m", "ingest", *map(str, arguments)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         cwd=CHECKOUT,
         preexec_fn=limit,
