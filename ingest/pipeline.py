@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from ingest.database.writing import Via
 from ingest.dumps import Opener
 from ingest.dumps.dump import source_name, stem_name
-from ingest.errors import AlreadyLoaded, DumpError, StoreError
+from ingest.errors import AlreadyLoaded, DumpError, QueryError, StoreError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
@@ -103,7 +103,12 @@ class Loader:
         Returns:
             The dump, and its receipt if it is there already.
         """
-        answer = _Answer(self._present, partial(self._early, dump), self.progress)
+        answer = _Answer(
+            self._present,
+            partial(self._early, dump),
+            self.progress,
+            then=self.store.prepare,
+        )
         opened = replace(self._opener, progress=answer).open(dump)
         try:
             answer.stop_if_there()
@@ -400,6 +405,7 @@ class _Answer:
         present: Asks the server for the dumps that are there.
         early: Called with them, by the thread that reads; see `Loader._early`.
         progress: Receives what is reported.
+        then: What else to ask of the server in the meantime; it may fail.
     """
 
     def __init__(
@@ -407,12 +413,18 @@ class _Answer:
         present: Callable[[], list[DumpInfo]],
         early: Callable[[list[DumpInfo]], Receipt | None],
         progress: Progress,
+        then: Callable[[], None],
     ) -> None:
         self._early = early
         self._progress = progress
         self._present: Future[list[DumpInfo]] = Future()
         self._receipt: Future[Receipt | None] = Future()
-        ask = partial(_settle, self._present, present)
+
+        def ask() -> None:
+            _settle(self._present, present)
+            with suppress(StoreError, QueryError):
+                then()
+
         Thread(
             target=copy_context().run, args=(ask,), name="present", daemon=True
         ).start()

@@ -309,6 +309,12 @@ def claim(
     return number, cast("int", rows[0][0])
 
 
+def plan_claim(database: Database) -> None:
+    """Let the server plan what `claim` writes, which takes one that is new 0.5 s."""
+    given = {"number": 0, "properties": {}, "exclusive": None}
+    database.plan(f"EXPLAIN {_CLAIM}", given)
+
+
 def _check_free(
     nodes: Iterable[DumpNode], place: Place, identity: Identity, *, exclusive: bool
 ) -> None:

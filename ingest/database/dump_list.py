@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ingest.command_line import command
 from ingest.errors import UnknownDump
 from ingest.heap.identity import Identity
+from ingest.server.target import FIRST_QUERY
 from ingest.tables.schema import KEY_BITS
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 _LISTED = 10
 _DIGITS = 9
 NO_DUMP = f"no dump is loaded; load one: {command('load', 'DUMP')}"
-
-_DUMPS = "MATCH (d:Dump) RETURN d, datetime()"
-"""One query for all who ask: a server that has just started takes longer to plan
-another one than to answer it, and for one that orders and computes twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class DumpNode:
 
 def dump_nodes(database: Database) -> list[DumpNode]:
     """All dumps, those that are being loaded or dropped too; the newest first."""
-    _, rows = database.read(_DUMPS, {})
+    _, rows = database.read(FIRST_QUERY, {})
     found = []
     for node, now in cast("list[tuple[Mapping[str, object], object]]", rows):
         number, state = cast("int", node["number"]), cast("str", node["state"])

@@ -212,7 +212,7 @@ class ListedIndex(NamedTuple):
 
 
 def listed(database: Database) -> list[ListedIndex]:
-    """All indexes; one query for all who ask, see `ingest.database.dump_list`."""
+    """All indexes, asked for in the same words by all, see `FIRST_QUERY`."""
     _, rows = database.read(_LISTED, {})
     return [ListedIndex(*cast("tuple[Any, ...]", row)) for row in rows]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ingest import __version__, interrupts
@@ -140,6 +141,11 @@ class Store:
     def ensure_constraints(self) -> None:
         """Make what claiming and publishing dumps needs."""
         ensure_constraints(self.database)
+
+    def prepare(self) -> None:
+        """Import what `write` needs, and let the server plan what it writes first."""
+        import_module("ingest.database.bulk")
+        claims.plan_claim(self.database)
 
     def dumps(self) -> list[DumpInfo]:
         """All ready dumps, the newest first."""

@@ -51,6 +51,9 @@ class Loaded:
     def ensure_constraints(self) -> None:
         """There is nothing to make."""
 
+    def prepare(self) -> None:
+        raise StoreError("what is prepared in vain is not told")
+
     def dumps(self) -> list[DumpInfo]:
         return list(self.loaded)
 
