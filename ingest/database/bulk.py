@@ -77,9 +77,9 @@ _LEAST_DISK_BYTES = 50
 
 _START_US, _BULK_US, _BOLT_US = 9e6, 1.1, 30.0
 """What a bulk load takes at least, and for each node or relationship in bulk and over
-Bolt, on two cores; in bulk measured with 0.2, one and ten million objects (9.7, 14.4 and
-66 s). Over Bolt a server that has run for long takes 10, and one that was just started
-18 to 28. Dumps that are already loaded are imported again, and count too."""
+Bolt, on two cores; in bulk measured with 0.2, one and ten million objects (9.7, 14.4
+and 66 s). Over Bolt a server that has run for long takes 10, and one that was just
+started 18 to 28. Dumps that are already loaded are imported again, and count too."""
 
 LEAST_ENTITIES = 700_000
 """Fewer nodes and relationships are never worth a new store."""
