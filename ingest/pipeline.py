@@ -8,13 +8,13 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ingest.database.writing import Via
 from ingest.dumps import Opener
 from ingest.dumps.dump import source_name, stem_name
-from ingest.errors import AlreadyLoaded, DumpError, QueryError, StoreError
+from ingest.errors import AlreadyLoaded, DumpError, StoreError
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
@@ -109,14 +109,20 @@ class Loader:
             self.progress,
             then=self.store.prepare,
         )
-        opened = replace(self._opener, progress=answer).open(dump)
         try:
-            answer.stop_if_there()
-            _ = opened.metrics
+            opened = replace(self._opener, progress=answer).open(dump)
+            try:
+                answer.stop_if_there()
+                _ = opened.metrics
+            except Exception:
+                if answer.receipt() is None:
+                    raise
+            found = answer.receipt()
         except Exception:
-            if answer.receipt() is None:
-                raise
-        return opened, answer.receipt()
+            answer.wait()
+            raise
+        answer.wait()
+        return opened, found
 
     def load_all(self, dump: str) -> Iterator[Receipt | DumpError]:
         """Load each dump of a file as a dump of its own.
@@ -403,9 +409,10 @@ class _Answer:
 
     Args:
         present: Asks the server for the dumps that are there.
-        early: Called with them, by the thread that reads; see `Loader._early`.
+        early: Called with them once; see `Loader._early`.
         progress: Receives what is reported.
-        then: What else to ask of the server in the meantime; it may fail.
+        then: What else to ask of the server in the meantime, if the dump is not there;
+            it may fail.
     """
 
     def __init__(
@@ -419,15 +426,18 @@ class _Answer:
         self._progress = progress
         self._present: Future[list[DumpInfo]] = Future()
         self._receipt: Future[Receipt | None] = Future()
+        self._looking = Lock()
 
         def ask() -> None:
             _settle(self._present, present)
-            with suppress(StoreError, QueryError):
-                then()
+            with suppress(Exception):  # who reads is told
+                if self.receipt() is None:
+                    then()
 
-        Thread(
+        self._thread = Thread(
             target=copy_context().run, args=(ask,), name="present", daemon=True
-        ).start()
+        )
+        self._thread.start()
         with suppress(Exception):  # an error is raised when it is looked at
             self._present.result(_AT_ONCE_S)
 
@@ -451,9 +461,14 @@ class _Answer:
         Raises:
             StoreError: it refuses.
         """
-        if not self._receipt.done():
-            _settle(self._receipt, lambda: self._early(self._present.result()))
+        with self._looking:
+            if not self._receipt.done():
+                _settle(self._receipt, lambda: self._early(self._present.result()))
         return self._receipt.result()
+
+    def wait(self) -> None:
+        """Wait until the server is asked for nothing more."""
+        self._thread.join()
 
 
 def _settle(future: Future[Result], work: Callable[[], Result]) -> None:
