@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import TEST_CACHE
 from tests.recipes import RECIPES
+from tests.unit.test_readme import MOST_BYTES
 from tests.unit.test_tree import ROOT, TRACKED
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ pytestmark = pytest.mark.skipif(
 
 MAP = ROOT / "ingest" / "README.md"
 _HOW_LONG_S = 1800
+_ADDED_BYTES = 61
+"""Of a format of dumps, in the README's lists; more than of any other."""
 _TOOLS = (
     ("tests.readme", "--write"),
     ("ruff", "check", "ingest", "tests", "docker"),
@@ -67,6 +70,10 @@ def test_what_a_recipe_is_tested_by_is_there(recipe: Recipe) -> None:
     assert paths
     for path in paths:
         assert (ROOT / path).exists() or path in recipe.files(), path
+
+
+def test_the_readme_has_room_for_what_a_recipe_adds() -> None:
+    assert len((ROOT / "README.md").read_bytes()) + _ADDED_BYTES <= MOST_BYTES
 
 
 @pytest.fixture(scope="session")
