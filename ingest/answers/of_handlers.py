@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -108,7 +108,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     return rows[: limit_of(values)]
 
 
-class _Holders:
+class _Holders(NamedTuple):
     """References to handlers, from objects and roots.
 
     Attributes:
@@ -117,13 +117,9 @@ class _Holders:
         held_by: Number of the text that says what has it.
     """
 
-    def __init__(
-        self,
-        handler: NDArray[np.int64],
-        one: NDArray[np.int64],
-        held_by: NDArray[np.int64],
-    ) -> None:
-        self.handler, self.one, self.held_by = handler, one, held_by
+    handler: NDArray[np.int64]
+    one: NDArray[np.int64]
+    held_by: NDArray[np.int64]
 
 
 def _handled(
@@ -214,16 +210,21 @@ def _called(
 
 @kernel
 def _add(
+    references: ReferenceColumns,
+    type_index: Ints,
+    retained: Longs,
+    is_other: Bools,
     delegate: int,
-    target: int,
-    kept: int,
     given: tuple[Longs, Longs, Longs, Ints, Ints],
     at: int,
     stamps: Numbers,
     found: Numbers,
     used: int,
 ) -> int:
-    """Add that a delegate calls a target; returns the rows, -1 without room."""
+    """Add what a delegate calls, if anything; returns the rows, -1 without room."""
+    target = _called(references, delegate, type_index, is_other)
+    if target < 0:
+        return used
     _, ones, group, number, part = given
     if stamps[0, target] != number[at]:
         if used == found.shape[1]:
@@ -237,7 +238,7 @@ def _add(
     if stamps[2, delegate] != part[at]:
         stamps[2, delegate] = part[at]
         found[3, row] += 1
-        found[4, row] += kept
+        found[4, row] += retained[delegate]
     return used
 
 
@@ -299,19 +300,19 @@ def _find_handled(
                 ):
                     continue
                 is_one = False
-                target = _called(references, delegate, type_index, is_other)
-                if target >= 0:
-                    kept = retained[delegate]
-                    rows = _add(delegate, target, kept, given, at, stamps, found, used)
-                    if rows < 0:
-                        return at, used
-                    used = rows
-        if is_one:
-            target = _called(references, handler, type_index, is_other)
-            if target >= 0:
-                kept = retained[handler]
-                rows = _add(handler, target, kept, given, at, stamps, found, used)
+                rows = _add(
+                    references, type_index, retained, is_other, delegate, given, at,
+                    stamps, found, used,
+                )  # fmt: skip
                 if rows < 0:
                     return at, used
                 used = rows
+        if is_one:
+            rows = _add(
+                references, type_index, retained, is_other, handler, given, at,
+                stamps, found, used,
+            )  # fmt: skip
+            if rows < 0:
+                return at, used
+            used = rows
     return len(given[0]), used

@@ -305,7 +305,10 @@ def sole_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     sources, targets = heap.sources(references), heap.ref_target[references]
     is_holder = (sources != targets) & (heap.dominator[sources] != targets)
     holders, into = sources[is_holder].tolist(), targets[is_holder].tolist()
-    field_of = dict(zip(into, _fields(heap, references[is_holder]), strict=True))
+    fields = heap.frame("references", references[is_holder].tolist(), ["field"])[
+        "field"
+    ]
+    field_of = dict(zip(into, fields.to_list(), strict=True))
     holder_of = dict(zip(into, holders, strict=True))
     own_columns = heap.frame("objects", rows, ["address", "retained_count"])
     addresses = dict(zip(holders, heap.addresses(holders), strict=True))
@@ -328,10 +331,6 @@ def sole_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             own |= {"holder_address": addresses[holder]}
         found.append(own)
     return found
-
-
-def _fields(heap: HeapView, references: NDArray[np.int64]) -> list[str | None]:
-    return heap.frame("references", references.tolist(), ["field"])["field"].to_list()
 
 
 def string_duplicates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:

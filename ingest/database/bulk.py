@@ -499,9 +499,7 @@ class BulkWriter:
             told = told_by_ids(database, dump)
             indexes = index_statements() | there.indexes
             progress("index", 0, None)
-            with beside(
-                lambda: make_all(database, indexes, constraint_statements())
-            ) as made:
+            with beside(lambda: make_all(database, indexes)) as made:
                 shutil.rmtree(new.work, ignore_errors=True)
                 shutil.rmtree(old, ignore_errors=True)
                 stored.prune(stored.listed(), _stored(present))

@@ -37,7 +37,7 @@ STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
 
 WINDOW_KEYS = 50_000
-"""Objects that are linked, or deleted while somebody waits for it, at once."""
+"""Objects that are linked at once, and the most that are deleted while one waits."""
 
 _STEP_KEYS = 10_000
 """Objects between two signs of life of a drop; at each it may have to stop."""
@@ -102,10 +102,15 @@ def take_over(database: Database) -> list[int]:
         alive, silent_seconds = is_alive(loader), node.silent_seconds or 0
         if alive or (alive is None and silent_seconds < STALE_SECONDS):
             continue
-        given = {"number": node.number, "loader": loader, "mine": this_process()}
-        if database.write(_TAKE_OVER, given)[0]:
+        if _take(database, node.number, loader):
             taken.append(node.number)
     return sorted(taken)
+
+
+def _take(database: Database, number: int, loader: str) -> bool:
+    """Become the owner of a dump, unless somebody else has; returns whether one is."""
+    given = {"number": number, "loader": loader, "mine": this_process()}
+    return bool(database.write(_TAKE_OVER, given)[0])
 
 
 _TAKE_OVER = """
@@ -124,13 +129,12 @@ def take_dropped(database: Database) -> list[tuple[int, str]]:
     Returns:
         The number of each, and the process that may still `delete` some of it.
     """
-    mine, taken = this_process(), []
+    taken = []
     for node in dump_nodes(database):
-        loader = str(node.properties.get("loader", ""))
+        loader = cast("str", node.properties.get("loader", ""))
         if node.state != "dropping" or node.properties.get("exclusive"):
             continue
-        given = {"number": node.number, "loader": loader, "mine": mine}
-        if loader == mine or database.write(_TAKE_OVER, given)[0]:
+        if is_left_over(node) or _take(database, node.number, loader):
             taken.append((node.number, loader))
     return taken
 

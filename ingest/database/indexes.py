@@ -21,7 +21,7 @@ from ingest.tables.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from ingest.database.connection import Database
 
@@ -110,21 +110,18 @@ def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]
             return states
 
 
-def make_all(
-    database: Database, indexes: Mapping[str, str], constraints: Mapping[str, str]
-) -> None:
-    """Make the indexes and constraints of a new store, which has none.
+def make_all(database: Database, indexes: dict[str, str]) -> None:
+    """Make indexes and our constraints in a new store, which has none of them.
 
     Args:
         database: Where another command may make them at the same moment.
-        indexes: All of them.
-        constraints: Those that cannot fail.
+        indexes: Ours and those of the user.
     """
     try:
-        make_indexes(database, [], constraints.values())
+        make_indexes(database, [], constraint_statements().values())
         make_indexes(database, indexes.values(), [])
     except InTheWay:
-        _make_missing(database, dict(indexes))
+        _make_missing(database, indexes)
 
 
 def make_indexes(

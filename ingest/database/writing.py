@@ -114,14 +114,14 @@ def _bulk_plan(
     if found.obstacle is None and (via is Via.BULK or found.is_faster):
         return found
     is_any_deleted = cleaner.go_on(database)
-    if via is Via.BULK and is_any_deleted:  # that may be the obstacle
+    if via is Via.AUTO:
+        return None
+    if is_any_deleted:  # that may be the obstacle
         _wait_for_drops(database, progress)
         found = plan(database, entities, replaced)
-        if found.obstacle is None:
-            return found
-    if via is Via.BULK:
+    if found.obstacle is not None:
         raise StoreError(f"no bulk load is possible: {found.obstacle}; use --via bolt")
-    return None
+    return found
 
 
 def _wait_for_drops(database: Database, progress: Progress) -> None:

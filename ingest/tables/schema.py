@@ -176,8 +176,7 @@ MAX_OF_A_SIZE = 1000
 
 MOST, MAX_OF_MOST = "RetainsMost", 10_000
 """Label of the objects that retain more than any other of their dump, and how many at
-most. The first answers need only them, and find them by an index of their own, which
-is populated at once."""
+most. The first answers need only them, and find them by a small index of their own."""
 
 
 def table(name: str) -> Table:

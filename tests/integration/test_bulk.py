@@ -119,6 +119,13 @@ def hostile_dart(path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.gclog"
+    path.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    return path
+
+
 class HostileFleet:
     """A fleet with names that would break a CSV file."""
 
@@ -255,12 +262,10 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
 
 
 def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
-    server: EmbeddedServer, database: Database, tmp_path: Path
+    server: EmbeddedServer, database: Database, tmp_path: Path, small: Path
 ) -> None:
     """It would be null where each dump has a value, such as its retained sizes."""
     path = hostile(tmp_path / "hostile.gclog")
-    small = tmp_path / "small.gclog"
-    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
     first = Loader(Store(database), via=Via.BOLT).load(str(small))
     retained = "MATCH (o:Object {dump: $dump}) RETURN sum(o.retained_bytes)"
     _, before = database.read(retained, {"dump": first.number})
@@ -284,12 +289,12 @@ def test_dropping_the_only_dump_makes_a_new_store(
     server: EmbeddedServer,
     database: Database,
     tmp_path: Path,
+    small: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Arrange: every dump is large; one beside another, then beside a node
     monkeypatch.setattr(claims, "WINDOW_KEYS", 2)
-    path, small = hostile(tmp_path / "hostile.gclog"), tmp_path / "small.gclog"
-    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    path = hostile(tmp_path / "hostile.gclog")
     number = Loader(Store(database), via=Via.BOLT).load(str(path)).number
     before = content(database, "hostile")
     Loader(Store(database), via=Via.BOLT).load(str(small))
@@ -325,13 +330,13 @@ def test_a_bulk_load_leaves_out_what_another_process_is_deleting(
     server: EmbeddedServer,
     database: Database,
     tmp_path: Path,
+    small: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nobody waits for the removal, which ends at its next step."""
     # Arrange: one dump of two is being deleted by a process that still lives
     monkeypatch.setattr(claims, "WINDOW_KEYS", 2)
-    path, small = hostile(tmp_path / "hostile.gclog"), tmp_path / "small.gclog"
-    small.write_text("a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n", encoding="utf-8")
+    path = hostile(tmp_path / "hostile.gclog")
     dropped = Loader(Store(database), via=Via.BOLT).load(str(path)).number
     Loader(Store(database), via=Via.BOLT).load(str(small))
     before = content(database, "small")
