@@ -1,23 +1,17 @@
 """Whose a Dump node is: claiming one, publishing it, dropping it.
 
-A node names the process that loads or drops its dump by its machine, its number and
-its start, so that a dead one is recognized.
+A node names the process that loads or drops its dump: see `ingest.process_names`.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
-
-import psutil
 
 from ingest.command_line import command
 from ingest.database.dump_list import dump_nodes
 from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
+from ingest.process_names import NOBODY, is_alive, this_process
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
@@ -30,9 +24,6 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.tables.mapping import Counts, Tables
 
-NOBODY = "nobody"
-"""The owner of a dump that anybody may delete."""
-
 STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
 
@@ -44,48 +35,6 @@ _STEP_KEYS = 10_000
 
 _DELETE_ROWS = 2_000
 """Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
-
-
-def this_process() -> str:
-    """This process: its machine, number and start, so that a dead one is recognized."""
-    pid = os.getpid()
-    return f"{_machine()}:{pid}:{_start(pid)}"
-
-
-def is_alive(loader: str) -> bool | None:
-    """Whether that process runs; ``None`` where this machine cannot know."""
-    if loader == NOBODY:
-        return False
-    machine, _, start = loader.rpartition(":")
-    machine, _, pid = machine.rpartition(":")
-    if machine != _machine():
-        return None
-    try:
-        return _start(int(pid)) == start
-    except (psutil.Error, OSError, ValueError):
-        return False
-
-
-def _machine() -> str:
-    """This machine, or this container of it: where a process id means something."""
-    try:
-        space = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        return socket.gethostname()
-    return f"{socket.gethostname()} {space.replace(':', '')}"
-
-
-def _start(pid: int) -> str:
-    """When a process started; the same after somebody has set the clock.
-
-    Source: proc(5), ``/proc/pid/stat``: the third field follows the name in brackets,
-    the 22nd is the start in clock ticks since the machine was started.
-    """
-    if sys.platform == "linux":
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-        return "" if fields[0] in b"ZX" else f"{fields[19].decode()}@{boot.strip()}"
-    return str(int(psutil.Process(pid).create_time()))
 
 
 def take_over(database: Database) -> list[int]:

@@ -18,9 +18,10 @@ from ingest import interrupts
 from ingest.database import bulk, claims
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
-from ingest.database.indexes import ensure_indexes, ensure_needed
+from ingest.database.indexes import ensure_needed
 from ingest.database.links import link_next
 from ingest.errors import IngestError, StoreError
+from ingest.process_names import is_alive, this_process
 from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.server.target import Target
@@ -84,10 +85,8 @@ def stop(database: Database, progress: Progress = silent) -> bool:
         Whether all have stopped. If not, the removal goes on.
     """
     taken, begun = claims.take_dropped(database), time.monotonic()
-    mine = claims.this_process()
-    while any(
-        loader != mine and claims.is_alive(loader) is not False for _, loader in taken
-    ):
+    mine = this_process()
+    while any(loader != mine and is_alive(loader) is not False for _, loader in taken):
         waited = time.monotonic() - begun
         if waited > _STOP_S:
             go_on(database)
@@ -131,7 +130,7 @@ def cleaned_if_interrupted(database: Database) -> Iterator[None]:
 
 def start(database: Database) -> None:
     """Start a process that cleans up once this one has ended."""
-    environment = {**os.environ, _INTERRUPTED: claims.this_process()}
+    environment = {**os.environ, _INTERRUPTED: this_process()}
     if database.server is None:
         target = database.target
         # Not as arguments, which every user of the machine can read.
@@ -156,7 +155,7 @@ def main() -> None:
     """Clean up where the environment says."""
     loader, known = os.environ.get(_INTERRUPTED, ""), settings()
     deadline = time.monotonic() + _END_S
-    while claims.is_alive(loader) and time.monotonic() < deadline:
+    while is_alive(loader) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     time.sleep(_ROLLBACK_S)
     with suppress(IngestError):
@@ -182,7 +181,6 @@ def _delete_all(database: Database) -> None:
     for number in numbers:
         claims.delete(database, number)
     bulk.prune(database)
-    ensure_indexes(database)  # a bulk load that was interrupted had not made all
 
 
 if __name__ == "__main__":
