@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,6 +179,33 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_aside(*folders: Path) -> None:
+    """Remove folders that nothing uses, in a process for which nobody waits.
+
+    A folder of a gigabyte takes a second.
+    """
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _REMOVE, *map(str, folders)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:  # there can be no more processes
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+    else:
+        process.returncode = 0  # it outlives us on purpose, and Popen would warn
+
+
+_REMOVE = """
+import shutil, sys
+for folder in sys.argv[1:]:
+    shutil.rmtree(folder, ignore_errors=True)
+"""
 
 
 def file_lock(path: Path, *, poll_s: float = 0.05) -> BaseFileLock:

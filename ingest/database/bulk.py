@@ -6,7 +6,7 @@ graphs of fleets with them, read from the old store. That answers queries until 
 server is stopped and started on the new one::
 
     tables -> import files -> import into data-* -> swap: stop, start on data-*,
-    counts checked, `store` names data-* -> old data folder removed, indexes made
+    counts checked, indexes made, `store` names data-* -> old data folder removed
 
 Nobody waits until indexes are populated. A new store is also what is left when the only
 dump is dropped: it takes seconds, however large the dump was.
@@ -19,9 +19,10 @@ the server counts anything but dumps and fleets, no bulk load is possible.
 from __future__ import annotations
 
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Event
 from typing import TYPE_CHECKING, cast
 
 import filelock
@@ -32,17 +33,17 @@ from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
 from ingest.database.fleet_graph import read_fleet_graph
 from ingest.database.importer import end_importers, started_import
-from ingest.database.indexes import listed, make_all, make_indexes
+from ingest.database.indexes import listed, make_all
 from ingest.database.links import link_next, told_by_ids
 from ingest.errors import Conflict, EmbeddedError, StoreError
-from ingest.files import file_lock
+from ingest.files import file_lock, remove_aside
 from ingest.memory import beside
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.import_files import DumpToImport, write_import_files
-from ingest.tables.mapping import Counts
-from ingest.tables.parquet import StoredDumps
+from ingest.tables.mapping import Counts, entity_estimate
+from ingest.tables.parquet import StoredDumps, write_tables
 from ingest.tables.schema import (
     LABELS,
     LINKS,
@@ -56,7 +57,7 @@ from ingest.tables.schema import (
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ingest.database.claims import NewDump
@@ -279,7 +280,7 @@ def start_over(database: Database, progress: Progress) -> None:
 
     def finish(endpoint: Endpoint) -> None:
         with connect(target_of(endpoint)) as fresh:
-            make_indexes(fresh, indexes.values(), constraints.values())
+            make_all(fresh, indexes, constraints)
 
     try:
         server.swap(data, finish, progress)
@@ -287,8 +288,8 @@ def start_over(database: Database, progress: Progress) -> None:
         if server.files.data != data:
             shutil.rmtree(data, ignore_errors=True)
         raise
-    shutil.rmtree(old, ignore_errors=True)
     stored.prune(listed, [])
+    remove_aside(old)
 
 
 @contextmanager
@@ -312,20 +313,56 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
         lock.release()
 
 
-def store(
-    server: EmbeddedServer,
-    number: int,
-    sha256: str,
-    tables: DumpTables,
-    progress: Progress,
-) -> StoredTables:
-    """Store the tables of a claimed dump beside the server's store.
+@contextmanager
+def storing(
+    server: EmbeddedServer, tables: DumpTables, progress: Progress
+) -> Iterator[Callable[[int, str], StoredTables]]:
+    """Store the tables of a dump beside the block, in which it gets its number.
+
+    Args:
+        server: Beside whose store.
+        tables: The dump.
+        progress: Receives how far that is.
+
+    Yields:
+        What waits until they are stored, and puts them in their place under the number
+        and the digest of the dump. It raises `EmbeddedError` if the disk is full.
 
     Raises:
-        EmbeddedError: the disk is full.
+        EmbeddedError: the disk is full, or soon would be.
     """
+    check_disk(server, entity_estimate(tables))
+    stored, stopped = stored_dumps(server), Event()
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        if stopped.is_set():
+            raise _Stopped
+        progress(stage, done, total)
+
+    with ExitStack() as stack:
+        with _on_disk_of(server):
+            folder = stack.enter_context(stored.staged())
+        written = stack.enter_context(
+            beside(lambda: write_tables(folder, tables, report))
+        )
+
+        def put(number: int, sha256: str) -> StoredTables:
+            with _on_disk_of(server):
+                written()
+                return stored.put(folder, number, sha256)
+
+        stack.callback(stopped.set)  # before the other thread is waited for
+        yield put
+
+
+class _Stopped(Exception):
+    """What is being stored will not be needed."""
+
+
+@contextmanager
+def _on_disk_of(server: EmbeddedServer) -> Iterator[None]:
     try:
-        return stored_dumps(server).store(number, sha256, tables, progress)
+        yield
     except OSError as error:
         raise disk_error(error, server.home) from error
 
@@ -397,7 +434,7 @@ class BulkWriter:
             EmbeddedError: there is no Java or Neo4j for it, or the disk is full.
         """
         server = self._server
-        with exclusive(server):
+        with exclusive(server), _on_disk_of(server):
             data = server.files.new_data()
             work = server.home / data.name.replace("data", "bulk", 1)
             try:
@@ -405,16 +442,14 @@ class BulkWriter:
                 with started_import(server, work, data, self._progress) as importer:
                     self._new = NewStore(work, data, importer)
                     yield
-            except Exception as error:  # after Ctrl-C, the cleaner does it: it is slow
+            except Exception:  # after Ctrl-C, the cleaner does it: it is slow
                 shutil.rmtree(work, ignore_errors=True)
                 if server.files.data != data:
                     shutil.rmtree(data, ignore_errors=True)
-                if isinstance(error, OSError):
-                    raise disk_error(error, server.home) from error
                 raise
 
     def look(self) -> None:
-        """Ask for what is there with the claimed dump, while its tables are stored."""
+        """Ask for what is there with the claimed dump."""
         database = self._database
         self._there = _OldStore(
             count(database),
@@ -478,18 +513,24 @@ class BulkWriter:
                 )
 
             def finish(endpoint: Endpoint) -> None:
-                with connect(target_of(endpoint)) as fresh:
+                progress("index", 0, None)
+                indexes = index_statements() | there.indexes
+                constraints = constraint_statements() | there.constraints
+                with (
+                    connect(target_of(endpoint)) as fresh,
+                    beside(lambda: make_all(fresh, indexes, constraints)) as made,
+                ):
                     if (found := count(fresh)) != expected:
                         raise StoreError(
                             f"the new store has {found.total:,} nodes and "
                             f"relationships instead of {expected.total:,}, and has "
                             "been discarded: load with --via bolt"
                         )
-                    make_indexes(fresh, [], there.constraints.values())
                     if len(dumps) > 1:
                         link_next(fresh)
+                    made()
 
-            endpoint = server.swap(new.data, finish, progress)
+            endpoint = server.swap(new.data, finish, progress, made=new.importer.finish)
         except Exception:
             if running := server.running():  # the old store, perhaps with a new process
                 database.move(target_of(running))
@@ -497,13 +538,8 @@ class BulkWriter:
         with interrupts.leaving(f"{name} is loaded"):
             database.move(target_of(endpoint))
             told = told_by_ids(database, dump)
-            indexes = index_statements() | there.indexes
-            progress("index", 0, None)
-            with beside(lambda: make_all(database, indexes)) as made:
-                shutil.rmtree(new.work, ignore_errors=True)
-                shutil.rmtree(old, ignore_errors=True)
-                stored.prune(stored.listed(), _stored(present))
-                made()
+            stored.prune(stored.listed(), _stored(present))
+            remove_aside(new.work, old)
         return WrittenDump(name, *told)
 
 

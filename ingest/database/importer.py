@@ -24,6 +24,7 @@ from ingest.server.embedded import DATABASE
 from ingest.server.launch import (
     archive_flags,
     environment,
+    import_flags,
     last_words,
     packaged_java,
     temporary_flags,
@@ -50,6 +51,8 @@ if os.getppid() == int(sys.argv[1]):
 Source: prctl(2), ``PR_SET_PDEATHSIG``, which is kept by ``execve``.
 """
 _FULL_BYTES = 128 << 20
+_DONE = "IMPORT DONE"
+"""Java takes half a second more to close the store and to end."""
 _STEP = re.compile(r"\((\d)/(\d)\) ")
 _PERCENT = re.compile(r"\s(\d{1,3})%")
 _SHARES = (0.45, 0.15, 0.25, 0.15)
@@ -94,6 +97,7 @@ class StartedImport:
         self._variables = variables
         self._arguments = work / _ARGUMENTS
         self._process: subprocess.Popen[str] | None = None
+        self._output: list[str] = []
         try:
             os.mkfifo(self._arguments, 0o600)
         except (
@@ -104,7 +108,7 @@ class StartedImport:
         self._start()
 
     def run(self, arguments: Sequence[str], on_share: Callable[[float], None]) -> None:
-        """Import, and wait until it is done.
+        """Import, and wait until all is done but to close the store, see `finish`.
 
         Args:
             arguments: Arguments of the command after the name of the database. Paths in
@@ -121,16 +125,30 @@ class StartedImport:
         else:
             process = self._process
             _write_to_pipe(self._arguments, text, process)
-        meter, output = ImportMeter(), []
+        meter = ImportMeter()
         assert process.stdout is not None
         for line in process.stdout:
-            output.append(line)
+            self._output.append(line)
             on_share(meter.read(line))
+            if line.startswith(_DONE):
+                return
+        self.finish()
+
+    def finish(self) -> None:
+        """Wait until the new store is closed.
+
+        Raises:
+            EmbeddedError: The import has failed.
+        """
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        self._output += process.stdout
         process.wait()
         if process.returncode != 0:
             if shutil.disk_usage(self._work).free < _FULL_BYTES:  # no output says it
                 raise disk_error(OSError(errno.ENOSPC, ""), self._home)
-            raise EmbeddedError(_failure(process.returncode, "".join(output)))
+            raise EmbeddedError(_failure(process.returncode, "".join(self._output)))
 
     def end(self) -> None:
         """End it, whatever it does."""
@@ -180,8 +198,7 @@ def started_import(
     sizes = launch.for_import(total_mib=launch.total_mib())
     command = [
         str(java),
-        f"-Xmx{sizes.heap_mib}m",
-        "-XX:+UseParallelGC",
+        *import_flags(heap_mib=sizes.heap_mib),
         *temporary_flags(work),
         *archive_flags(java, jars),
         "org.neo4j.cli.AdminTool",

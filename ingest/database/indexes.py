@@ -21,7 +21,7 @@ from ingest.tables.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ingest.database.connection import Database
 
@@ -93,7 +93,7 @@ def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]
     while True:
         states = _states(database)
         try:
-            make_indexes(
+            _make(
                 database,
                 [text for name, text in indexes.items() if name not in states],
                 [
@@ -110,21 +110,24 @@ def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]
             return states
 
 
-def make_all(database: Database, indexes: dict[str, str]) -> None:
-    """Make indexes and our constraints in a new store, which has none of them.
+def make_all(
+    database: Database, indexes: Mapping[str, str], constraints: Mapping[str, str]
+) -> None:
+    """Make indexes and constraints in a new store, which nobody else uses yet.
+
+    One after the other: a constraint whose label gets an index at the same time can
+    fail, and leaves an index that is never populated.
 
     Args:
-        database: Where another command may make them at the same moment.
-        indexes: Ours and those of the user.
+        database: Where they are missing.
+        indexes: Statements that make them, by name.
+        constraints: Likewise.
     """
-    try:
-        make_indexes(database, [], constraint_statements().values())
-        make_indexes(database, indexes.values(), [])
-    except InTheWay:
-        _make_missing(database, indexes)
+    _make(database, [], constraints.values())
+    _make(database, indexes.values(), [])
 
 
-def make_indexes(
+def _make(
     database: Database, indexes: Iterable[str], constraints: Iterable[str]
 ) -> None:
     """Make indexes, which are populated beside what follows, and constraints."""

@@ -5,7 +5,7 @@ Most commands only read. So what writes is imported where it is needed, polars w
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from ingest.errors import (
     StoreError,
     UnknownDump,
 )
-from ingest.memory import beside
 from ingest.progress import silent
 from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
 from ingest.server.process import full_disk, is_full
@@ -206,32 +205,31 @@ class Store:
         from ingest.tables import mapping
 
         database, server = self.database, self.server
-        cleaner.clean_up(database, progress)
-        writer = writer_for(database, via, tables, place.numbers, progress, writes)
         about: dict[str, object] = {"source": source, "tool_version": __version__}
-        with (
-            interrupts.leaving(_interrupted(place)),
-            cleaner.cleaned_if_interrupted(database),
-            cleaner.going_on_if_failed(database, is_stopped=writer.is_exclusive),
-            writer.ready(),
-        ):
-            number, node = claims.claim(
-                database, place, identity, about, exclusive=writer.is_exclusive
-            )
-            properties = tables.dump() | about
-            chosen: Tables = tables
-            if server is None:
-                counts = mapping.counts(tables)
-            else:
-                with beside(writer.look) as looked:
-                    chosen = stored = bulk.store(
-                        server, number, identity.sha256, tables, progress
-                    )
-                    looked()
-                counts = stored.counts()
-                tables.close()  # they are read from the files, and memory is needed
-            new = claims.NewDump(number, node, place, properties, chosen, counts)
-            name, linked, others = writer.write(new)
+        properties = tables.dump() | about
+        storing = bulk.storing(server, tables, progress) if server else nullcontext()
+        with storing as put:
+            cleaner.clean_up(database, progress)
+            writer = writer_for(database, via, tables, place.numbers, progress, writes)
+            with (
+                interrupts.leaving(_interrupted(place)),
+                cleaner.cleaned_if_interrupted(database),
+                cleaner.going_on_if_failed(database, is_stopped=writer.is_exclusive),
+                writer.ready(),
+            ):
+                number, node = claims.claim(
+                    database, place, identity, about, exclusive=writer.is_exclusive
+                )
+                writer.look()
+                chosen: Tables = tables
+                if put is None:
+                    counts = mapping.counts(tables)
+                else:
+                    chosen = stored = put(number, identity.sha256)
+                    counts = stored.counts()
+                    tables.close()  # they are read from the files, and memory is needed
+                new = claims.NewDump(number, node, place, properties, chosen, counts)
+                name, linked, others = writer.write(new)
         return Written(name, number, counts, linked, others)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:

@@ -73,12 +73,12 @@ def writer_for(
 
     Raises:
         StoreError: a bulk load was asked for and is not possible.
-        EmbeddedError: the disk has no space for the dump in either way.
     """
     from ingest.database.bolt import BoltWriter
     from ingest.database.bulk import BulkWriter
+    from ingest.tables.mapping import entity_estimate
 
-    entities = 3 * tables.rows("objects") + tables.rows("references")
+    entities = entity_estimate(tables)
     chosen = _bulk_plan(database, via, entities, replaced, progress)
     if chosen is None:
         writes(Via.BOLT, entities)
@@ -96,7 +96,7 @@ def _bulk_plan(
 ) -> Plan | None:
     """The plan of a bulk load; ``None`` where the dump is to be written over Bolt."""
     from ingest.database import cleaner
-    from ingest.database.bulk import LEAST_ENTITIES, check_disk, plan
+    from ingest.database.bulk import LEAST_ENTITIES, plan
 
     if database.server is None:
         if via is Via.BULK:
@@ -105,7 +105,6 @@ def _bulk_plan(
                 + command("export", "DUMP", "DIR", "--for", "neo4j-admin")
             )
         return None
-    check_disk(database.server, entities)
     if via is Via.BOLT or (via is Via.AUTO and entities < LEAST_ENTITIES):
         return None
     if not cleaner.stop(database, progress):

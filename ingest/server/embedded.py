@@ -193,7 +193,11 @@ class EmbeddedServer:
         )
 
     def swap(
-        self, data: Path, finish: Callable[[Endpoint], None], progress: Progress
+        self,
+        data: Path,
+        finish: Callable[[Endpoint], None],
+        progress: Progress,
+        made: Callable[[], None] = lambda: None,
     ) -> Endpoint:
         """Serve from ``data``, a folder with an imported store, from now on.
 
@@ -210,9 +214,10 @@ class EmbeddedServer:
             data: From `Home.new_data`, imported into.
             finish: Completes and checks the new store before others can use it.
             progress: Receives the stages of stopping and starting.
+            made: Waits until the new store is complete, while the server stops.
 
         Raises:
-            EmbeddedError: it does not start on ``data``.
+            EmbeddedError: the new store is not made, or it does not start on it.
         """
         with self._lock(progress):
             state = self.files.read_state()
@@ -225,6 +230,7 @@ class EmbeddedServer:
                 self.files.use_data(data)
 
             try:
+                made()
                 self.files.carry_users(data)
                 return self._start_new(state, progress, data=data, commit=commit)
             except Exception:  # after Ctrl-C, the next command starts it

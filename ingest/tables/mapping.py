@@ -137,6 +137,11 @@ def _sum(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in added.items() if count}
 
 
+def entity_estimate(tables: Tables) -> int:
+    """Nodes and relationships that a dump will be in the graph, about."""
+    return 3 * tables.rows("objects") + tables.rows("references")
+
+
 def counts(tables: Tables) -> Counts:
     """What a dump will be in the graph, its Dump node included."""
     found = Counts({"Dump": 1})

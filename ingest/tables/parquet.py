@@ -15,14 +15,17 @@ import os
 import re
 import secrets
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote, unquote
 
 import polars as pl
 
 from ingest.errors import DumpError, IngestError, StoreError
 from ingest.files import temporary_folder
+from ingest.process_names import is_alive, this_process
 from ingest.progress import OneStage, silent
 from ingest.tables.manifest import EXPORT_KEY, TABLES_VERSION
 from ingest.tables.mapping import Counts, counts
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
 
 _COUNTS = "counts.json"
 _PART = ".part"
+_STAGED = "staged-"
+_ABANDONED_S = 3600.0
+"""Nothing is written for so long by a process that still runs."""
 
 
 def require_columns(name: str, stored: Iterable[str]) -> None:
@@ -206,32 +212,33 @@ class StoredDumps:
         folder = self._path(number, sha256)
         return StoredTables(folder) if (folder / _COUNTS).is_file() else None
 
-    def store(
-        self, number: int, sha256: str, tables: DumpTables, progress: Progress = silent
-    ) -> StoredTables:
-        """Write the tables of a dump, in place of those under its number.
+    @contextmanager
+    def staged(self) -> Iterator[Path]:
+        """A folder for the tables of a dump that has no number yet, see `put`.
+
+        It is removed when the block ends unless it was put in its place, or by the next
+        call if this process is killed.
 
         Raises:
             OSError: the disk is full, or access is denied.
         """
+        for name in self.listed():
+            if name.startswith(_STAGED) and not self._is_in_use(name):
+                shutil.rmtree(self._folder / name, ignore_errors=True)
+        owner = quote(this_process(), safe="")
+        name = f"{_STAGED}{secrets.token_hex(4)}-{owner}{_PART}"
+        with temporary_folder(self._folder / name) as folder:
+            yield folder
+
+    def put(self, staged: Path, number: int, sha256: str) -> StoredTables:
+        """Put a staged folder with `write_tables` in place of one with its number.
+
+        Raises:
+            OSError: access is denied.
+        """
         final = self._path(number, sha256)
-        with temporary_folder(final.with_name(final.name + _PART)) as part:
-            rows = sum(tables.rows(entry.name) for entry in TABLES)
-            stage = OneStage(progress, "store", rows)
-            for entry in TABLES:
-                frame = tables.lazy(entry.name, stage)
-                stored = frame.drop(tables.absent(entry.name))
-                write_parquet(stored, part / f"{entry.name}.parquet")
-            written = StoredTables(part)
-            about = {
-                "version": TABLES_VERSION,
-                "rows": {entry.name: written.rows(entry.name) for entry in TABLES},
-                **asdict(counts(written)),
-            }
-            text = json.dumps(about, indent=2)
-            (part / _COUNTS).write_text(text, encoding="utf-8")
-            _remove(final)
-            part.rename(final)
+        _remove(final)
+        staged.rename(final)
         return StoredTables(final)
 
     def listed(self) -> list[str]:
@@ -241,7 +248,7 @@ class StoredDumps:
         return sorted(path.name for path in self._folder.iterdir())
 
     def prune(self, listed: Iterable[str], dumps: Iterable[tuple[int, str]]) -> None:
-        """Remove the folders of dumps that no longer exist.
+        """Remove the folders of dumps that no longer exist, but none that is staged.
 
         Args:
             listed: From `listed`, called before the database was asked for its
@@ -250,8 +257,49 @@ class StoredDumps:
         """
         known = {self._path(number, sha256).name for number, sha256 in dumps}
         for name in listed:
-            if name.removesuffix(_PART) not in known:
+            if name not in known and not self._is_in_use(name):
                 _remove(self._folder / name)
+
+    def _is_in_use(self, name: str) -> bool:
+        """Whether a folder is one that a process is writing."""
+        if not name.startswith(_STAGED):
+            return False
+        owner = name.removeprefix(_STAGED).removesuffix(_PART).partition("-")[2]
+        alive = is_alive(unquote(owner))
+        if alive is None:  # it may run in another container
+            paths = [self._folder / name, *(self._folder / name).glob("*")]
+            newest = max((_changed_s(path) for path in paths), default=0.0)
+            return time.time() - newest < _ABANDONED_S
+        return alive
+
+
+def _changed_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # it is just being removed
+        return 0.0
+
+
+def write_tables(folder: Path, tables: DumpTables, progress: Progress = silent) -> None:
+    """Write the tables of a dump into an empty folder.
+
+    Raises:
+        OSError: the disk is full, or access is denied.
+    """
+    rows = sum(tables.rows(entry.name) for entry in TABLES)
+    stage = OneStage(progress, "store", rows)
+    for entry in TABLES:
+        frame = tables.lazy(entry.name, stage)
+        stored = frame.drop(tables.absent(entry.name))
+        write_parquet(stored, folder / f"{entry.name}.parquet")
+    written = StoredTables(folder)
+    about = {
+        "version": TABLES_VERSION,
+        "rows": {entry.name: written.rows(entry.name) for entry in TABLES},
+        **asdict(counts(written)),
+    }
+    text = json.dumps(about, indent=2)
+    (folder / _COUNTS).write_text(text, encoding="utf-8")
 
 
 def _remove(path: Path) -> None:

@@ -253,6 +253,7 @@ def import_alone(dump: str) -> Found:
     def imported() -> None:
         with started_import(server, folder, data) as started:
             started.run(["@import.args"], lambda _: None)
+            started.finish()
 
     seconds, _ = timed(1, imported)
     shutil.rmtree(folder)

@@ -12,6 +12,7 @@ from unittest import mock
 import polars as pl
 import pytest
 
+from ingest import process_names
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
 from ingest.answers.asking import FUNCTIONS, OF_HUBS, answered, are_tables_faster
@@ -29,6 +30,7 @@ from ingest.database.writing import Via
 from ingest.errors import StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import Loader
+from ingest.process_names import this_process
 from ingest.queries.library import find
 from ingest.server.embedded import target_of
 from ingest.tables.column import DType
@@ -43,6 +45,7 @@ from tests.heaps import measure
 from tests.integration.content import content, rows
 from tests.integration.test_trace_links import STEPS, links, true_links
 from tests.integration.test_trace_links import put as put_part
+from tests.waiting import is_tidy, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -257,8 +260,7 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
         assert "fleetdump_dump_id" in names
         after.run("CALL db.awaitIndexes(60)")  # one fills after the receipt
         assert rows(after, "SHOW INDEXES YIELD state WHERE state <> 'ONLINE'") == []
-    assert list(server.home.glob("bulk-*")) == []
-    assert server.files.stale_data() == []
+    wait_until(lambda: is_tidy(server))
 
 
 def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
@@ -314,7 +316,7 @@ def test_dropping_the_only_dump_makes_a_new_store(
 
     # Assert
     assert server.files.data != data
-    assert server.files.stale_data() == []
+    wait_until(lambda: is_tidy(server))
     assert bulk.stored_dumps(server).listed() == []
     with connect(target_of(server.start()), server=server) as after:
         assert list_dumps(after) == []
@@ -340,10 +342,10 @@ def test_a_bulk_load_leaves_out_what_another_process_is_deleting(
     dropped = Loader(Store(database), via=Via.BOLT).load(str(path)).number
     Loader(Store(database), via=Via.BOLT).load(str(small))
     before = content(database, "small")
-    mine = claims.this_process()
+    mine = this_process()
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     machine = mine.rpartition(":")[0].rpartition(":")[0]
-    other = f"{machine}:{owner.pid}:{claims._start(owner.pid)}"
+    other = f"{machine}:{owner.pid}:{process_names._start(owner.pid)}"
     with mock.patch.object(claims, "this_process", return_value=other):
         claims.unpublish(database, dropped)
     remaining = """
@@ -413,5 +415,5 @@ def test_a_removal_goes_on_after_the_bulk_load_for_which_it_was_stopped_fails(
         pytest.raises(StoreError, match="no"),
     ):
         Loader(Store(database), via=Via.BULK).load(str(tiny))
-    nobody = ("dropping", claims.NOBODY)
-    assert owners == [nobody, ("dropping", claims.this_process()), nobody]
+    nobody = ("dropping", process_names.NOBODY)
+    assert owners == [nobody, ("dropping", this_process()), nobody]

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, cast
 
 import psutil
@@ -14,14 +13,13 @@ import pytest
 
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
-from ingest.database.indexes import listed
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
-from ingest.tables.schema import constraint_statements, index_statements
 from tests.conftest import CHECKOUT, embedded_only
 from tests.dumps.gclog import large_gclog
+from tests.waiting import is_tidy, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,11 +68,9 @@ elif point == "while it imports":
 elif point == "with a store that is imported":
     embedded.EmbeddedServer.swap = die
 elif point == "with the server on the new store":
-    bulk.make_indexes = die
+    bulk.make_all = die
 elif point == "with the new store made current":
     home.Home.use_data = committed
-elif point == "with indexes to make":
-    bulk.make_all = die
 sys.argv = ["ingest", *arguments]
 sys.exit(main())
 """
@@ -165,22 +161,6 @@ def test_a_stop_leaves_the_old_store_or_the_new_one(
     assert stored(own_server) == dict.fromkeys(names, SIZE)
 
 
-@pytest.mark.deep
-def test_indexes_that_an_interrupted_load_has_not_made_are_made_after_it(
-    own_server: EmbeddedServer, heaps: tuple[Path, Path]
-) -> None:
-    own_server.start()
-    stop_in_bulk("with indexes to make", signal.SIGINT, str(heaps[1]))
-
-    missing = index_statements().keys() | constraint_statements().keys()
-    deadline = time.monotonic() + 120
-    with connect(target_of(own_server.start())) as database:
-        while missing and time.monotonic() < deadline:
-            time.sleep(0.5)
-            missing -= {index.name for index in listed(database)}
-    assert not missing
-
-
 def importers(server: EmbeddedServer) -> list[psutil.Process]:
     mark = f"--report-file={server.home}"
     return [
@@ -205,11 +185,13 @@ def test_the_next_load_clears_up_and_succeeds(
     put(server, heaps[1], Via.BULK)
 
     assert stored(server) == {"old": SIZE, "new": SIZE}
-    assert list(server.home.glob("bulk-*")) == []
-    assert server.files.stale_data() == []
-    ours = [
-        process.info["cmdline"]
-        for process in psutil.process_iter(["cmdline"])
-        if any(str(server.home) in part for part in process.info["cmdline"] or [])
-    ]
-    assert len(ours) == 1, "one server, and no importer"
+    wait_until(lambda: is_tidy(server))
+
+    def ours() -> list[list[str]]:
+        return [
+            process.info["cmdline"]
+            for process in psutil.process_iter(["cmdline"])
+            if any(str(server.home) in part for part in process.info["cmdline"] or [])
+        ]
+
+    wait_until(lambda: len(ours()) == 1)  # one server, and no importer

@@ -116,6 +116,7 @@ def test_neo4j_admin_imports_what_bolt_writes(
     # Act: the command of its README
     with started_import(server, folder, server.files.data) as started:
         started.run(["@import.args"], lambda _: None)
+        started.finish()
     try:
         with connect(target_of(server.start())) as database:
             text = (folder / "schema.cypher").read_text("utf-8")

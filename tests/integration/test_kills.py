@@ -24,6 +24,7 @@ from ingest.settings import settings
 from tests.bench.heaps import write_heap
 from tests.conftest import embedded_only, share_jars, start_quickly, take_any_ports
 from tests.integration.commands import ended, listed, started
+from tests.waiting import is_tidy, wait_until
 
 if TYPE_CHECKING:
     import subprocess
@@ -216,8 +217,7 @@ def test_nothing_is_left_in_the_end(ground: Ground) -> None:
         "state: 'ready'})} RETURN count(d) + count(o) AS left",
         encoding="utf-8",
     )
-    assert list(server.home.glob("bulk-*/")) == []
-    assert server.files.stale_data() == []
+    wait_until(lambda: is_tidy(server))
     answer = json.loads(ended("query", str(query), "--json").stdout)
     assert answer["rows"] == [{"left": 0}]
     assert len(list((server.home / "dumps").iterdir())) == 2

@@ -17,7 +17,7 @@ import pytest
 from ingest.analysis.distances import ROOT, holding_roots
 from ingest.analysis.metrics import analyse
 from ingest.database import bolt, cleaner
-from ingest.database.claims import Place, delete, this_process, unpublish
+from ingest.database.claims import Place, delete, unpublish
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import (
     find_dump,
@@ -31,6 +31,7 @@ from ingest.heap.graph import RootKind
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import ReadOptions
 from ingest.pipeline import Loader
+from ingest.process_names import this_process
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.target import Target
 from ingest.tables.heap_tables import HeapTables
@@ -74,7 +75,7 @@ def _cleaned_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def start_at_once(database: Database) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("ingest.database.claims.this_process", lambda: ended)
+            patch.setattr("ingest.database.cleaner.this_process", lambda: ended)
             start(database)
 
     monkeypatch.setattr(cleaner, "start", start_at_once)

@@ -15,13 +15,13 @@ from ingest.answers.stored import StoredHeap
 from ingest.queries.library import find
 from ingest.tables import stored_heap
 from ingest.tables.heap_tables import HeapTables
-from ingest.tables.parquet import StoredDumps
 from tests.cypher.asked_values import instances_by_end
 from tests.cypher.python_heap import python_heap
 from tests.cypher.random_heaps import questions, random_heap
 from tests.cypher.test_reports import twin_of
 from tests.cypher.twin import Ambiguous, Heap
 from tests.deep import PROFILE
+from tests.heaps import stored_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def test_files_and_stored_tables_answer_as_the_twin(
     tables = HeapTables(graph, analyse(graph))
     views = (
         OpenedHeap(tables, {}),
-        StoredHeap(StoredDumps(tmp_path).store(1, "0" * 64, tables)),
+        StoredHeap(stored_tables(tmp_path, tables)),
     )
     for name in NAMES:
         query, twin = find(name), Heap(graph, "random")

@@ -12,7 +12,6 @@ from ingest.answers.opened import OpenedHeap
 from ingest.answers.stored import StoredHeap
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
-from ingest.tables.parquet import StoredDumps
 from tests.cypher.asked_values import instances_by_end, some_values
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
@@ -20,6 +19,7 @@ from tests.cypher.heap import lattice, main_heap, reasons, two_domains
 from tests.cypher.jvm_heap import jvm_heap
 from tests.cypher.v8_heap import v8_heap
 from tests.deep import PROFILE
+from tests.heaps import stored_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def test_stored_tables_answer_as_the_heap(
     graph = heap()
     tables = HeapTables(graph, analyse(graph))
     opened = OpenedHeap(tables, {})
-    stored = StoredHeap(StoredDumps(tmp_path).store(1, "0" * 64, tables))
+    stored = StoredHeap(stored_tables(tmp_path, tables))
     for name in FUNCTIONS.keys() - OF_THE_NODE:
         query = find(name)
         taken = {one.name for one in query.parameters}

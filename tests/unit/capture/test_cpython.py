@@ -25,9 +25,10 @@ from ingest.errors import CaptureError
 from tests.deep import PROFILE
 from tests.pythons import PYTHONS
 from tests.unit.capture.test_heaproots_dump import Truth, dump_of
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(bool(unsupported()), reason=unsupported())
 
@@ -326,13 +327,6 @@ def test_one_capture_at_a_time(tmp_path: Path) -> None:
 
 
 _PARTS = f".heaproots.{os.getpid()}-*.part/heap.hrpy.*.part"
-
-
-def wait_until(is_so: Callable[[], bool], most_s: float = 20) -> None:
-    until = time.monotonic() + most_s
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("mode", ["fork", "stop"])

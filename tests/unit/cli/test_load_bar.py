@@ -18,12 +18,12 @@ ENTITIES = 5_500_000
 MOST = 0.99
 # What a million objects took: seconds, and whether the stage says how far it is.
 BULK = [
-    ("store", 0.8, True),
-    ("write import files", 0.4, True),
-    ("import", 8.8, True),
+    ("store", 0.5, True),
+    ("write import files", 0.5, True),
+    ("import", 7.1, True),
     ("stop Neo4j", 0.3, False),
     ("start Neo4j", 2.3, False),
-    ("index", 1.3, False),
+    ("index", 0.8, False),
 ]
 BOLT = [("store", 0.8, True), ("write", 68.0, True), ("index", 1.5, True)]
 
@@ -44,6 +44,7 @@ def followed(
     load.report("read", 0, 100)
     clock.now += 2.0
     load.report("analyse", 1, 1)
+    load.report("store", 0, 100)  # while the server is asked how to write
     load.begin_writing(via, ENTITIES)
     end = clock.now + slowness * sum(seconds for _, seconds, _ in stages)
     found = []

@@ -14,15 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
+from urllib.parse import quote
 
 import polars as pl
 import psutil
 import pytest
 
 from ingest.analysis.metrics import analyse
-from ingest.database.bulk import check_disk
+from ingest.database.bulk import check_disk, stored_dumps, storing
 from ingest.database.importer import ImportMeter, StartedImport, _failure
-from ingest.errors import DumpError, EmbeddedError, IngestError
+from ingest.errors import DumpError, EmbeddedError, IngestError, StoreError
+from ingest.process_names import this_process
 from ingest.server.embedded import EmbeddedServer
 from ingest.server.home import Home
 from ingest.server.launch import for_import
@@ -39,6 +41,8 @@ from ingest.tables.parquet import (
     write_spreadsheet_csv,
 )
 from tests.cypher.heap import main_heap, two_domains
+from tests.heaps import stored_tables
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +130,19 @@ def test_an_import_that_ends_before_its_arguments_is_no_reason_to_wait(
     started.end()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test needs a shell")
+def test_an_import_is_over_when_its_store_is_closed(tmp_path: Path) -> None:
+    says = "echo '(4/4) Post'; echo 'IMPORT DONE in 1s.'; cat < go; echo late; exit 3"
+    os.mkfifo(tmp_path / "go")
+    command = ["/bin/sh", "-c", f"cat < arguments > given; {says}"]
+    started = StartedImport(tmp_path, tmp_path, command, dict(os.environ))
+    started.run(["--force"], lambda _: None)
+    (tmp_path / "go").write_text("go")
+    with pytest.raises(EmbeddedError, match=r"exit code 3.*late"):
+        started.finish()
+    started.end()
+
+
 def test_the_importer_gets_its_share_of_any_machine() -> None:
     assert for_import(total_mib=1024).heap_mib == 256
     large = for_import(total_mib=1 << 20)
@@ -158,7 +175,7 @@ def test_stored_tables_are_those_of_the_heap(
     tables: HeapTables, tmp_path: Path
 ) -> None:
     stored = StoredDumps(tmp_path)
-    stored.store(3, "ab" * 32, tables)
+    stored_tables(tmp_path, tables, 3, "ab" * 32)
     found = stored.find(3, "ab" * 32)
     assert found is not None
     assert found.counts() == counts(tables) == counts(found)
@@ -177,7 +194,7 @@ def test_stored_tables_are_those_of_the_heap(
 def test_columns_that_came_later_than_the_files_are_null(
     tables: HeapTables, tmp_path: Path
 ) -> None:
-    found = StoredDumps(tmp_path).store(1, "a" * 64, tables)
+    found = stored_tables(tmp_path, tables)
     path = found.folder / "types.parquet"
     pl.read_parquet(path).drop("top_address").write_parquet(path)
     types = found.lazy("types").collect()
@@ -203,7 +220,7 @@ def retell(found: StoredTables, **changed: object) -> None:
 def test_stored_tables_of_the_last_version_are_read(
     tables: HeapTables, tmp_path: Path
 ) -> None:
-    found = StoredDumps(tmp_path).store(1, "a" * 64, tables)
+    found = stored_tables(tmp_path, tables)
     retell(found, **LAST)
 
     assert found.fault() is None
@@ -222,7 +239,7 @@ def test_stored_tables_of_the_last_version_are_read(
 def test_a_required_column_is_never_null_instead(
     tables: HeapTables, tmp_path: Path, name: str, column: str, told: dict[str, object]
 ) -> None:
-    found = StoredDumps(tmp_path).store(1, "a" * 64, tables)
+    found = stored_tables(tmp_path, tables)
     retell(found, **told)
     path = found.folder / f"{name}.parquet"
     pl.read_parquet(path).drop(column).write_parquet(path)
@@ -238,10 +255,8 @@ def test_a_required_column_is_never_null_instead(
 
 
 def test_faults_of_stored_tables(tables: HeapTables, tmp_path: Path) -> None:
-    stored = StoredDumps(tmp_path)
-
     def fault(name: str, change: Callable[[Path], object]) -> str:
-        found = stored.store(1, "a" * 64, tables)
+        found = stored_tables(tmp_path, tables)
         change(found.folder / name)
         return StoredTables(found.folder).fault() or ""
 
@@ -265,20 +280,77 @@ def test_faults_of_stored_tables(tables: HeapTables, tmp_path: Path) -> None:
     assert "newer version" in fault("counts.json", renew)
     for text in (b"{", b"[]", b"{}", b'{"nodes": 1, "relationships": 2}'):
         assert "cannot be read" in fault("counts.json", partial(written, text))
-    assert StoredDumps(tmp_path).store(1, "a" * 64, tables).fault() is None
+    assert stored_tables(tmp_path, tables).fault() is None
 
 
 def test_pruning_leaves_what_is_loaded_and_what_came_later(
     tables: HeapTables, tmp_path: Path
 ) -> None:
     stored = StoredDumps(tmp_path)
-    stored.store(1, "a" * 64, tables)
-    stored.store(2, "b" * 64, tables)
+    stored_tables(tmp_path, tables)
+    stored_tables(tmp_path, tables, 2, "b" * 64)
     (tmp_path / "5-dddddddddddddddd.part").mkdir()
     listed = stored.listed()
-    stored.store(3, "c" * 64, tables)
+    stored_tables(tmp_path, tables, 3, "c" * 64)
     stored.prune(listed, [(1, "a" * 64)])
     assert stored.listed() == ["1-aaaaaaaaaaaaaaaa", "3-cccccccccccccccc"]
+
+
+def staged_by(folder: Path, owner: str) -> Path:
+    """A folder that a process has begun to write."""
+    made = folder / f"staged-01234567-{quote(owner, safe='')}.part"
+    made.mkdir()
+    (made / "objects.parquet").touch()
+    return made
+
+
+def test_what_is_being_stored_is_removed_only_if_its_process_has_ended(
+    tmp_path: Path,
+) -> None:
+    stored = StoredDumps(tmp_path)
+    machine, pid, start = this_process().rsplit(":", 2)
+    ended = staged_by(tmp_path, f"{machine}:{pid}:{start}0")
+    running, elsewhere = staged_by(tmp_path, this_process()), "another machine:1:1"
+    recent = staged_by(tmp_path, elsewhere)
+
+    stored.prune(stored.listed(), [])
+    assert sorted(stored.listed()) == sorted([running.name, recent.name])
+
+    for path in (recent, recent / "objects.parquet"):
+        os.utime(path, (0, 0))
+    ended = staged_by(tmp_path, f"{machine}:{pid}:{start}0")
+    with stored.staged() as folder:
+        assert not recent.exists()
+        assert not ended.exists()
+        stored.prune(stored.listed(), [])
+        assert folder.exists()
+    assert stored.listed() == [running.name]
+
+
+def test_what_is_being_stored_is_given_up_when_no_place_is_found(
+    tables: HeapTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load that the server refuses does not wait until all is stored."""
+    monkeypatch.setenv("INGEST_HOME", str(tmp_path))
+    server, reports = EmbeddedServer(settings()), list[int]()
+    server.home.mkdir(parents=True)
+
+    def slow(stage: str, done: int, total: int | None) -> None:
+        reports.append(done)
+        time.sleep(0.2)
+
+    def refused() -> None:
+        with storing(server, tables, slow):
+            wait_until(lambda: bool(reports))
+            raise StoreError("refused")
+
+    with pytest.raises(StoreError, match="refused"):
+        refused()
+    assert len(reports) == 1
+    assert stored_dumps(server).listed() == []
+    with storing(server, tables, slow) as put:
+        assert put(7, "e" * 64).fault() is None
+    assert stored_dumps(server).listed() == ["7-" + "e" * 16]
 
 
 def test_what_cannot_be_kept_whole_is_not_kept(
@@ -286,7 +358,7 @@ def test_what_cannot_be_kept_whole_is_not_kept(
 ) -> None:
     monkeypatch.setattr(pl.LazyFrame, "sink_parquet", parquet_full)
     with pytest.raises(OSError, match="No space") as raised:
-        StoredDumps(tmp_path).store(1, "a" * 64, tables)
+        stored_tables(tmp_path, tables)
     assert raised.value.errno == errno.ENOSPC
     assert StoredDumps(tmp_path).listed() == []
 
