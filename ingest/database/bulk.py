@@ -76,10 +76,10 @@ _DISK_BYTES = 100
 _LEAST_DISK_BYTES = 50
 """No store of a dump has fewer for each node or relationship, however it is made."""
 
-_START_US, _BULK_US, _BOLT_US = 9e6, 1.1, 30.0
+_START_US, _BULK_US, _BOLT_US = 8e6, 1.05, 30.0
 """What a bulk load takes at least, and for each node or relationship in bulk and over
-Bolt, on two cores; in bulk measured with 0.2, one and ten million objects (9.7, 14.4
-and 66 s). Over Bolt a server that has run for long takes 10, and one that was just
+Bolt, on two cores; in bulk measured with 0.2, one and ten million objects (9.1, 12.8
+and 64 s). Over Bolt a server that has run for long takes 10, and one that was just
 started 18 to 28. Dumps that are already loaded are imported again, and count too."""
 
 LEAST_ENTITIES = 700_000
