@@ -5,18 +5,26 @@ A node names the process that loads or drops its dump: see `ingest.process_names
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ingest.command_line import command
 from ingest.database.dump_list import dump_nodes
-from ingest.errors import AlreadyLoaded, Conflict, StoreError, UnknownDump
+from ingest.errors import (
+    AlreadyLoaded,
+    Conflict,
+    IngestError,
+    StoreError,
+    UnknownDump,
+)
+from ingest.interrupts import Interrupted
 from ingest.process_names import NOBODY, is_alive, this_process
 from ingest.progress import silent
 from ingest.tables.schema import KEY_BITS, LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo, DumpNode
@@ -260,6 +268,26 @@ def claim(
         else:
             break
     return number, cast("int", rows[0][0])
+
+
+@contextmanager
+def given_up_if_failed(database: Database, number: int) -> Iterator[None]:
+    """Leave a claimed dump to whoever wants to remove it, if the block fails.
+
+    This process may go on: a program or an agent that loads another dump.
+    """
+    try:
+        yield
+    except Interrupted:  # there is no time, and it ends: see `cleaned_if_interrupted`
+        raise
+    except BaseException:
+        with suppress(IngestError):
+            database.write(
+                "MATCH (d:Dump {number: $number}) "
+                "WHERE d.state <> 'ready' AND d.loader = $mine SET d.loader = $nobody",
+                {"number": number, "mine": this_process(), "nobody": NOBODY},
+            )
+        raise
 
 
 def plan_claim(database: Database) -> None:

@@ -169,7 +169,9 @@ def main() -> None:
         server = EmbeddedServer(known)
         with suppress(StoreError), bulk.exclusive(server):
             pass  # it removes what a bulk load has left
-        if endpoint := server.running():
+        # An interrupted bulk load may have ended it, to start it on the new store.
+        endpoint = server.start() if server.is_lost() else server.running()
+        if endpoint is not None:
             with connect(target_of(endpoint), server=server) as database:
                 _delete_all(database)
 

@@ -220,16 +220,19 @@ class Store:
                 number, node = claims.claim(
                     database, place, identity, about, exclusive=writer.is_exclusive
                 )
-                writer.look()
-                chosen: Tables = tables
-                if put is None:
-                    counts = mapping.counts(tables)
-                else:
-                    chosen = stored = put(number, identity.sha256)
-                    counts = stored.counts()
-                    tables.close()  # they are read from the files, and memory is needed
-                new = claims.NewDump(number, node, place, properties, chosen, counts)
-                name, linked, others = writer.write(new)
+                with claims.given_up_if_failed(database, number):
+                    writer.look()
+                    chosen: Tables = tables
+                    if put is None:
+                        counts = mapping.counts(tables)
+                    else:
+                        chosen = stored = put(number, identity.sha256)
+                        counts = stored.counts()
+                        tables.close()  # its memory is needed, and files have it all
+                    new = claims.NewDump(
+                        number, node, place, properties, chosen, counts
+                    )
+                    name, linked, others = writer.write(new)
         return Written(name, number, counts, linked, others)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
@@ -253,12 +256,14 @@ class Store:
             with bulk.exclusive(server), cleaner.cleaned_if_interrupted(database):
                 if bulk.is_all(database, found.number):
                     claims.unpublish(database, found.number, exclusive=True)
-                    with interrupts.leaving(gone):
+                    given_up = claims.given_up_if_failed(database, found.number)
+                    with interrupts.leaving(gone), given_up:
                         bulk.start_over(database, progress)
                     return found
         with cleaner.cleaned_if_interrupted(database):
             claims.unpublish(database, found.number, to_anybody=large)
-            with interrupts.leaving(gone):
+            given_up = claims.given_up_if_failed(database, found.number)
+            with interrupts.leaving(gone), given_up:
                 if large:
                     cleaner.start(database)
                 else:

@@ -104,6 +104,11 @@ class EmbeddedServer:
         password = self.files.read_password()
         return None if password is None else state.endpoint(password)
 
+    def is_lost(self) -> bool:
+        """Whether it does not run although nobody has stopped it."""
+        state = self.files.read_state()
+        return state is not None and state.pid != 0 and self.running() is None
+
     def has_database(self) -> bool:
         """Whether there is a database, which the first start of a version makes."""
         return self.files.has_users() or self.running() is not None

@@ -24,10 +24,11 @@ from ingest.database.claims import Place
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes, list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
+from ingest.database.importer import StartedImport
 from ingest.database.indexes import ensure_needed
 from ingest.database.store import Store
 from ingest.database.writing import Via
-from ingest.errors import StoreError
+from ingest.errors import EmbeddedError, StoreError
 from ingest.heap.identity import Identity
 from ingest.pipeline import Loader
 from ingest.process_names import this_process
@@ -417,3 +418,33 @@ def test_a_removal_goes_on_after_the_bulk_load_for_which_it_was_stopped_fails(
         Loader(Store(database), via=Via.BULK).load(str(tiny))
     nobody = ("dropping", process_names.NOBODY)
     assert owners == [nobody, ("dropping", this_process()), nobody]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "what", [(StartedImport, "finish"), (bulk, "make_all"), (bulk, "link_next")]
+)
+def test_a_new_store_that_is_no_good_is_discarded(
+    server: EmbeddedServer,
+    database: Database,
+    tmp_path: Path,
+    small: Path,
+    what: tuple[object, str],
+) -> None:
+    """The server, which has ended by then, is started again on the old store."""
+    Loader(Store(database), via=Via.BOLT).load(str(small))
+    before, data = content(database, "small"), server.files.data
+    tiny = tmp_path / "tiny.gclog"
+    tiny.write_text("a 2 z\nt 1 T\no 1 1 30\nr 1 1 0\nc z\n", encoding="utf-8")
+
+    with (
+        mock.patch.object(*what, side_effect=EmbeddedError("no")),
+        pytest.raises(EmbeddedError, match="no"),
+    ):
+        Loader(Store(database), via=Via.BULK).load(str(tiny))
+
+    assert server.files.data == data
+    assert is_tidy(server)
+    assert content(database, "small") == before
+    assert [dump.name for dump in list_dumps(database)] == ["small"]
+    Loader(Store(database), via=Via.BOLT).load(str(tiny))  # in the same process

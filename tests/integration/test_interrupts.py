@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 LIMIT_S = 2.0
-CLEAN_S = 60.0
+CLEAN_S = 180.0
 MOMENTS = 10
 
 LOADER = """
