@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ingest import interrupts
+from ingest.detached import start_detached
 from ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -187,18 +187,10 @@ def remove_aside(*folders: Path) -> None:
     A folder of a gigabyte takes a second.
     """
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _REMOVE, *map(str, folders)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        start_detached([sys.executable, "-I", "-S", "-c", _REMOVE, *map(str, folders)])
     except OSError:  # there can be no more processes
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
-    else:
-        process.returncode = 0  # it outlives us on purpose, and Popen would warn
 
 
 _REMOVE = """

@@ -102,10 +102,11 @@ def is_left_over(node: DumpNode) -> bool:
 
 
 def hand_over(database: Database, numbers: Sequence[int]) -> None:
-    """Leave dumps that one has taken over to whoever wants them."""
+    """Leave this process's unfinished dumps to whoever wants to remove them."""
     database.write(
-        "MATCH (d:Dump) WHERE d.number IN $numbers SET d.loader = $nobody",
-        {"numbers": list(numbers), "nobody": NOBODY},
+        "MATCH (d:Dump) WHERE d.number IN $numbers AND d.state <> 'ready' "
+        "AND d.loader = $mine SET d.loader = $nobody",
+        {"numbers": list(numbers), "mine": this_process(), "nobody": NOBODY},
     )
 
 
@@ -282,11 +283,7 @@ def given_up_if_failed(database: Database, number: int) -> Iterator[None]:
         raise
     except BaseException:
         with suppress(IngestError):
-            database.write(
-                "MATCH (d:Dump {number: $number}) "
-                "WHERE d.state <> 'ready' AND d.loader = $mine SET d.loader = $nobody",
-                {"number": number, "mine": this_process(), "nobody": NOBODY},
-            )
+            hand_over(database, [number])
         raise
 
 

@@ -8,7 +8,6 @@ ends when it is done or the server is gone. What it has not removed, the next lo
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
 from ingest.database.indexes import ensure_needed
 from ingest.database.links import link_next
+from ingest.detached import start_detached
 from ingest.errors import IngestError, StoreError
 from ingest.process_names import is_alive, this_process
 from ingest.progress import silent
@@ -140,15 +140,7 @@ def start(database: Database) -> None:
             "NEO4J_PASSWORD": target.password or "",
             "NEO4J_DATABASE": target.database,
         }
-    process = subprocess.Popen(
-        [sys.executable, "-m", __name__],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    process.returncode = 0  # it outlives us on purpose, and Popen would warn
+    start_detached([sys.executable, "-m", __name__], environment=environment)
 
 
 def main() -> None:

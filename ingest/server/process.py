@@ -10,7 +10,6 @@ import errno
 import os
 import re
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from ingest.command_line import install_command
+from ingest.detached import start_detached
 from ingest.errors import EmbeddedError
 from ingest.server import artifacts
 from ingest.server.launch import last_words
@@ -57,23 +57,15 @@ def spawn(
     """
     with log.open("wb") as output:
         try:
-            child = subprocess.Popen(
-                command,
-                env=environment,
-                cwd=home,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C does not reach the server
+            pid = start_detached(
+                command, environment=environment, folder=home, output=output
             )
         except OSError as error:
             raise EmbeddedError(
                 f"{command[0]} cannot be started ({error.strerror}); "
                 f"{install_command('embedded')}"
             ) from error
-    # It outlives us on purpose, and Popen would warn; psutil reaps it.
-    child.returncode = 0
-    return psutil.Process(child.pid)
+    return psutil.Process(pid)  # which reaps it
 
 
 def failed_start(process: psutil.Process, log: Path) -> EmbeddedError:

@@ -22,8 +22,8 @@ FORMATS = sorted(
 """Each other package of the readers is a format: none of them sees another."""
 
 FLOORS = {
-    "colours": 0, "errors": 0, "interrupts": 0, "progress": 0, "process_names": 0,
-    "places": 0, "text": 0,
+    "colours": 0, "errors": 0, "interrupts": 0, "progress": 0, "places": 0, "text": 0,
+    "detached": 0, "process_names": 0,
     "command_line": 1, "files": 1, "kernel_cache": 1, "memory": 1, "runtimes": 1,
     "settings": 1, "spill": 1,
     "aside": 2, "compiled": 2, "heap": 2, "queries": 2, "server": 2, "type_names": 2,
