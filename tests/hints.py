@@ -91,9 +91,10 @@ def pasted_from(markdown: str) -> list[str]:
     for shown, indented in _BLOCK.findall(markdown):
         block = shown or textwrap.dedent(indented)
         lines = re.findall(r"^\$ (ingest .*)", block, re.MULTILINE)
-        if not lines and block.lstrip().startswith("ingest "):
-            is_one = "<<" in block
-            lines = [block.strip()] if is_one else block.strip().splitlines()
+        if "<<" in block:
+            lines = [block.strip()]
+        elif not lines:
+            lines = re.findall(r"^ingest .*", block, re.MULTILINE)
         found += lines
     return found
 

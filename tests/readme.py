@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 HOME = Path(__file__).parents[1]
 README = HOME / "README.md"
+COMMANDS = HOME / "ingest" / "cli" / "README.md"
+"""The page of all commands, with the story of a leak."""
+
 _PART = re.compile(r"(<!-- (?P<name>[a-z-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.S)
 
 
@@ -160,7 +163,8 @@ PARTS: dict[str, Callable[[], str | None]] = {
 }
 
 PAGES = {
-    README: ("jvm", "info", "check", "exit-codes", "why"),
+    README: ("jvm",),
+    COMMANDS: ("info", "check", "exit-codes", "why"),
     HOME / "cypher" / "README.md": ("schema", "queries"),
     HOME / "ingest" / "README.md": tuple(f"recipe-{name}" for name in RECIPES),
     HOME / "ingest" / "compare" / "README.md": ("compare",),
@@ -195,8 +199,9 @@ def regenerated(text: str, on_server: Mapping[str, str] = MappingProxyType({})) 
 
 
 def part(name: str) -> str:
-    """Return one part of README.md."""
-    text = README.read_text(encoding="utf-8")
+    """Return one part of the documentation."""
+    page = next(page for page, names in PAGES.items() if name in names)
+    text = page.read_text(encoding="utf-8")
     return next(m["body"] for m in _PART.finditer(text) if m["name"] == name)
 
 

@@ -23,7 +23,7 @@ from tests.hints import (
     words_of,
     write_dumps,
 )
-from tests.readme import README
+from tests.readme import COMMANDS, README
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,11 +113,14 @@ def no_server_is_left(home: Path) -> Iterator[None]:
         assert code == 0, said
 
 
-def test_the_readme_can_be_pasted(folder: Path, database: Database) -> None:
+@pytest.mark.parametrize(("page", "least"), [(README, 9), (COMMANDS, 6)])
+def test_a_page_can_be_pasted(
+    page: Path, least: int, folder: Path, database: Database
+) -> None:
     """In its order, in an empty folder, and with nothing loaded."""
-    place = folder / "pasted"
+    place = folder / f"pasted{least}"
     place.mkdir()
-    lines = pasted_from(README.read_text(encoding="utf-8"))
+    lines = pasted_from(page.read_text(encoding="utf-8"))
     script = "set -e\n"
     for line in lines:
         # It is told by its exit code that the example leaks.
@@ -138,7 +141,7 @@ def test_the_readme_can_be_pasted(folder: Path, database: Database) -> None:
         database.run(_CLEAR)
 
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    assert len(lines) >= 9
+    assert len(lines) >= least
     assert "handlers" in done.stdout
 
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import ingest.readers
 from ingest.cli.examples import EXAMPLES
-from tests.readme import PAGES, README, regenerated
+from ingest.settings import Settings
+from tests.readme import COMMANDS, PAGES, README, regenerated
 from tests.unit.test_layout import FLOORS, FORMATS, PACKAGE
 
 
@@ -20,7 +22,7 @@ def test_generated_parts_are_fresh(page: Path) -> None:
         assert f"<!-- {name} -->" in text
 
 
-MOST_BYTES = 14 * 1024
+MOST_BYTES = 9_000
 
 
 def test_the_readme_is_short() -> None:
@@ -28,13 +30,24 @@ def test_the_readme_is_short() -> None:
 
 
 def test_every_command_and_every_format_is_named() -> None:
-    text = README.read_text(encoding="utf-8")
-    rows = "\n".join(line for line in text.splitlines() if line.startswith("| `"))
+    commands, formats = (
+        "\n".join(
+            re.findall(r"^\| `.*", page.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        for page in (COMMANDS, README)
+    )
 
     for command in {name.split()[0] for name in EXAMPLES if name}:
-        assert re.search(rf"`ingest {command}\b", rows), command
+        assert re.search(rf"`ingest {command}\b", commands), command
     for one in ingest.readers.FORMATS:
-        assert f"`{one.name}`" in rows, one.name
+        assert f"`{one.name}`" in formats, one.name
+
+
+def test_every_setting_is_named() -> None:
+    text = COMMANDS.read_text(encoding="utf-8")
+
+    for one in fields(Settings):
+        assert f"`{one.metadata['variable']}`" in text, one.name
 
 
 def test_links_between_pages_lead_somewhere() -> None:
@@ -46,7 +59,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    pages = (README, README.parent / "CONTRIBUTING.md")
+    pages = (README, COMMANDS, README.parent / "CONTRIBUTING.md")
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))

@@ -19,7 +19,7 @@ from tests.hints import (
     words_of,
     write_dumps,
 )
-from tests.readme import README
+from tests.readme import COMMANDS, README
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,13 +88,13 @@ def test_every_printed_command_works(folder: Path) -> None:
     assert any(ODD in words for words in tried)
 
 
-def test_the_readme_can_be_pasted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", [README, COMMANDS], ids=["readme", "commands"])
+def test_a_page_can_be_pasted(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In its order, in an empty folder."""
-    (folder / "pasted").mkdir()
-    monkeypatch.chdir(folder / "pasted")
-    lines = pasted_from(README.read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    lines = pasted_from(page.read_text(encoding="utf-8"))
     all_words = [words for words in words_of(lines) if _needs_no_server(words)]
 
     for words in all_words:
