@@ -18,8 +18,8 @@ from ingest.capture.processes import (
 )
 from ingest.errors import CaptureError
 
-LIBRARY = "/libjvm.so"
-_OPENJ9 = "/libj9vm"
+LIBRARY = "libjvm.so"
+_OPENJ9 = "libj9vm"
 _DISABLED = "-XX:+DisableAttachMechanism"
 _OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _LAUNCHERS = ("java", "javaw")

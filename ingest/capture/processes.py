@@ -212,14 +212,14 @@ def has_mapped(pid: int, library: str, proc: Path = PROC) -> bool | None:
 
     Args:
         pid: The process.
-        library: Part of its file name.
+        library: What its file name begins with.
         proc: The folder of all processes.
     """
     try:
         with (proc / str(pid) / "maps").open(
             encoding="utf-8", errors="replace"
         ) as file:
-            return any(library in line for line in file)
+            return any(line.rpartition("/")[2].startswith(library) for line in file)
     except PermissionError:
         return None
     except OSError:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import psutil
 
 from ingest.capture.elf import functions
-from ingest.capture.processes import LOOK, PROC, Finder, RunningProgram, user_of
+from ingest.capture.processes import (
+    LOOK,
+    PROC,
+    Finder,
+    RunningProgram,
+    has_mapped,
+    user_of,
+)
 from ingest.capture.remote_exec import look
 from ingest.errors import CaptureError
 
@@ -54,7 +61,6 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
     if not target.is_ours:
         return target
     try:
-        text = (PROC / str(pid) / "maps").read_text(errors="replace")
         found = functions(pid, {_ENTRY})
         runtime = look(pid)
     except PermissionError:
@@ -64,7 +70,7 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
         ) from None
     except OSError:
         raise CaptureError(f"process {pid} has ended; {LOOK}") from None
-    if "/libpypy" in text:
+    if has_mapped(pid, "libpypy"):
         raise CaptureError(f"{shown} runs PyPy, whose own dumps have another format")
     if runtime is not None:
         _check(shown, runtime)

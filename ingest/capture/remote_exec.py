@@ -14,6 +14,7 @@ attachment protocol" in its manual.
 from __future__ import annotations
 
 import os
+import re
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -136,8 +137,9 @@ def _is_refused(pid: int) -> bool:
     """Whether the environment or the options of a process refuse, as text."""
     with (PROC / str(pid) / "environ").open("rb") as file:
         names = {entry.partition(b"=")[0] for entry in file.read().split(b"\0")}
-    words = (PROC / str(pid) / "cmdline").read_bytes()
-    return b"PYTHON_DISABLE_REMOTE_DEBUG" in names or b"disable-remote-debug" in words
+    words = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    option = re.compile(rb"(-\w*X)?disable-remote-debug(=.*)?")
+    return b"PYTHON_DISABLE_REMOTE_DEBUG" in names or any(map(option.fullmatch, words))
 
 
 def request(pid: int, runtime: PythonRuntime, script: str, *, main: bool) -> int:

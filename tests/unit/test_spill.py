@@ -115,7 +115,7 @@ del arrays, kept, before, other
 maps = Path("/proc/self/maps").read_text()
 print(json.dumps({
     "equal": equal, "here": here, "in a thread": int(state[1]) - here,
-    "kept": maps.count("heaproots"), "left": os.listdir(sys.argv[1]),
+    "kept": maps.count(sys.argv[1] + "/.heaproots-"), "left": os.listdir(sys.argv[1]),
 }))
 """
 

@@ -18,7 +18,7 @@ from ingest.capture.remote_exec import LAYOUTS, look
 from ingest.errors import CaptureError
 from tests.deep import PROFILE
 from tests.pythons import MINORS, NEWEST, PYTHONS, installed, python
-from tests.unit.capture.test_cpython import assert_right, running
+from tests.unit.capture.test_cpython import assert_right, of_the_tool, running
 from tests.unit.capture.test_heaproots_dump import Truth, dump_of
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_a_program_runs_the_script_itself(
     truth = Truth(graph := dump_of(taken.path))
     assert len(truth.of_type("__main__.Session")) == 2000
     names = {graph.root_name(at) for at in range(len(graph.root_object))}
-    assert not any("heaproots" in name for name in names), names
+    assert not of_the_tool(names)
     assert taken.interpreter_count == 1
 
 
@@ -181,6 +181,25 @@ def test_who_refuses_is_not_traced_either(
         program.kill()
         program.communicate()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "refuses"),
+    [
+        (["-X", "disable-remote-debug", "a.py"], True),
+        (["-IXdisable-remote-debug=1", "a.py"], True),
+        (["/src/disable-remote-debug/a.py"], False),
+    ],
+)
+def test_an_option_refuses_and_a_path_does_not(
+    words: list[str], refuses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = tmp_path / "7"
+    process.mkdir()
+    (process / "environ").write_bytes(b"")
+    (process / "cmdline").write_text("\0".join(["python", *words, ""]))
+    monkeypatch.setattr(remote_exec, "PROC", tmp_path)
+    assert remote_exec._is_refused(7) == refuses
 
 
 _SEVERAL = """
