@@ -36,6 +36,7 @@ from ingest.cli import (
 from ingest.cli.bars import CompilationNotice, notice
 from ingest.cli.examples import examples
 from ingest.cli.options import expanded
+from ingest.cli.panels import CommandPanel, PanelCommand, PanelGroup
 from ingest.compiled import compilations_reported
 from ingest.errors import IngestError, NotEnoughMemory
 from ingest.memory import return_large_arrays
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="ingest",
+    cls=PanelGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -76,30 +78,45 @@ def _options(
     pass
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "load": dumps.load,
-    "info": info.info,
-    "timeline": timeline.timeline,
-    "list": dumps.list_,
-    "drop": dumps.drop,
-    "export": export.export,
-    "queries": queries.queries,
-    "query": ask.query,
-    "why": why.why,
-    "check": check.check,
-    "objsize": objsize.objsize,
-    "what-if": what_if.what_if,
-    "compare": compare.compare,
-    "report": report.report,
-    "browse": browse.browse,
-    "mcp": mcp.mcp,
-    "example": example.example,
+_PANELS: dict[CommandPanel, dict[str, Callable[..., None]]] = {
+    CommandPanel.READ: {
+        "example": example.example,
+        "info": info.info,
+        "why": why.why,
+        "report": report.report,
+        "objsize": objsize.objsize,
+        "what-if": what_if.what_if,
+        "timeline": timeline.timeline,
+        "export": export.export,
+        "mcp": mcp.mcp,
+    },
+    CommandPanel.GRAPH: {
+        "load": dumps.load,
+        "list": dumps.list_,
+        "drop": dumps.drop,
+        "query": ask.query,
+        "queries": queries.queries,
+        "browse": browse.browse,
+    },
+    CommandPanel.COMPARE: {
+        "compare": compare.compare,
+        "check": check.check,
+    },
 }
-for _name, _command in _COMMANDS.items():
-    app.command(_name, epilog=examples(_name))(expanded(_command))
-app.add_typer(fleet.app, name="fleet")
-app.add_typer(capture.app, name="capture")
-app.add_typer(server.app, name="server")
+_COMMANDS = {
+    name: command for panel in _PANELS.values() for name, command in panel.items()
+}
+for _panel, _commands in _PANELS.items():
+    for _name, _command in _commands.items():
+        app.command(
+            _name,
+            cls=PanelCommand,
+            epilog=examples(_name),
+            rich_help_panel=_panel,
+        )(expanded(_command))
+app.add_typer(server.app, name="server", rich_help_panel=CommandPanel.GRAPH)
+app.add_typer(capture.app, name="capture", rich_help_panel=CommandPanel.CAPTURE)
+app.add_typer(fleet.app, name="fleet", rich_help_panel=CommandPanel.MANY)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -75,7 +75,7 @@ def dart(
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Capture a heap snapshot of a Dart or Flutter program through its VM service.
+    """Capture a snapshot of a Dart or Flutter program by its VM service.
 
     Start it with `dart run --enable-vm-service`; Flutter prints an address in debug
     and profile mode. The snapshot contains all isolates of the group, which share a
@@ -160,7 +160,7 @@ def node(
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Capture a heap snapshot of a Node.js program through its inspector.
+    """Capture a heap snapshot of a Node.js program by its inspector.
 
     Start it with node --inspect, or add --start-inspector: until the program ends,
     programs of this machine can then debug it. The program stops while V8 writes its
@@ -197,7 +197,7 @@ def chrome(
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Capture a heap snapshot of a page or worker in Chrome, Edge or Electron.
+    """Capture a snapshot of a page or worker in Chrome, Edge, Electron.
 
     Start the browser with --remote-debugging-port=9222. The page stops while V8 writes
     its heap, and then continues. Exit 11: no snapshot was captured.
@@ -280,7 +280,7 @@ def _show_snapshot(taken: JavaScriptCapture) -> None:
 
 @app.command("list", epilog=examples("capture list"))
 def list_(as_json: AsJson = False) -> None:
-    """List the programs that can be captured: of .NET, the JVM, and CPython.
+    """List the programs that can be captured, and their runtimes.
 
     Sockets that ended .NET programs left behind are not listed. A JVM is listed with
     its main class or jar, Python with its script. A Dart program prints its address.
@@ -352,7 +352,7 @@ def jvm(
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Capture a heap dump of a program that runs in a JVM, with no JDK installed.
+    """Capture a heap dump of a program in a JVM, with no JDK installed.
 
     The program runs HotSpot (OpenJDK 8 or later) on this machine, also in a container,
     as the same user; it stops while it writes its heap, and then continues. Exit 11:
@@ -415,7 +415,7 @@ def python(
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Capture a heap dump of a program that CPython runs; it needs no preparation.
+    """Capture a heap dump of a program of CPython, as it runs.
 
     The program runs CPython 3.8 or later on this machine (Linux; x86-64 or aarch64),
     also in a container, as the same user; it stands still only while it copies itself.
@@ -494,7 +494,7 @@ def dotnet(
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Capture heap dumps of a .NET program through its diagnostics port.
+    """Capture heap dumps of a .NET program by its diagnostics port.
 
     No .NET tools are needed. The program must run .NET (Core) 3.0 or later on this
     machine, as the same user; it stops while it writes its heap, and then continues.

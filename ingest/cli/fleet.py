@@ -14,6 +14,7 @@ from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.fleet_store import FleetDir
 from ingest.cli.options import AsJson, Format, Output, Reading, expanded
+from ingest.cli.panels import PanelCommand
 from ingest.cli.report import ReportFormat
 from ingest.command_line import command
 from ingest.fleet.engines import Engine
@@ -35,7 +36,7 @@ _LISTED = 20
 """Files of a kind that are named."""
 
 
-@app.command("add", epilog=examples("fleet add"))
+@app.command("add", cls=PanelCommand, epilog=examples("fleet add"))
 @expanded
 def add(
     *,
@@ -251,7 +252,7 @@ def label(
         )
 
 
-@app.command("report", epilog=examples("fleet report"))
+@app.command("report", cls=PanelCommand, epilog=examples("fleet report"))
 @expanded
 def report(
     *,
@@ -275,7 +276,7 @@ def report(
     ] = ReportFormat.TEXT,
     output: Output,
 ) -> None:
-    """Report on a fleet: its leaks by share of dumps, what is new, what grows.
+    """Report on a fleet: its leaks, and what is new, or grows.
 
     --html writes a self-contained page.
     """
@@ -355,5 +356,9 @@ def query(
     write_answer(answer, OutputFormat.JSON if as_json else form)
 
 
-app.command("graph", epilog=examples("fleet graph"))(expanded(fleet_store.graph))
-app.command("load", epilog=examples("fleet load"))(expanded(fleet_store.load))
+app.command("graph", cls=PanelCommand, epilog=examples("fleet graph"))(
+    expanded(fleet_store.graph)
+)
+app.command("load", cls=PanelCommand, epilog=examples("fleet load"))(
+    expanded(fleet_store.load)
+)

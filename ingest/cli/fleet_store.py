@@ -160,7 +160,7 @@ def graph(
     as_json: AsJson = False,
     connection: Connection,
 ) -> None:
-    """Write the fleet itself into Neo4j: dumps, versions, hosts, leaks and types.
+    """Write the fleet itself into Neo4j: dumps, versions, leaks, types.
 
     After an interrupted run, repeat the command: nothing is written twice. To list
     the queries for it: ingest queries fleet.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.cli.panels import OptionPanel
 from ingest.files import check_writable, output_file
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.render import OutputFormat
@@ -108,7 +109,12 @@ QueryName = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Reject a dump at its first irregularity.")
+    bool,
+    typer.Option(
+        "--strict",
+        help="Reject a dump at its first irregularity.",
+        rich_help_panel=OptionPanel.READING,
+    ),
 ]
 _ANY_DUMP = (
     "a file, a folder of 'ingest export', the name of a loaded dump, or DIR::DUMP, "
@@ -131,6 +137,7 @@ FoldObjects = Annotated[
         "--fold",
         help="auto leaves out objects that belong to the runtime, and counts them; "
         "none loads all.",
+        rich_help_panel=OptionPanel.READING,
     ),
 ]
 Part = Annotated[
@@ -142,6 +149,7 @@ Part = Annotated[
         help="Which heap dump to read if a file has several (info lists them): in a "
         ".nettrace the number of its collection, in a CLR Profiler log its index. "
         "Default: the first induced one of a trace, the last complete one of a log.",
+        rich_help_panel=OptionPanel.READING,
     ),
 ]
 Strength = Annotated[
@@ -151,6 +159,7 @@ Strength = Annotated[
         help="strongest: a soft, weak, finalizer or phantom reference keeps its "
         "target alive only if no stronger one does. mat: it counts as strong, as in "
         "Eclipse Memory Analyzer.",
+        rich_help_panel=OptionPanel.SUSPECTS,
     ),
 ]
 
@@ -172,6 +181,7 @@ Layout = Annotated[
         parser=_layout,
         help="Bytes of an object's header, a reference, an array's header, for Java "
         "dumps, such as 12/4/16. Default: inferred (info shows it, and alternatives).",
+        rich_help_panel=OptionPanel.READING,
     ),
 ]
 
@@ -192,6 +202,7 @@ Runtime = Annotated[
         parser=_runtime,
         help="Runtime of the program, such as dotnet, jvm or dart. Default: "
         "recognised by the format and the types.",
+        rich_help_panel=OptionPanel.SUSPECTS,
     ),
 ]
 Own = Annotated[
@@ -201,6 +212,7 @@ Own = Annotated[
         metavar="PATTERN",
         help="Types of your own program, such as 'Acme.*', or with ! of a "
         "library: leak suspects depend on it. May be repeated (INGEST_OWN).",
+        rich_help_panel=OptionPanel.SUSPECTS,
     ),
 ]
 Redact = Annotated[
@@ -209,6 +221,7 @@ Redact = Annotated[
         "--redact",
         help="Remove all values, and names of threads, processes and files. With "
         "INGEST_SALT, texts are hashed instead: equal ones stay equal.",
+        rich_help_panel=OptionPanel.READING,
     ),
 ]
 HashTypes = Annotated[
@@ -219,6 +232,7 @@ HashTypes = Annotated[
         help="With --redact: types whose names are hashed, such as 'Acme.*', or with ! "
         "types whose names are kept. May be repeated. Hash your own types only: "
         "suspects are found by the names of the runtime's types.",
+        rich_help_panel=OptionPanel.READING,
     ),
 ]
 AnyExpansion = Annotated[
@@ -226,6 +240,7 @@ AnyExpansion = Annotated[
     typer.Option(
         "--allow-any-expansion",
         help="Read a compressed DUMP however large its content is.",
+        rich_help_panel=OptionPanel.READING,
     ),
 ]
 MaxMemory = Annotated[
@@ -234,6 +249,7 @@ MaxMemory = Annotated[
         metavar="SIZE",
         help="Maximum memory for reading and analysing, such as 12GiB; 0 for no "
         "limit. Default: the free memory of the machine or container.",
+        rich_help_panel=OptionPanel.MEMORY,
     ),
 ]
 Spill = Annotated[
@@ -244,6 +260,7 @@ Spill = Annotated[
         "longer, and for those of a large dump that are not used for a while; nothing "
         "is left there. auto: that of temporary files, if its disk has room. none: no "
         "files; refuse a dump that needs more.",
+        rich_help_panel=OptionPanel.MEMORY,
     ),
 ]
 AllDumps = Annotated[
@@ -267,23 +284,37 @@ Format = Annotated[
 Uri = Annotated[
     str | None,
     typer.Option(
+        metavar="URI",
         help="A Neo4j server, such as neo4j+s://HOST (NEO4J_URI). "
-        "Default: the embedded server, started if needed."
+        "Default: the embedded server, started if needed.",
+        rich_help_panel=OptionPanel.SERVER,
     ),
 ]
 Username = Annotated[
-    str | None, typer.Option(help="User name on the server (NEO4J_USERNAME).")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="User name on the server (NEO4J_USERNAME).",
+        rich_help_panel=OptionPanel.SERVER,
+    ),
 ]
 Password = Annotated[
     str | None,
     typer.Option(
+        metavar="TEXT",
         help="Password on the server. Prefer NEO4J_PASSWORD: other users can see an "
-        "option."
+        "option.",
+        rich_help_panel=OptionPanel.SERVER,
     ),
 ]
 DatabaseName = Annotated[
     str | None,
-    typer.Option("--database", help="Database on the server (NEO4J_DATABASE)."),
+    typer.Option(
+        "--database",
+        metavar="NAME",
+        help="Database on the server (NEO4J_DATABASE).",
+        rich_help_panel=OptionPanel.SERVER,
+    ),
 ]
 
 

@@ -105,7 +105,7 @@ def status(
         bool, typer.Option("--show-password", help="Show the password.")
     ] = False,
 ) -> None:
-    """Show whether the embedded Neo4j is running, and where and how large it is."""
+    """Show whether the embedded Neo4j runs, where, and how large it is."""
     from ingest.text import human_bytes
 
     server = _server()

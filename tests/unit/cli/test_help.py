@@ -17,6 +17,7 @@ import typer.main
 from ingest.cli import app
 from ingest.cli.examples import EXAMPLES
 from ingest.cli.options import Reading
+from ingest.cli.panels import CommandPanel, OptionPanel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +45,11 @@ def commands(group: TyperGroup, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from commands(cast("TyperGroup", command), words)
         else:
             yield words, command
+
+
+def panel_of(option: object) -> str | None:
+    """Of an option that many commands have."""
+    return getattr(option, "rich_help_panel", None)
 
 
 ALL = dict(commands(cast("TyperGroup", typer.main.get_command(app))))
@@ -87,7 +93,47 @@ def test_help_has_a_short_option_and_ends_with_examples(
 
     assert code == 0
     assert "Examples:\n    ingest " in out
-    assert "..." not in out.partition("Commands:")[2]
+
+
+GROUPS = [["-h"], *([group, "-h"] for group in ("capture", "fleet", "server"))]
+
+
+@pytest.mark.parametrize("words", GROUPS, ids=" ".join)
+def test_help_of_a_group_cuts_no_sentence(
+    ingest: Callable[..., Ran], words: list[str]
+) -> None:
+    _, out, _ = ingest(*words)
+
+    assert "..." not in out.partition("Options:")[2]
+
+
+def test_help_has_commands_in_panels(ingest: Callable[..., Ran]) -> None:
+    _, out, _ = ingest("--help")
+
+    found = re.findall(r"^(\w[\w ]*):$", out.partition("Examples:")[0], re.MULTILINE)
+    assert found == ["Options", *CommandPanel]
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, c in ALL.items() if any(map(panel_of, c.params))]
+)
+def test_shared_options_have_panels_below_the_own_ones(
+    ingest: Callable[..., Ran], name: str
+) -> None:
+    _, out, _ = ingest(*name.split(), "--help")
+
+    sections = re.split(r"^(\w[\w ]*):\n", out, flags=re.MULTILINE)
+    panels = dict(zip(sections[1::2], sections[2::2], strict=True))
+    shared = [one for one in panels if one not in ("Arguments", "Options")]
+    assert (
+        [*panels][-len(shared) :]
+        == shared
+        == [one for one in OptionPanel if one in shared]
+    )
+    for option in ALL[name].params:
+        if option.param_type_name == "option":
+            panel = panels[panel_of(option) or "Options"]
+            assert re.search(rf"^  .*{option.opts[0]}\b", panel, re.MULTILINE), option
 
 
 @pytest.mark.parametrize("columns", [60, 140])
