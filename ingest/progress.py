@@ -15,6 +15,8 @@ class Progress(Protocol):
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Report that ``done`` of ``total`` units of ``stage`` are done.
 
+        Any thread may call it, such as one that reads ahead, but never two at once.
+
         Args:
             stage: Name of the stage, a few words.
             done: Units done so far; never decreases within one stage.

@@ -1,8 +1,8 @@
 """The server: the Model Context Protocol over standard input and output, or loopback.
 
 The protocol's own package is imported here and nowhere else. Everything heavy, numpy,
-kernels and Neo4j, is imported by the first question that needs it, in a thread, so that
-a client is answered at once; the question reports its progress.
+kernels and Neo4j, is imported by a process of its own (`worker`) for the first question
+that needs it, so that a client is answered at once; the question reports its progress.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from __future__ import annotations
 import hmac
 import secrets
 import sys
-import time
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -25,6 +22,7 @@ from pydantic import Field
 from ingest import __version__
 from ingest.agents.answer import clean
 from ingest.agents.instructions import TEXT
+from ingest.agents.worker import Said, Worker
 from ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
     Send = Callable[[Scope], Awaitable[None]]
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_EVERY_S = 0.5
-"""Between two notices of progress."""
+LIMIT_S = 600.0
+"""Seconds after which a question is given up, if nothing else is said."""
 
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, open_world_hint=False
@@ -61,60 +59,84 @@ Offset = Annotated[int, Field(description="Rows to leave out at the start.", ge=
 
 
 class _Caller:
-    """Calls a question in a thread, one at a time, and reports its progress."""
+    """Has the process answer one question at a time, and reports its progress."""
 
-    def __init__(self) -> None:
-        self._limiter: anyio.CapacityLimiter | None = None
+    def __init__(self, worker: Worker, limit_s: float) -> None:
+        self._worker = worker
+        self._limit_s = limit_s
+        self._lock: anyio.Lock | None = None
 
-    async def __call__(
-        self,
-        context: Context,
-        question: Callable[..., str],
-        *given: object,
-        **more: object,
-    ) -> str:
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(1)
-        last_s, steps = 0.0, 0
+    async def __call__(self, context: Context, tool: str, **given: object) -> str:
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        async with self._lock:
+            is_free = False
+            try:
+                self._worker.ask(tool, given)
+                kind, text = await self._answer(context)
+                is_free = True
+            except IngestError as error:
+                kind, text = Said.REFUSAL, str(error)
+            finally:
+                if not is_free:
+                    self._worker.give_up()
+        if kind is not Said.ANSWER:
+            raise ToolError(str(clean(text, 1000)))
+        return text
 
-        def progress(stage: str, done: int, total: int | None) -> None:
-            nonlocal last_s, steps
-            now_s = time.monotonic()
-            if now_s - last_s < _EVERY_S:
-                return
-            last_s, steps = now_s, steps + 1
-            share = f" {done / total:.0%}" if total else ""
-            anyio.from_thread.run(
-                partial(context.report_progress, steps, message=f"{stage}{share}")
-            )
+    async def _answer(self, context: Context) -> tuple[Said, str]:
+        """The last that the process says of a question.
 
-        run = partial(question, *given, progress=progress, **more)
-        try:
-            return await anyio.to_thread.run_sync(run, limiter=self._limiter)
-        except IngestError as error:
-            raise ToolError(str(clean(str(error), 1000))) from None
+        Raises:
+            IngestError: it does not say it in time, or has ended.
+        """
+        steps = 0
+        late = (
+            f"there was no answer within {self._limit_s:g} s; ask for less, or have "
+            "the user start the server with a longer --timeout"
+        )
+        with anyio.move_on_after(self._limit_s) as scope:
+            while True:
+                kind, what = await anyio.to_thread.run_sync(
+                    self._worker.hear, abandon_on_cancel=True
+                )
+                if kind is Said.PROGRESS:
+                    steps += 1
+                    await context.report_progress(steps, message=what)
+                elif kind is Said.WITHIN:
+                    until = anyio.current_time() + what
+                    if until < scope.deadline:
+                        scope.deadline = until
+                        late = (
+                            f"the database did not end its answer within {what:g} s; "
+                            "ask for less, such as with LIMIT or an aggregate"
+                        )
+                else:
+                    return kind, str(what)
+        raise IngestError(late)
 
 
-def server_of(tools: Tools) -> MCPServer[Any]:
+def server_of(worker: Worker, limit_s: float = LIMIT_S) -> MCPServer[Any]:
     """The server with its tools.
 
     Args:
-        tools: What they ask.
+        worker: What they ask.
+        limit_s: Seconds after which a question is given up.
     """
     server: MCPServer[Any] = MCPServer(
         "heaproots", instructions=TEXT, version=__version__, log_level="ERROR"
     )
-    call = _Caller()
+    call = _Caller(worker, limit_s)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def dumps(context: Context, offset: Offset = 0) -> str:
         """List the heap dumps that can be asked: files, and loaded dumps."""
-        return await call(context, tools.dumps, offset=offset)
+        return await call(context, "dumps", offset=offset)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def summary(dump: Dump, context: Context) -> str:
         """Figures of a dump, and its types by retained size, in bytes."""
-        return await call(context, tools.summary, dump)
+        return await call(context, "summary", dump=dump)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def suspects(dump: Dump, context: Context) -> str:
@@ -122,7 +144,7 @@ def server_of(tools: Tools) -> MCPServer[Any]:
 
         Start here with one dump; with two or more, start with compare.
         """
-        return await call(context, tools.suspects, dump)
+        return await call(context, "suspects", dump=dump)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def why(
@@ -134,7 +156,7 @@ def server_of(tools: Tools) -> MCPServer[Any]:
         paths: Annotated[int, Field(description="The most paths.", ge=1, le=20)] = 3,
     ) -> str:
         """What keeps an object, or the objects of a type, alive: paths and owners."""
-        return await call(context, tools.why, dump, subject, paths=paths)
+        return await call(context, "why", dump=dump, subject=subject, paths=paths)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def compare(
@@ -154,7 +176,7 @@ def server_of(tools: Tools) -> MCPServer[Any]:
         top: Annotated[int, Field(description="Entries a section.", ge=1, le=50)] = 5,
     ) -> str:
         """What is new, gone or grown between dumps: what grows in each is the leak."""
-        return await call(context, tools.compare, dumps, by=by or (), top=top)
+        return await call(context, "compare", dumps=dumps, by=by or (), top=top)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def find_query(
@@ -165,12 +187,7 @@ def server_of(tools: Tools) -> MCPServer[Any]:
         offset: Offset = 0,
     ) -> str:
         """Find tested queries by words; run_query runs one."""
-
-        def search(words: str, *, offset: int, progress: object) -> str:
-            del progress
-            return tools.find_query(words, offset=offset)
-
-        return await call(context, search, words, offset=offset)
+        return await call(context, "find_query", words=words, offset=offset)
 
     @server.tool(annotations=_READS, structured_output=False)
     async def run_query(
@@ -184,10 +201,10 @@ def server_of(tools: Tools) -> MCPServer[Any]:
         """Run a query of the library. Columns say their units."""
         return await call(
             context,
-            tools.run_query,
-            query,
-            dump,
-            parameters,
+            "run_query",
+            query=query,
+            dump=dump,
+            parameters=parameters,
             limit=limit,
             offset=offset,
         )
@@ -204,22 +221,24 @@ def server_of(tools: Tools) -> MCPServer[Any]:
 
         Read schema first. find_query may have a tested query for the same question.
         """
-        return await call(context, tools.cypher, text, dump, parameters, limit=limit)
+        return await call(
+            context, "cypher", text=text, dump=dump, parameters=parameters, limit=limit
+        )
 
     @server.tool(annotations=_READS, structured_output=False)
     async def schema(context: Context) -> str:
         """The graph in a page: nodes, relationships and their properties."""
-
-        def page(*, progress: object) -> str:
-            del progress
-            return tools.schema()
-
-        return await call(context, page)
+        return await call(context, "schema")
 
     return server
 
 
-def serve(tools: Tools, port: int | None = None, token: str = "") -> None:
+def serve(
+    tools: Tools,
+    port: int | None = None,
+    token: str = "",
+    limit_s: float = LIMIT_S,
+) -> None:
     """Serve until the client goes.
 
     Args:
@@ -227,8 +246,10 @@ def serve(tools: Tools, port: int | None = None, token: str = "") -> None:
         port: Of HTTP on the loopback interface; ``None`` for standard input and output.
         token: What a client of HTTP must send as ``Authorization: Bearer TOKEN``; one
             is made if it is empty.
+        limit_s: See `server_of`.
     """
-    server = server_of(tools)
+    worker = Worker(tools)
+    server = server_of(worker, limit_s)
     try:
         if port is None:
             server.run("stdio")
@@ -237,7 +258,7 @@ def serve(tools: Tools, port: int | None = None, token: str = "") -> None:
                 server, port, token or secrets.token_urlsafe(24), made=not token
             )
     finally:
-        tools.close()
+        worker.give_up()
 
 
 def _serve_http(server: MCPServer[Any], port: int, token: str, *, made: bool) -> None:

@@ -16,7 +16,7 @@ from ingest.readers import probe, stem
 from ingest.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ingest.answers.asking import OpenedDump
     from ingest.api.asked import Asked
@@ -34,9 +34,15 @@ _MOST_LOOKED_AT = 500
 """Files without the suffix of a format whose first bytes are read."""
 
 _MOST_ROWS = 1000
-_SECONDS = 30.0
+_GRACE_S = 2.0
+"""For the server to say that a query has taken too long."""
+
 _LONGEST_QUERY = 20_000
 _PATHS = 3
+
+
+def _ignore(_seconds: float) -> None:
+    pass
 
 
 @dataclass
@@ -49,12 +55,16 @@ class Tools:
         connection: Address, user, password and database of a Neo4j; all ``None`` for
             the embedded one.
         can_start: Whether the embedded server may be started for a question.
+        cypher_s: Seconds that a query of a database may take.
+        within: Called with the seconds within which the rest of a question must end.
     """
 
     allowed: Sequence[Path]
     reading: ReadingOptions = field(default_factory=lambda: cast("ReadingOptions", {}))
     connection: tuple[str | None, str | None, str | None, str | None] = (None,) * 4
     can_start: bool = True
+    cypher_s: float = 30.0
+    within: Callable[[float], None] = _ignore
     _heaps: OrderedDict[tuple[str, int, int], OpenedDump] = field(
         default_factory=OrderedDict
     )
@@ -136,6 +146,8 @@ class Tools:
             except OSError:
                 continue
             if is_there and self._is_allowed(path):
+                if not (path.is_file() or path.is_dir()):
+                    raise UnknownDump(f"{quoted(dump)} is a pipe or a device, no file")
                 return str(path) + dump[len(outer) :]
         if (
             is_file(dump)
@@ -330,8 +342,11 @@ class Tools:
 
     # ------------------------------------------------------------ queries
 
-    def find_query(self, words: str, *, offset: int = 0) -> str:
+    def find_query(
+        self, words: str, *, offset: int = 0, progress: Progress = silent
+    ) -> str:
         """Tested queries of the library that have to do with some words."""
+        del progress
         from ingest.answers.asking import FUNCTIONS
         from ingest.queries.library import library, search
 
@@ -427,7 +442,8 @@ class Tools:
             given, asked, _ = resolved(store, query, given, dump or None)
             number = asked.chosen.dump.number
         values = query.bind(given, number)
-        return limited(store, query, values, limit=most, timeout_s=_SECONDS)[0]
+        self.within(self.cypher_s + _GRACE_S)
+        return limited(store, query, values, limit=most, timeout_s=self.cypher_s)[0]
 
     def cypher(
         self,
@@ -450,13 +466,15 @@ class Tools:
             )
         given = {name: str(value) for name, value in (parameters or {}).items()}
         most = min(max(limit, 1), _MOST_ROWS)
+        store = self._opened_store(progress)
+        self.within(self.cypher_s + _GRACE_S)
         answer, is_cut = own_cypher(
-            self._opened_store(progress),
+            store,
             text,
             given,
             dump or None,
             limit=most,
-            timeout_s=_SECONDS,
+            timeout_s=self.cypher_s,
         )
         page = Page()
         shown = page.rows(answer.columns, answer.rows)
@@ -468,8 +486,9 @@ class Tools:
         page.foot("next: find_query may have a tested query for the same question")
         return page.text()
 
-    def schema(self) -> str:
+    def schema(self, *, progress: Progress = silent) -> str:
         """Labels, relationships and properties of the graph, in a page."""
+        del progress
         return schema_page()
 
 

@@ -39,6 +39,15 @@ def mcp(
             "--no-start", help="Do not start the embedded Neo4j for a question."
         ),
     ] = False,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0.1,
+            help="Maximum time for one question, which is given up then.",
+        ),
+    ] = 600.0,
     instructions: Annotated[
         bool,
         typer.Option(
@@ -84,4 +93,4 @@ def mcp(
         raise IngestError(
             f"the server needs the package mcp: {install_command('mcp')}"
         ) from error
-    serve(tools, http, os.environ.get("INGEST_MCP_TOKEN", ""))
+    serve(tools, http, os.environ.get("INGEST_MCP_TOKEN", ""), timeout)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from ingest.agents.answer import MAX_TOKENS, Page, clean, quoted, tokens
 from ingest.agents.instructions import TEXT
 from ingest.agents.server import guarded, server_of
 from ingest.agents.tools import Tools, schema_page
+from ingest.agents.worker import Worker
 from ingest.answers.asking import FUNCTIONS
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
@@ -31,6 +32,8 @@ from tests.dumps.programs import dumps_of, static_list
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+
+    from mcp.server.mcpserver import MCPServer
 
     from tests.bench.answers.cases import Case, Truth
 
@@ -46,6 +49,16 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tools]:
     made = Tools([folder], can_start=False)
     yield made
     made.close()
+
+
+@contextmanager
+def served(tools: Tools) -> Iterator[MCPServer[Any]]:
+    """The server over them, whose process ends with the block."""
+    worker = Worker(tools)
+    try:
+        yield server_of(worker)
+    finally:
+        worker.give_up()
 
 
 @pytest.fixture
@@ -126,10 +139,11 @@ def investigated(
     tools: Tools, name: str, work: Callable[[Investigation], Awaitable[None]]
 ) -> Investigation:
     async def run() -> Investigation:
-        async with Client(server_of(tools)) as client:
-            asked = Investigation(client, name, [])
-            await work(asked)
-            return asked
+        with served(tools) as server:
+            async with Client(server) as client:
+                asked = Investigation(client, name, [])
+                await work(asked)
+                return asked
 
     asked = anyio.run(run)
     assert len(asked.calls) <= MOST_CALLS, asked.calls
@@ -184,13 +198,19 @@ def test_twelve_investigations_end_at_the_holder(
 # ---------------------------------------------------------------- hostile
 
 
-def asked_for_error(tools: Tools, tool: str, arguments: dict[str, Any]) -> str:
-    async def run() -> str:
-        async with Client(server_of(tools)) as client:
-            result = await client.call_tool(tool, arguments)
-            text = str(getattr(result.content[0], "text", ""))
-            assert result.is_error, (tool, arguments, text)
-            return text
+def refusals_of(tools: Tools, *asked: tuple[str, dict[str, Any]]) -> list[str]:
+    """What the server says to questions that it must refuse."""
+
+    async def run() -> list[str]:
+        with served(tools) as server:
+            async with Client(server) as client:
+                return [await refusal(client, *one) for one in asked]
+
+    async def refusal(client: Client, tool: str, arguments: dict[str, Any]) -> str:
+        result = await client.call_tool(tool, arguments)
+        text = str(getattr(result.content[0], "text", ""))
+        assert result.is_error, (tool, arguments, text)
+        return text
 
     return anyio.run(run)
 
@@ -207,16 +227,17 @@ def test_no_file_outside_is_read(tools: Tools, name: str) -> None:
     (tools.allowed[0] / "link.gclog").symlink_to(secret)
     inside = tools.allowed[0] / name if name == "link.gclog" else name
 
-    for tool, more in (
-        ("summary", {}),
-        ("suspects", {}),
-        ("why", {"subject": "String"}),
+    one = {"dump": str(inside)}
+    for said in refusals_of(
+        tools,
+        ("summary", one),
+        ("suspects", one),
+        ("why", {"subject": "String", **one}),
+        ("compare", {"dumps": [str(inside), str(inside)]}),
+        ("run_query", {"query": "dump", **one}),
     ):
-        said = asked_for_error(tools, tool, {"dump": str(inside), **more})
         assert "LevelScreen" not in said
         assert tokens(said) < 1000
-    asked_for_error(tools, "compare", {"dumps": [str(inside), str(inside)]})
-    asked_for_error(tools, "run_query", {"query": "dump", "dump": str(inside)})
     assert "secret" not in tools.dumps()
     assert "link" not in tools.dumps()
 
@@ -248,7 +269,7 @@ def test_hostile_arguments_are_refused_shortly(
     tools: Tools, example: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     given = json.loads(json.dumps(arguments).replace("DUMP", example))
-    said = asked_for_error(tools, tool, given)
+    (said,) = refusals_of(tools, (tool, given))
 
     assert said
     assert tokens(said) < 1500
