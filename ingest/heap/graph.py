@@ -30,6 +30,10 @@ NO_FIELD = -(2**31)
 EPHEMERON = "(ephemeron)"
 """The field of a reference from a key to its value in a dependent handle."""
 
+OF_CLASS, OF_LOADER = "<class>", "<classes>"
+"""The fields of references to a class from its instances, and from its loader, in
+dumps in which classes hold what is in their static fields."""
+
 
 class RefKind(IntEnum):
     """Strength of a reference, the strongest first.

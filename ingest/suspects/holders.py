@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT, holding_roots, holds
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.ownership import statics_tables
+from ingest.suspects.ownership import described_types, statics_tables
 from ingest.text import printable
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class Paths:
         self._stands = np.array([name in stand_for for name in graph.type_names])
         self._tables = statics_tables(graph)
         self._roots = holding_roots(graph, metrics.strength)
+        self._described = described_types(graph)
         self._root_of: dict[int, int] = {}
 
     def holder(
@@ -154,14 +155,24 @@ class Paths:
             holder = at - 1
         while holder >= 0:
             kind = int(graph.type_index[path[holder]])
-            if kind != type_index and self._is_holder(path[holder], kind):
+            if self._declares(path, holder) or (
+                kind != type_index
+                and self._is_holder(path[holder], kind)
+                # That an object holds its class is no reference that a program has.
+                and self.field(path[holder], path[holder + 1]) != OF_CLASS
+            ):
                 break
             holder -= 1
         root = self._root(path[0])
         kind = RootKind(int(graph.root_kind[root]))
         declaring = int(graph.root_type[root])
         if holder >= 0:
-            name: str | None = graph.type_name(path[holder])
+            described = self._described.get(path[holder])
+            name: str | None = (
+                graph.type_name(path[holder])
+                if described is None
+                else graph.type_names[described]
+            )
             reference = self.field(path[holder], path[holder + 1])
         else:
             name = graph.type_names[declaring] if declaring >= 0 else None
@@ -183,6 +194,13 @@ class Paths:
             is_thread_static=self._is_thread_static(root),
             is_statics_table=bool(self._tables[root]),
         )
+
+    def _declares(self, path: Sequence[int], at: int) -> bool:
+        """Whether what a path goes on with is in a static field of a class object."""
+        if path[at] not in self._described:
+            return False
+        field = self.field(path[at], path[at + 1])
+        return field is not None and not field.startswith("<")
 
     def _part_below(self, path: Sequence[int], at: int) -> int:
         """The last object from ``at`` on that stands for a part of the program, or -1.

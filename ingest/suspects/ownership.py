@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import RootFlag, RootKind
+from ingest.heap.graph import OF_LOADER, RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def _fill(
     type_index: Ints,
     flags: Bytes,
     is_table: Bools,
+    is_static: Bools,
     owner: Ints,
     entry: Ints,
     is_metadata: Bools,
@@ -60,7 +61,8 @@ def _fill(
     """Fill the columns of an `Ownership`; ``owner`` is `_UNKNOWN` at first.
 
     ``flags`` has a row for each type, and a last one of 0 for placeholders, which have
-    type -1. ``is_table`` marks arrays of static fields.
+    type -1. ``is_table`` marks arrays of static fields, and ``is_static`` what is in
+    those of class objects.
     """
     for first in range(len(dominator)):
         # Climb to an object that is done; ``entry`` links back to where we came from.
@@ -81,7 +83,7 @@ def _fill(
                 owner[row], entry[row] = ROOT, row
                 continue
             is_metadata[row] = (own & _IS_METADATA) != 0 or (
-                is_metadata[above] and (own & _OWNS) == 0
+                is_metadata[above] and (own & _OWNS) == 0 and not is_static[row]
             )
             over = flags[type_index[above]]
             stands_for_roots = (over & _IS_ROOT) != 0 or is_table[above]
@@ -118,6 +120,30 @@ def statics_tables(graph: HeapGraph) -> Bools:
     return np.asarray(found)
 
 
+def described_types(graph: HeapGraph) -> dict[int, int]:
+    """The type that an object describes, by that, where classes hold static fields."""
+    if graph.type_object is None or OF_LOADER not in graph.field_names:
+        return {}
+    kinds = enumerate(graph.type_object.tolist())
+    return {row: kind for kind, row in kinds if row >= 0}
+
+
+def _statics(graph: HeapGraph) -> Bools:
+    """Bool (N + M,): what is in static fields of class objects."""
+    found = np.zeros(len(graph.object_id), np.bool_)
+    classes = list(described_types(graph))
+    if not classes:
+        return found
+    assert graph.ref_field is not None
+    of_vm = [name.startswith("<") for name in graph.field_names]
+    is_field = np.array([not one for one in of_vm], np.bool_)
+    for row in classes:
+        part = slice(*graph.ref_start[row : row + 2].tolist())
+        fields = graph.ref_field[part]
+        found[graph.ref_target[part][(fields >= 0) & is_field[fields]]] = True
+    return found
+
+
 def ownership(
     graph: HeapGraph,
     metrics: HeapMetrics,
@@ -151,6 +177,6 @@ def ownership(
         np.empty(rows, np.int32),
         np.zeros(rows, np.bool_),
     )
-    _fill(metrics.dominator, graph.type_index, flags, is_table, *found)
+    _fill(metrics.dominator, graph.type_index, flags, is_table, _statics(graph), *found)
     found.owner[metrics.is_freed_next()] = UNREACHABLE
     return found

@@ -2,7 +2,9 @@
 
 Class objects are objects of type ``java.lang.Class``. They refer to their superclass,
 class loader, and constants; what their static fields hold are roots of kind ``static``,
-and roots of kind ``runtime`` where the VM made the field (``<resolved_references>``).
+and roots of kind ``runtime`` where the VM made the field (``<resolved_references>``),
+save those of classes that the collector may unload; see `hold_classes`. Android's
+runtime keeps its classes.
 
 Referents are as strong as the class of the reference: soft, weak, finalizer or phantom.
 The lists that finalizers and cleaners are in consist of ordinary fields.
@@ -14,17 +16,25 @@ unknown kinds are of kind other.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ingest.aside import give_back
-from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind, ThreadStacks
+from ingest.heap.graph import (
+    NO_FIELD,
+    NO_TYPE,
+    OF_CLASS,
+    OF_LOADER,
+    RootKind,
+    ThreadStacks,
+)
 from ingest.memory import trim
 from ingest.readers.hprof import NAME
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.layout import ShallowSizes
+from ingest.readers.hprof.loaders import ClassRows, hold_classes
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.values import ValueBuilder
 from ingest.readers.shared.columns import ObjectColumns, RootColumns
@@ -136,8 +146,13 @@ def assemble(
     trim()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
     vm = "Android Runtime" if is_android else "JVM"
+    holding = None
+    if not is_android and (class_rows["type_loader"] >= 0).any():
+        fields = map(table.field_index, (OF_CLASS, OF_LOADER))
+        holding = ClassRows(names, described, class_rows["type_loader"], *fields)
     return resolver.graph(
         roots.columns,
+        complete=None if holding is None else partial(hold_classes, classes=holding),
         format_name=NAME,
         runtime=JVM.name,
         producer=f"{vm}, HPROF {found.version}; {fit}",

@@ -26,6 +26,7 @@ holds 36 and 8.
 from __future__ import annotations
 
 from contextvars import copy_context
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -180,6 +181,7 @@ class HeapResolver:
         roots: RootColumns,
         *,
         by_id: Callable[[Ids], dict[str, Any]] | None = None,
+        complete: Callable[[ResolvedHeap], None] | None = None,
         **facts: Any,  # noqa: ANN401
     ) -> HeapGraph:
         """Resolve all ids and make the graph; once only.
@@ -188,6 +190,7 @@ class HeapResolver:
             roots: Of the dump; changed.
             by_id: Gives further columns of the graph that follow from the ids of
                 its objects, placeholders included.
+            complete: Adds what follows from references and roots by row.
             facts: Further attributes of the graph.
 
         Raises:
@@ -226,6 +229,10 @@ class HeapResolver:
             null_count += int(columns.null_count.sum(dtype=np.int64))
             columns.null_count = None
         facts["null_reference_count"] = null_count
+        if complete is not None:
+            resolved = ResolvedHeap(links, roots, root_object, columns.type_id)
+            complete(resolved)
+            root_object = resolved.root_object
         graph = HeapGraph(
             object_count=self._object_count,
             **self._object_columns(stays, ids, scopes, links.start, by_id),
@@ -482,6 +489,28 @@ class HeapResolver:
             last = np.flatnonzero(self._folding.placeholder & self._folding.stays)
             return np.concatenate([ids[stays], ids[last]]).astype(np.uint64, copy=False)
         return ids[stays].astype(np.uint64, copy=False)
+
+
+@dataclass(slots=True, eq=False)
+class ResolvedHeap:
+    """References and roots by row, before the graph is made.
+
+    Attributes:
+        links: The references of the N objects.
+        roots: The roots.
+        root_object: int32 (R,). Rows of the objects that they hold.
+        type_index: int32 (N,). Row of the type of each object.
+    """
+
+    links: References
+    roots: RootColumns
+    root_object: Ints
+    type_index: Ints
+
+    def keep_roots(self, kept: Bools) -> None:
+        """Drop the other roots."""
+        self.root_object = self.root_object[kept]
+        self.roots.keep(kept)
 
 
 def _blocks(pieces: list[NDArray[Any]]) -> list[tuple[int, NDArray[Any]]]:

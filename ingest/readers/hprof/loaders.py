@@ -1,0 +1,211 @@
+"""What holds classes: an object holds its class, a class its loader, that all its own.
+
+Classes of the VM's own loaders are never unloaded: what their static fields hold are
+roots, as are those of a loader that something else keeps, where no other loader has
+classes of the same names. All other classes hold what their static fields do. They are
+held by their loader and by each of their instances, save those of a loader with many
+that is kept in any case: there an instance adds nothing to what is alive.
+
+Source: The Java Language Specification, section 12.7, Unloading of Classes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ingest.compiled import kernel
+from ingest.heap.graph import NO_TYPE, RootFlag, RootKind, starts_type
+from ingest.readers.shared.references import AddedReferences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bools, Bytes, Ints, Starts
+    from ingest.readers.shared.references import References
+    from ingest.readers.shared.resolver import ResolvedHeap
+
+_PERMANENT = (
+    "jdk.internal.loader.ClassLoaders$",
+    "sun.misc.Launcher$",
+    "com.ibm.oti.vm.",
+)
+"""How the types of loaders begin that the VM keeps."""
+_OF_REFLECTION = "DelegatingClassLoader"
+"""Ends the type of loaders of one class of reflection each."""
+_CLASS_LOADER = "java.lang.ClassLoader"
+
+_MANY_INSTANCES = 1000
+"""Of a loader: those of fewer refer to their class however the loader is kept."""
+_MOST_ROUNDS = 64
+"""Loaders that hold one another in a row; one that is further away is not kept."""
+
+
+class ClassRows(NamedTuple):
+    """The T types of a heap, as far as they are classes.
+
+    Attributes:
+        names: Their full names.
+        mirror: int32 (T,). Row of the class object, or -1.
+        loader: int32 (T,). Row of the class loader, or -1.
+        class_field: Row of the field name `OF_CLASS`.
+        classes_field: Row of the field name `OF_LOADER`.
+    """
+
+    names: Sequence[str]
+    mirror: Ints
+    loader: Ints
+    class_field: int
+    classes_field: int
+
+
+def hold_classes(heap: ResolvedHeap, classes: ClassRows) -> None:
+    """Let instances, classes and loaders hold one another where classes can go."""
+    types = _unloadable(heap, classes)
+    if not len(types):
+        return
+    roots = heap.roots
+    assert roots.type is not None
+    assert roots.field is not None
+    is_unloadable = _among(len(classes.names), types)
+    is_static = (roots.type != NO_TYPE) & is_unloadable[roots.type]
+    counts = np.bincount(heap.type_index, minlength=len(classes.names))
+    loaders, of = np.unique(classes.loader[types], return_inverse=True)
+    instances = np.bincount(of, weights=counts[types])
+    is_kept = np.zeros(len(loaders), np.bool_)
+    if is_static.any() or (instances > _MANY_INSTANCES).any():
+        is_kept = _kept(heap, classes, types, is_static)[loaders]
+    is_alone = is_kept & ~_share_names(classes, types, of, len(loaders))
+    types, of = types[~is_alone[of]], of[~is_alone[of]]
+    if not len(types):
+        return
+    is_static &= _among(len(classes.names), types)[roots.type]
+    named = types[(instances <= _MANY_INSTANCES)[of] | ~is_kept[of]]
+    owner = np.flatnonzero(_among(len(classes.names), named)[heap.type_index])
+    _insert(
+        heap.links,
+        (
+            classes.mirror[roots.type[is_static]],
+            heap.root_object[is_static],
+            roots.field[is_static],
+        ),
+        (
+            classes.loader[types],
+            classes.mirror[types],
+            np.full(len(types), classes.classes_field, np.int32),
+        ),
+        (
+            owner.astype(np.int32),
+            classes.mirror[heap.type_index[owner]],
+            np.full(len(owner), classes.class_field, np.int32),
+        ),
+    )
+    heap.keep_roots(~is_static)
+
+
+def _unloadable(heap: ResolvedHeap, classes: ClassRows) -> Ints:
+    """int32: the types of loaders that the VM does not keep itself."""
+    rows = np.flatnonzero((classes.mirror >= 0) & (classes.loader >= 0))
+    loaders, of = np.unique(classes.loader[rows], return_inverse=True)
+    goes = np.array(
+        [
+            not classes.names[row].startswith(_PERMANENT)
+            for row in heap.type_index[loaders].tolist()
+        ],
+        np.bool_,
+    )
+    roots = heap.roots
+    assert roots.type is not None
+    is_system = roots.kind == RootKind.SYSTEM_CLASS
+    if _CLASS_LOADER in classes.names:  # whose static field has the program's loader
+        own = classes.names.index(_CLASS_LOADER)
+        is_static = (roots.kind == RootKind.STATIC) & (roots.type == own)
+        goes &= ~np.isin(loaders, heap.root_object[is_static])
+    goes = goes[of] & ~np.isin(classes.mirror[rows], heap.root_object[is_system])
+    return rows[goes].astype(np.int32)
+
+
+def _among(rows: int, chosen: Ints) -> Bools:
+    """Bool (rows + 1,): which are chosen; the last one, also of -1, is not."""
+    found = np.zeros(rows + 1, np.bool_)
+    found[chosen] = True
+    return found
+
+
+def _share_names(
+    classes: ClassRows, types: Ints, of: NDArray[np.intp], many: int
+) -> Bools:
+    """Bool (many,): loaders with a class whose name a class of another one has."""
+    names = [classes.names[row] for row in types.tolist()]
+    count = Counter(names)
+    shared = np.array([count[name] > 1 for name in names], np.bool_)
+    found = np.zeros(many, np.bool_)
+    found[of[shared]] = True
+    return found
+
+
+def _kept(
+    heap: ResolvedHeap, classes: ClassRows, types: Ints, is_static: Bools
+) -> Bools:
+    """Bool: objects that are strongly reachable without that instances hold classes."""
+    links, roots = heap.links, heap.roots
+    assert roots.type is not None
+    seen = np.zeros(len(links.start) - 1, np.bool_)
+    queue = np.empty(len(seen), np.int32)
+    kinds = np.empty(0, np.uint8) if links.kind is None else links.kind
+    source = np.concatenate(
+        [classes.loader[types], classes.mirror[roots.type[is_static]]]
+    )
+    target = np.concatenate([classes.mirror[types], heap.root_object[is_static]])
+    seeds = heap.root_object[~is_static & ~RootFlag.WEAK.is_in(roots.flags)]
+    for _ in range(_MOST_ROUNDS):
+        _reach(links.start, links.target, kinds, seeds, seen, queue)
+        seeds = target[seen[source] & ~_seen(seen, target)]
+        if not len(seeds):
+            break
+    return seen
+
+
+def _seen(seen: Bools, rows: Ints) -> Bools:
+    """Whether rows were seen; placeholders, which hold nothing, count as seen."""
+    found = np.ones(len(rows), np.bool_)
+    known = rows < len(seen)
+    found[known] = seen[rows[known]]
+    return found
+
+
+@kernel
+def _reach(
+    start: Starts, target: Ints, kinds: Bytes, seeds: Ints, seen: Bools, queue: Ints
+) -> None:
+    """Mark what strong references from some objects on lead to."""
+    head = tail = 0
+    for one in seeds:
+        if one < len(seen) and not seen[one]:
+            seen[one] = True
+            queue[tail] = one
+            tail += 1
+    while head < tail:
+        source = queue[head]
+        head += 1
+        for ref in range(start[source], start[source + 1]):
+            found = target[ref]
+            if found >= len(seen) or seen[found]:
+                continue
+            if len(kinds) == 0 or kinds[ref] == 0:
+                seen[found] = True
+                queue[tail] = found
+                tail += 1
+
+
+def _insert(links: References, *added: tuple[Ints, Ints, Ints]) -> None:
+    owner, target, field = (
+        np.concatenate(column) for column in zip(*added, strict=True)
+    )
+    room = starts_type(len(links.target) + len(owner))
+    links.start = links.start.astype(room, copy=False)
+    links.insert(AddedReferences(owner, target, field, np.zeros(len(owner), np.bool_)))
