@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.server.target import Target
 
-pytest_plugins = ["tests.inherited", "tests.sharing"]
+pytest_plugins = ["tests.inherited", "tests.sharing", "tests.summary"]
 
 CHECKOUT = Path(__file__).parents[1]
 TEST_CACHE = CHECKOUT / ".test-cache"
@@ -166,6 +166,7 @@ def _embedded(folder: Path) -> Iterator[Target]:
     from ingest.server.embedded import EmbeddedServer
     from ingest.server.target import Target
     from ingest.settings import settings
+    from tests.summary import note_use
 
     share_jars(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -176,6 +177,7 @@ def _embedded(folder: Path) -> Iterator[Target]:
         patch.setattr("ingest.server.embedded.archive_flags", _read_archives)
         server = EmbeddedServer(settings())
         endpoint = server.start(silent)
+        note_use(f"Neo4j {settings().neo4j_version}")
     yield Target(
         endpoint.bolt_uri,
         endpoint.username,
@@ -196,6 +198,7 @@ def _container() -> Iterator[Target]:
     from testcontainers.community.neo4j import Neo4jContainer
 
     from ingest.server.target import Target
+    from tests.summary import note_use
 
     image = os.environ.get("INGEST_TEST_IMAGE", "neo4j:5.26.29")
     password = "only-for-tests"
@@ -204,14 +207,17 @@ def _container() -> Iterator[Target]:
     # leave the server too busy to answer the next test.
     container.with_env("NEO4J_db_memory_transaction_max", "200m")
     with container:
+        note_use(f"Neo4j of {image}")
         yield Target(container.get_connection_url(), "neo4j", password, "neo4j")
 
 
 def _given() -> Target:
     from ingest.server.target import Target
+    from tests.summary import note_use
 
     if "PYTEST_XDIST_WORKER" in os.environ:
         pytest.fail("two processes would empty the same server: add -n 0")
+    note_use("Neo4j at NEO4J_TEST_URI")
     return Target(
         os.environ["NEO4J_TEST_URI"],
         os.environ.get("NEO4J_TEST_USERNAME", "neo4j"),

@@ -53,10 +53,19 @@ def _minor_of(path: str) -> int:
         return -1
 
 
+@cache
+def minors_by_path() -> dict[object, int]:
+    """The Pythons that tests run, as `installed` finds them."""
+    return {path: minor for minor in MINORS if (path := installed(minor))}
+
+
 def python(minor: int) -> ParameterSet:
     """A parameter: the path of Python 3.``minor``, skipped where there is none."""
     path = installed(minor)
-    reason = f"no python3.{minor}: put it on the PATH or into INGEST_TEST_PYTHONS"
+    reason = (
+        f"programs of Python 3.{minor}: no python3.{minor} on the PATH or named in "
+    )
+    reason += "INGEST_TEST_PYTHONS"
     marks = [pytest.mark.skip(reason=reason)] if path is None else []
     return pytest.param(path, marks=marks, id=f"3.{minor}")
 

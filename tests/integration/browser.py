@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.summary import note_use
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,13 +25,14 @@ def chromium(*options: str) -> Iterator[Browser]:
     """A headless Chromium, or a skipped test that says what is missing."""
     path = next((found for name in NAMES if (found := shutil.which(name))), None)
     if path is None:
-        pytest.skip(f"NO CHROMIUM: pages are not tested (none of {', '.join(NAMES)})")
+        pytest.skip("pages in a browser: no Chromium (apt-get install chromium)")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path, args=["--no-sandbox", *options]
         )
+        note_use(f"Chromium {browser.version}")
         try:
             yield browser
         finally:

@@ -12,6 +12,7 @@ from ingest.database.store import Store
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.settings import settings
 from tests.conftest import share_jars, start_quickly, take_any_ports
+from tests.summary import note_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("own-server")
     share_jars(folder)
+    note_use(f"Neo4j {settings().neo4j_version}")
     yield folder
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INGEST_HOME", str(folder))

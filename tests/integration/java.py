@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.summary import note_use
+
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
@@ -27,11 +29,12 @@ def compiled(
     """
     compiler = javac or shutil.which("javac")
     if compiler is None:
-        pytest.skip("no Java compiler: javac is not on the path (see this module)")
+        pytest.skip("Java programs: no javac on the PATH (apt-get install default-jdk)")
     source = PROGRAMS / program
     subprocess.run(
         [compiler, "-nowarn", "--release", str(release), "-d", folder, source],
         check=True,
         stderr=subprocess.DEVNULL,
     )
+    note_use("javac")
     return folder

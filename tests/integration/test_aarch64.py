@@ -123,7 +123,7 @@ def test_programs_are_captured_and_go_on(
 ) -> None:
     given, emulator = os.environ.get("HEAPROOTS_AARCH64"), "qemu-system-aarch64"
     if not given or not shutil.which(emulator):
-        pytest.skip("no aarch64: HEAPROOTS_AARCH64 names no folder (see this module)")
+        pytest.skip("aarch64: HEAPROOTS_AARCH64 names no folder (see this module)")
     (kernel,) = Path(given, "boot").glob("vmlinuz-*")
     archive(tmp_path / "begin.cpio", Path(given), f"{kinds} 4")
     done = subprocess.run(

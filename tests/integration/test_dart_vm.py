@@ -70,7 +70,9 @@ class Program:
 def program(tmp_path: Path) -> Iterator[Program]:
     given = os.environ.get("HEAPROOTS_DART_VM")
     if not given:
-        pytest.skip("no Dart VM: HEAPROOTS_DART_VM names no folder (see this module)")
+        pytest.skip(
+            "programs of Dart: HEAPROOTS_DART_VM names no folder (see this module)"
+        )
     running = Program(Path(given), tmp_path)
     yield running
     running.process.kill()

@@ -48,7 +48,7 @@ pytestmark = [
     pytest.mark.deep,
     pytest.mark.skipif(
         NODE is None or shutil.which("npm") is None,
-        reason="NOT RUN: node and npm are not at hand",
+        reason="Chrome DevTools: no node or npm on the PATH",
     ),
 ]
 
@@ -62,7 +62,7 @@ def devtools() -> Path:
         install = ["npm", "install", "--no-audit", "--no-fund", *PACKAGES]
         done = subprocess.run(install, cwd=FOLDER, capture_output=True, check=False)
         if done.returncode:
-            pytest.skip("NOT RUN: npm cannot fetch the front end of DevTools")
+            pytest.skip("Chrome DevTools: npm cannot fetch its front end")
     (FOLDER / LOCALES).write_text(_LOCALES, encoding="ascii")
     shutil.copy(DRIVER, FOLDER)
     subprocess.run(

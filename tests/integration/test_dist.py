@@ -111,7 +111,7 @@ def test_the_wheel_works_without_the_checkout(built: Built, tmp_path: Path) -> N
     home = tmp_path / "home"
     _smoke(folder / "bin/ingest", home)
     if not (BROUGHT / folder_name(scan.__name__)).exists():
-        pytest.skip("NOT RUN: the kernels are of other sources: make dist")
+        pytest.skip("kernels of the wheel: they are of other sources (make dist)")
     assert not list(home.rglob("*.nb?")), "nothing was compiled"
 
 

@@ -87,9 +87,11 @@ class Program:
 def runtime() -> Path:
     given = os.environ.get("HEAPROOTS_DOTNET")
     if not given:
-        pytest.skip("no .NET: HEAPROOTS_DOTNET names no folder (see this module)")
+        pytest.skip(
+            "programs of .NET: HEAPROOTS_DOTNET names no folder (see this module)"
+        )
     if shutil.which("mcs") is None:
-        pytest.skip("no C# compiler: mcs is not on the path (see this module)")
+        pytest.skip("programs of .NET: no mcs on the PATH (see this module)")
     return Path(given)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ingest.fleet.sources import FleetSource
 
-_WHY = "no S3 server (moto, s3fs): make test-fleet installs them"
+_WHY = "fleets in S3: no moto or s3fs (make test-fleet installs them)"
 pytest.importorskip("s3fs", reason=_WHY)
 moto_server = pytest.importorskip("moto.server", reason=_WHY)
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytest.importorskip("pyspark", reason="no PySpark: make test-fleet installs it")
+pytest.importorskip(
+    "pyspark", reason="fleets on Spark: no PySpark (make test-fleet installs it)"
+)
 
 
 @pytest.fixture(scope="module")

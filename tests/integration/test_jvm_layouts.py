@@ -39,7 +39,8 @@ TOOLS = [
 pytestmark = [
     pytest.mark.deep,
     pytest.mark.skipif(
-        not TOOLS, reason="NOT RUN: no JDK with javac and jcmd; see HEAPROOTS_JDKS"
+        not TOOLS,
+        reason="layouts of JVMs: no JDK with javac and jcmd; see HEAPROOTS_JDKS",
     ),
 ]
 

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from ingest.errors import FINDINGS, CaptureError
+from tests.summary import note_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 NODE = shutil.which("node")
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="NOT RUN: node is not at hand")
+pytestmark = pytest.mark.skipif(
+    NODE is None, reason="programs of Node.js: no node on the PATH"
+)
 
 SENTENCES = {
     "map": "held in a map by module-level sessions of programs/leaks.js",
@@ -91,6 +94,7 @@ def server() -> Iterator[subprocess.Popen[str]]:
     ) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "ready\n"
+        note_use("Node.js")
         yield program
         program.kill()
 

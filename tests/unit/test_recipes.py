@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(
     not TRACKED,
-    reason="NOT RUN: there is no git that says which files are the project's",
+    reason="files of the project: no git that tells which they are",
 )
 
 MAP = ROOT / "ingest" / "README.md"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import igraph
 import numpy as np
@@ -17,16 +16,16 @@ from ingest.cli import main
 from ingest.heap.graph import HeapGraph
 from ingest.heap.read_options import Fold, ReadOptions
 from tests.heaps import measure
+from tests.samples import SAMPLES, needs
 
-SAMPLES = Path(__file__).parents[3] / "shared/samples"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 SAMPLE = SAMPLES / "gclog/sass.gclog.xz"
 DART = SAMPLES / "dartheap/sass.dartheap.xz"
 JDK6 = SAMPLES / "hprof/sun_jdk6_18_x64.hprof.xz"
 
-pytestmark = pytest.mark.skipif(
-    not (SAMPLE.exists() and DART.exists()),
-    reason=f"NOT RUN: the samples {SAMPLE.name} and {DART.name} are not at hand",
-)
+pytestmark = needs(SAMPLE, DART)
 EXPECTED = {
     "format": "gclog",
     "objects": 114990,
@@ -153,7 +152,7 @@ def test_statics_of_the_dart_sample_are_in_their_classes() -> None:
     assert ("dart:async::_ScheduleImmediate", "_closure") in found
 
 
-@pytest.mark.skipif(not JDK6.exists(), reason=f"NOT RUN: no {JDK6.name}")
+@needs(JDK6)
 def test_sizes_of_an_old_jvm_are_those_of_its_histogram() -> None:
     """Of each class in both; the histogram was made at another moment."""
     graph, _, _ = measure(str(JDK6))
@@ -179,9 +178,7 @@ def test_sizes_of_an_old_jvm_are_those_of_its_histogram() -> None:
 V8_SAMPLE = SAMPLES / "v8/farm-node20.heapsnapshot.gz"
 
 
-@pytest.mark.skipif(
-    not V8_SAMPLE.exists(), reason=f"NOT RUN: {V8_SAMPLE.name} is not at hand"
-)
+@needs(V8_SAMPLE)
 def test_the_figures_of_the_v8_sample() -> None:
     """Those that the script which made it, and the snapshot itself, tell."""
     graph, _, _ = measure(str(V8_SAMPLE))

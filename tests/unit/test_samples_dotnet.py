@@ -6,8 +6,7 @@ import json
 import xml.etree.ElementTree as ET
 import zipfile
 from collections import Counter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,15 +18,15 @@ from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Gc, Mode, Payloads, wanted
 from ingest.readers.shared.binary import Feed
 from tests.heaps import measure
+from tests.samples import SAMPLES, needs
 
-SAMPLES = Path(__file__).parents[3] / "shared/samples"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 GCDUMP = SAMPLES / "gcdump"
 NETTRACE = SAMPLES / "nettrace"
 
-pytestmark = pytest.mark.skipif(
-    not (GCDUMP.exists() and NETTRACE.exists()),
-    reason=f"NOT RUN: the samples {GCDUMP} and {NETTRACE} are not at hand",
-)
+pytestmark = needs(GCDUMP, NETTRACE)
 
 
 def info(

@@ -37,7 +37,7 @@ def _tracked() -> dict[Path, str]:
 TRACKED = _tracked()
 pytestmark = pytest.mark.skipif(
     not TRACKED,
-    reason="NOT RUN: there is no git that says which files are the project's",
+    reason="files of the project: no git that tells which they are",
 )
 
 

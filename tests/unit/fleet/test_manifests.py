@@ -52,12 +52,12 @@ def test_the_image_has_what_the_extras_are_called() -> None:
 @pytest.mark.parametrize("program", ["docker-compose", "docker"])
 def test_compose_accepts_the_file(program: str) -> None:
     if shutil.which(program) is None:
-        pytest.skip(f"no {program}")
+        pytest.skip(f"deployment of fleets: no {program}")
     command = [program, *(["compose"] if program == "docker" else [])]
     if subprocess.run(
         [*command, "version"], check=False, capture_output=True
     ).returncode:
-        pytest.skip(f"no {program} compose")
+        pytest.skip(f"deployment of fleets: no {program} compose")
     done = subprocess.run(
         [*command, "-f", str(COMPOSE), "config"],
         env=os.environ | {"NEO4J_PASSWORD": "only-for-tests"},
@@ -74,7 +74,9 @@ def test_compose_accepts_the_file(program: str) -> None:
 
 
 def test_the_manifest_is_whole() -> None:
-    yaml = pytest.importorskip("yaml", reason="no PyYAML: make test-fleet installs it")
+    yaml = pytest.importorskip(
+        "yaml", reason="Kubernetes: no PyYAML (make test-fleet installs it)"
+    )
     found = list(yaml.safe_load_all(KUBERNETES.read_text("utf-8")))
     kinds = [(one["kind"], one["metadata"]["name"]) for one in found if one]
     assert kinds == [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,6 +31,7 @@ from tests.dumps.hprof import (
     large_dump,
     program,
 )
+from tests.samples import SAMPLES, needs
 from tests.unit.readers.shared import (
     Pieces,
     alive,
@@ -45,7 +45,7 @@ from tests.unit.readers.shared import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SAMPLE = Path(__file__).parents[4] / "shared/samples/hprof/farm-jdk17.hprof.gz"
+SAMPLE = SAMPLES / "hprof/farm-jdk17.hprof.gz"
 
 
 def read_pieces(data: bytes, size: int) -> HeapGraph:
@@ -585,9 +585,7 @@ def test_types_of_the_java_runtime() -> None:
     assert JVM.type_classes(list(names)).tolist() == list(names.values())
 
 
-@pytest.mark.skipif(
-    not SAMPLE.exists(), reason=f"NOT RUN: the sample {SAMPLE.name} is not at hand"
-)
+@needs(SAMPLE)
 def test_the_figures_of_the_sample() -> None:
     with open_source(str(SAMPLE)) as source:
         graph = read(source, ReadOptions(strict=True), silent)

@@ -6,15 +6,17 @@ import gzip
 import pickle
 import struct
 import tracemalloc
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ingest.errors import UnknownFormat
 from ingest.readers import FORMATS, format_of, open_source
 from ingest.readers.unsupported import recognised
+from tests.samples import MISSING, SAMPLES
 
-SAMPLES = Path(__file__).parents[4] / "shared/samples"
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def snapshot() -> bytes:
@@ -134,7 +136,7 @@ REAL = {
 @pytest.mark.parametrize(("sample", "name"), REAL.items())
 def test_real_dumps_are_named(sample: str, name: str) -> None:
     if not (SAMPLES / sample).exists():
-        pytest.skip(f"NOT RUN: the sample {sample} is not at hand")
+        pytest.skip(MISSING)
     with (
         open_source(str(SAMPLES / sample)) as source,
         pytest.raises(UnknownFormat, match=f": {name}"),
