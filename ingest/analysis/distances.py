@@ -145,11 +145,6 @@ def _weaker(graph: HeapGraph, policy: StrengthPolicy) -> tuple[Bytes, Bools]:
     return kinds, RootFlag.WEAK.is_in(graph.root_flags)
 
 
-def has_weaker(graph: HeapGraph, policy: StrengthPolicy) -> bool:
-    """Whether not all references and roots are strong."""
-    return any(column.any() for column in _weaker(graph, policy))
-
-
 def search_roots(
     graph: HeapGraph, policy: StrengthPolicy = StrengthPolicy.STRONGEST
 ) -> Reach:

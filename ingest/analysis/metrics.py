@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ingest.analysis.distances import (
-    Reach,
     ReferenceColumns,
-    has_weaker,
     holding_references,
     search_roots,
 )
@@ -26,7 +23,7 @@ from ingest.analysis.preorder import preorder_of
 from ingest.analysis.tracking import allocation_at, allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
-from ingest.aside import folder_for, set_aside
+from ingest.array_files import folder_for, in_file
 from ingest.compiled import kernel
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import StrengthPolicy
@@ -151,8 +148,8 @@ def analyse(
 ) -> HeapMetrics:
     """Measure ``graph``.
 
-    The references between types are counted beside the rest. Ids and sizes are not in
-    memory while the tree is made, if the columns of a large heap may be in files.
+    The references between types are counted beside the rest. Distances and paths are in
+    files from the start, if the columns of a large heap may be.
 
     Args:
         graph: The heap.
@@ -160,64 +157,38 @@ def analyse(
         origins: Whether to trace objects back through the history; takes time in
             proportion to objects times collections.
         policy: Which weaker references hold their target.
-        spill: Folder of such files; see `ingest.spill.can_start`. Nobody else may use
-            the graph meanwhile.
-
-    Raises:
-        IngestError: what was kept in a file cannot be read.
+        spill: Folder of such files; see `ingest.spill.can_start`.
     """
-    ids, shallow = graph.object_id, graph.shallow_bytes
-    folder = folder_for(spill, ids)
+    folder = folder_for(spill, graph.object_id)
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
     types = len(graph.type_names)
-    # The sets of types take most memory: what objects retain comes after them, and so
-    # do their distances, unless these can be in a file. Else, where some references
-    # are weak, strengths are found twice.
-    search_once = cache(lambda: search_roots(graph, policy))
-    with set_aside(folder, ids):
-        with ExitStack() as until_then:
-
-            @cache
-            def search_early() -> Reach | None:
-                if folder is None:
-                    return None
-                reach = search_once()
-                aside = set_aside(folder, reach.distance, reach.parent)
-                until_then.enter_context(aside)
-                return reach
-
-            def strengths() -> NDArray[np.uint8] | None:
-                if not has_weaker(graph, policy):
-                    return None
-                return (search_early() or search_roots(graph, policy)).strength
-
-            with set_aside(folder, shallow):
-                start, target = graph.ref_start, graph.ref_target
-                with beside(lambda: records_of(start, target)) as records:
-                    references = holding_references(graph, strengths())
-                with beside(lambda: type_references(graph)) as pairs:
-                    tree, search = dominator_tree(references, records())
-                    del references
-                    progress(stage, 1, steps)
-                    preorder = preorder_of(graph, tree, search)
-                    del search
-                    pair_source, pair_target, pair_count = pairs()
-            # The same tree, numbered as the preorder is, which is used anyway.
-            found = preorder.object_index, preorder.dominator
-            tree = DominatorTree(*found, tree.all_count)
-            progress(stage, 2, steps)
-            type_bytes, exact, position_bytes = type_retained_bytes(
-                graph, preorder, folder=folder, meanwhile=search_early
-            )
-            del preorder
-        progress(stage, 3, steps)
-        with beside(search_once) as reach:
-            retained_bytes = tree.sizes_by_object(position_bytes)
-            del position_bytes
-            dominator = tree.by_object()
-            del tree
-            distance, path_parent, strength = reach()
+    start, target = graph.ref_start, graph.ref_target
+    with beside(lambda: records_of(start, target)) as records:
+        reach = search_roots(graph, policy)
+        strength = reach.strength
+        # Nothing reads these until the tree is made.
+        distance = in_file(folder, reach.distance)
+        path_parent = in_file(folder, reach.parent)
+        del reach
+        references = holding_references(graph, strength)
+    with beside(lambda: type_references(graph)) as pairs:
+        tree, search = dominator_tree(references, records())
+        del references
+        progress(stage, 1, steps)
+        preorder = preorder_of(graph, tree, search)
+        del search
+        pair_source, pair_target, pair_count = pairs()
+    # The same tree, numbered as the preorder is, which is used anyway.
+    tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
+    progress(stage, 2, steps)
+    type_bytes, exact, position_bytes = type_retained_bytes(graph, preorder)
+    del preorder
+    progress(stage, 3, steps)
+    retained_bytes = tree.sizes_by_object(position_bytes)
+    del position_bytes
+    dominator = tree.by_object()
+    del tree
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
     sums = np.zeros((6, types), np.int64)
     sum_by_type(

@@ -35,14 +35,10 @@ import numpy as np
 
 from ingest.analysis.dominators import sum_retained
 from ingest.analysis.types import type_classes
-from ingest.aside import set_aside
 from ingest.compiled import fetch, kernel
-from ingest.memory import beside, in_halves
+from ingest.memory import in_halves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from ingest.analysis.preorder import Preorder
     from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
@@ -596,8 +592,6 @@ def type_retained_bytes(
     tree: Preorder,
     *,
     capacity: int | None = None,
-    folder: Path | None = None,
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> TypesRetained:
     """Bytes that are freed if all instances of a type are freed.
 
@@ -608,28 +602,19 @@ def type_retained_bytes(
         graph: The heap.
         tree: Its dominator tree.
         capacity: Limit for the int32 in lists of types; for tests.
-        folder: Where sizes are kept meanwhile; see `ingest.aside.set_aside`.
-        meanwhile: Work to do beside the narrowing of masks, when there is room for it.
     """
     types, count = len(graph.type_names), len(tree.object_index)
     sums = np.zeros(types, np.int64)
     if not types or count == 1:
-        meanwhile()
         return TypesRetained(sums, True, np.zeros(count, np.int64))
     max_work = _WORK_PER_REFERENCE * (count + graph.reference_count)
-    with set_aside(folder, graph.shallow_bytes):
-        state = initial_state(graph, tree, capacity)
-        with (
-            beside(meanwhile) as others,
-            set_aside(folder, tree.object_index, tree.position),
-        ):
-            _narrow_masks(tree, state, _MAX_SWEEPS)
-            others()
-        exact = _solve(tree, state, max_work)
-        if not exact:
-            state.cover[:] = 0
-        none = state.queue[:0].copy()
-        state = state._replace(top=none, queue=none, is_queued=none.astype(np.bool_))
+    state = initial_state(graph, tree, capacity)
+    _narrow_masks(tree, state, _MAX_SWEEPS)
+    exact = _solve(tree, state, max_work)
+    if not exact:
+        state.cover[:] = 0
+    none = state.queue[:0].copy()
+    state = state._replace(top=none, queue=none, is_queued=none.astype(np.bool_))
     # Masks are not needed any longer, and have 8 bytes a position.
     sizes = state.mask.view(np.int64)
     sum_retained(tree.object_index, tree.dominator, graph.shallow_bytes, sizes)

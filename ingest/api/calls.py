@@ -372,9 +372,7 @@ def _kept_of(
             name = f"{REDACTED}-{1 if dump.part is not None else number}"
         if dump.part is not None:
             name = f"{name} {dump.part.number}"
-        last = dump.tables(
-            path_limit=MAX_PATHS, trees=(TREE,), path_rows=True, alone=True
-        )
+        last = dump.tables(path_limit=MAX_PATHS, trees=(TREE,), path_rows=True)
         found.append(
             of_tables(
                 name,

@@ -107,7 +107,6 @@ class Summary(_Facts):
                 name: column.tolist()
                 for name, column in of_types(graph, metrics).items()
             },
-            spill=options.spill,
         )
         if dump.kept is not None:  # the tables do not have them
             found |= {"null_references": None, "domains": []}

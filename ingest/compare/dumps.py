@@ -245,7 +245,7 @@ def of_dump(
     if kept is not None and kept.strength in ("", dump.options.strength):
         return _of_kept(kept, dump.what)
     objects &= dump.metrics.origins is not None or identities(dump.graph) is not None
-    tables = dump.tables(path_limit=MOST_PATHS, path_rows=objects, alone=True)
+    tables = dump.tables(path_limit=MOST_PATHS, path_rows=objects)
     return of_tables(
         name or dump.name,
         tables,

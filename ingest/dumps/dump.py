@@ -12,7 +12,6 @@ from ingest.errors import DumpError
 from ingest.heap.read_options import DEFAULTS, REDACTED, ReadOptions
 from ingest.readers import stem as stem_of
 from ingest.readers.source import STDIN
-from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,7 +135,6 @@ class Dump:
         path_limit: int = MAX_GROUPS,
         trees: Sequence[str] = TREES,
         path_rows: bool = False,
-        alone: bool = False,
     ) -> HeapTables:
         """Its heap as tables; they share the columns of the heap.
 
@@ -144,8 +142,6 @@ class Dump:
             path_limit: The most paths of each tree.
             trees: The trees that are needed.
             path_rows: Whether it must be known on which path each object is.
-            alone: Whether no other thread reads the heap while suspects are sought, so
-                that columns may be in files then.
         """
         from ingest.tables.heap_tables import HeapTables
 
@@ -157,7 +153,6 @@ class Dump:
             trees=trees,
             path_rows=path_rows,
             options=self.options.recorded(),
-            spill=self.options.spill if alone else NEVER,
         )
 
     def take_tables(self) -> HeapTables:

@@ -21,7 +21,6 @@ from ingest.reports.suspects import (
     suspects_text,
 )
 from ingest.runtimes import named
-from ingest.spill import NEVER
 from ingest.suspects.find import find_suspects
 from ingest.text import counted, human_bytes, printable
 
@@ -50,7 +49,6 @@ def facts(
     own: Sequence[str] = (),
     estimated: Mapping[str, int] = MappingProxyType({}),
     estimated_types: Mapping[str, Sequence[int]] = MappingProxyType({}),
-    spill: str = NEVER,
 ) -> dict[str, object]:
     """Return the output of ``info`` as values for JSON.
 
@@ -63,7 +61,6 @@ def facts(
         own: Patterns of types that are the program's own.
         estimated: Estimates for the heap if the dump is a sample, by name.
         estimated_types: Estimates for each type, by name.
-        spill: As for `ingest.suspects.find.find_suspects`.
     """
     kinds = {
         RootKind(kind).label: int(count)
@@ -71,7 +68,7 @@ def facts(
             *np.unique(graph.root_kind, return_counts=True), strict=True
         )
     }
-    findings = find_suspects(graph, metrics, own, spill=spill)
+    findings = find_suspects(graph, metrics, own)
     weak = int(np.count_nonzero(RootFlag.WEAK.is_in(graph.root_flags)))
     return {
         "source": source,

@@ -16,9 +16,8 @@ import numpy as np
 from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
-from ingest.aside import folder_for, give_back, set_aside
+from ingest.array_files import release_pages
 from ingest.runtimes import TypeClass
-from ingest.spill import NEVER
 from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
 from ingest.suspects.words import Words
@@ -131,35 +130,23 @@ def find_suspects(
     graph: HeapGraph,
     metrics: HeapMetrics,
     own: Sequence[str] = (),
-    *,
-    spill: str = NEVER,
 ) -> Findings:
     """The leak suspects of a heap.
-
-    Ids are not in memory while piles are sought, if the columns of a large heap may be
-    in files.
 
     Args:
         graph: The heap.
         metrics: Its metrics.
         own: Globs of types that are the program's own, or with ``!`` not; see
             `ingest.runtimes.Runtime.type_classes`.
-        spill: Folder of such files; as for `ingest.analysis.metrics.analyse`.
-
-    Raises:
-        IngestError: what was kept in a file cannot be read.
     """
     if not metrics.reachable_bytes:
         return Findings((), 0)
-    give_back(graph.shallow_bytes)
-    with set_aside(folder_for(spill, graph.object_id), graph.object_id):
-        search = PileSearch(graph, metrics, own)
-        held = [
-            _told(search, *found)
-            for pile in search.piles()
-            if (found := search.held(pile))
-        ]
-        search.forget_owners()
+    release_pages(graph.object_id, graph.shallow_bytes)
+    search = PileSearch(graph, metrics, own)
+    held = [
+        _told(search, *found) for pile in search.piles() if (found := search.held(pile))
+    ]
+    search.forget_owners()
     held.sort(key=lambda found: (-found.score, found.pile.members[0]))
     least = LEAST_SHARE * metrics.reachable_bytes
     count = _standing_out(held, search.base, least)

@@ -20,7 +20,6 @@ from ingest.analysis.metrics import most_connected
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import named as runtime_named
-from ingest.spill import NEVER
 from ingest.suspects.find import find_suspects
 from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
@@ -63,7 +62,6 @@ class HeapColumns:
         path_limit: The most groups of each merged tree.
         trees: The merged trees that there are, by their names in the graph.
         path_rows: Whether these have the row of each object.
-        spill: Where leak suspects may keep columns meanwhile; see `find_suspects`.
     """
 
     graph: HeapGraph
@@ -83,7 +81,6 @@ class HeapColumns:
         trees: Sequence[str] = TREES,
         path_rows: bool = False,
         options: str = "",
-        spill: str = NEVER,
     ) -> None:
         self.graph = graph
         self.metrics = metrics
@@ -95,7 +92,6 @@ class HeapColumns:
         self.trees = trees
         self.path_rows = path_rows
         self.options = options
-        self.spill = spill
 
     def row_number(self, rows: slice) -> NDArray[np.int32]:
         """int32: row numbers."""
@@ -387,7 +383,7 @@ class HeapColumns:
     @cached_property
     def findings(self) -> Findings:
         """Leak suspects, and the size of the runtime's metadata."""
-        return find_suspects(self.graph, self.metrics, self.own, spill=self.spill)
+        return find_suspects(self.graph, self.metrics, self.own)
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:

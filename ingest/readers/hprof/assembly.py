@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ingest.aside import give_back
+from ingest.array_files import release_pages
 from ingest.heap.graph import (
     NO_FIELD,
     NO_TYPE,
@@ -132,7 +132,7 @@ def assemble(
     values = ValueBuilder(
         specials, resolver.find, objects.type_id, length, spill=heap.spill
     )
-    give_back(length)
+    release_pages(length)
     del length, specials
     threads = values.thread_names()
     values.add_names(np.array(list(threads), np.int32), threads.values())
@@ -197,7 +197,7 @@ def _objects(
     own = heap.object_count
     fit = sizes.fit(ids[:own], class_row[:own], length[:own])
     size = sizes.sizes(fit, class_row[:own], length[:own], mirrors, heap.spill)
-    give_back(ids, length)
+    release_pages(ids, length)
     space = heap.column("space")
     further: dict[str, tuple[NDArray[Any], int]] = {"length": (length, -1)}
     if space.any():

@@ -63,7 +63,7 @@ class RecordedHeap:
     Args:
         id_size: 4 or 8 bytes.
         stores: Whether objects are stored, not only counted.
-        spill: Where large columns are; see `ingest.aside.folder_for`.
+        spill: Where large columns are; see `ingest.array_files.folder_for`.
 
     Attributes:
         spill: As given.

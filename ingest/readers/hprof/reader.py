@@ -168,7 +168,7 @@ def _dumps(
         counter: Counts what is irregular.
         progress: Receives what is read.
         wanted: Whether a dump is, by its number.
-        spill: Where large columns are; see `ingest.aside.folder_for`.
+        spill: Where large columns are; see `ingest.array_files.folder_for`.
 
     Raises:
         MalformedDump, TruncatedDump: there is none with objects.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.aside import give_back
+from ingest.array_files import release_pages
 from ingest.compiled import kernel
 from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 from ingest.readers.hprof.records import (
@@ -295,7 +295,7 @@ class ValueBuilder:
         find: The rows of objects by id, negative for none.
         class_row: int32. The class of each object.
         length: int64. The length of each array; gets those of strings.
-        spill: Where large columns are; see `ingest.aside.folder_for`.
+        spill: Where large columns are; see `ingest.array_files.folder_for`.
     """
 
     def __init__(
@@ -481,7 +481,7 @@ class ValueBuilder:
         values = ObjectValues(
             index.taken(), kind.taken(), start.taken(), content.taken()
         )
-        give_back(values.object_index, values.kind, values.start, values.content)
+        release_pages(values.object_index, values.kind, values.start, values.content)
         return values if len(values.kind) else None
 
     def _all_names(self) -> tuple[Ints, Longs, Longs]:

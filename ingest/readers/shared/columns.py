@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest import aside
+from ingest import array_files
 from ingest.errors import MalformedDump
 from ingest.memory import beside, trim
 from ingest.spill import NEVER
@@ -219,14 +219,14 @@ class GrowingColumn:
 
     Args:
         dtype: Of the column; rows of a wider one change it.
-        spill: Where it is kept once it is large; see `ingest.aside.folder_for`.
+        spill: Where it is kept once it is large; see `ingest.array_files.folder_for`.
     """
 
     def __init__(self, dtype: np.dtype[Any] | str, spill: str = NEVER) -> None:
         self._rows = np.empty(0, dtype)
         self._count = 0
         self._spill = spill
-        self._file: aside.ArrayFile | None = None
+        self._file: array_files.ArrayFile | None = None
 
     def add(self, rows: NDArray[Any]) -> None:
         """Add a copy of ``rows``."""
@@ -253,11 +253,11 @@ class GrowingColumn:
 
     def _move_to_file(self) -> None:
         """Have a large column in a file, if that is wanted and possible."""
-        folder = aside.folder_for(self._spill, self._rows, is_column=True)
+        folder = array_files.folder_for(self._spill, self._rows)
         if folder is None:
             return
         try:
-            self._file = aside.ArrayFile(folder)
+            self._file = array_files.ArrayFile(folder)
             self._file.add(self._rows[: self._count])
         except OSError:
             self._file, self._spill = None, NEVER
@@ -340,7 +340,7 @@ def extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
     """``column`` with ``more`` rows of ``value``, for placeholders."""
     if not more:
         return column
-    return aside.extended(column, np.full(more, value, column.dtype))
+    return array_files.extended(column, np.full(more, value, column.dtype))
 
 
 def grown(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:

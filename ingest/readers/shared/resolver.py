@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ingest import aside
+from ingest import array_files
 from ingest.heap.graph import (
     NO_DOMAIN,
     NO_TYPE,
@@ -255,7 +255,7 @@ class HeapResolver:
         )
         for column in vars(graph).values():  # which were checked
             if isinstance(column, np.ndarray):
-                aside.give_back(column)
+                array_files.release_pages(column)
         return graph
 
     def _starts(self) -> Starts:
@@ -468,7 +468,7 @@ class HeapResolver:
         if columns.scope is not None:
             found["domain_index"] = np.concatenate([columns.scope, missing_scopes])
         ids = self._object_ids(stays)
-        found["object_id"] = aside.extended(ids, missing) if len(missing) else ids
+        found["object_id"] = array_files.extended(ids, missing) if len(missing) else ids
         if by_id is not None:
             found |= by_id(found["object_id"])
         return found

@@ -1,4 +1,4 @@
-"""Arrays that are kept in files for a while: the same afterwards, or an error."""
+"""Columns that are files: the same as in memory, also on a full disk."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from ingest import aside, spill
+from ingest import array_files, spill
 from ingest.analysis.metrics import HeapMetrics, analyse
-from ingest.aside import ArrayFile, extended, folder_for, give_back, set_aside
-from ingest.errors import IngestError
+from ingest.array_files import (
+    ArrayFile,
+    extended,
+    folder_for,
+    in_file,
+    release_pages,
+)
 from ingest.heap.graph import HeapGraph
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.shared.columns import GrowingColumn
-from ingest.suspects.find import find_suspects
-from tests.dumps.gclog import Gclog, large_gclog
+from tests.dumps.gclog import large_gclog
 from tests.dumps.hprof import program
 from tests.heaps import measure
 
@@ -37,62 +41,25 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aside, "LEAST_BYTES", 1)
-    monkeypatch.setattr(aside, "LEAST_COLUMN_BYTES", 1)
+    monkeypatch.setattr(array_files, "LEAST_BYTES", 1)
 
 
 def numbers() -> np.ndarray:
-    """More than some pages, of which not all bytes are whole pages."""
-    made = np.arange(1, 50_001, dtype=np.int64)
-    made.flags.writeable = False  # as the columns of a heap are
-    return made
+    return np.arange(1, 50_001, dtype=np.int64)
 
 
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_an_array_takes_no_memory_meanwhile_and_is_the_same_afterwards(
-    tmp_path: Path,
-) -> None:
-    array, view, other = numbers(), numbers()[1:], np.arange(8)
-    with set_aside(tmp_path, array, view, other):
-        assert np.count_nonzero(array) < 2 * 4096 // 8
-        assert view.all()  # memory of another array
-        assert list(tmp_path.iterdir()) == []
-    assert array.tolist() == list(range(1, 50_001))
-    assert other.tolist() == list(range(8))
-
-
-def test_it_is_the_same_after_an_error(tmp_path: Path) -> None:
-    array = numbers()
-    with pytest.raises(ZeroDivisionError), set_aside(tmp_path, array):
-        raise ZeroDivisionError
-    assert array.tolist() == list(range(1, 50_001))
-
-
-def test_what_cannot_be_written_stays_in_memory(tmp_path: Path) -> None:
-    array = numbers()
-    with set_aside(tmp_path / "none", array):
-        assert array.all()
-    with set_aside(None, array):
-        assert array.all()
-
-
-def test_what_cannot_be_read_back_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def shorter(*_: object) -> int:
-        return 0
-
-    monkeypatch.setattr(os, "preadv", shorter)
-    before = open_files()
-    with (
-        pytest.raises(IngestError, match=r"cannot be read.*--spill none"),
-        set_aside(tmp_path, numbers()),
-    ):
-        pass
-    assert open_files() == before
+def test_an_array_in_a_file_is_the_same(tmp_path: Path) -> None:
+    array = np.arange(1, 50_001)
+    found = in_file(tmp_path, array)
+    assert array_files._mapping_of(found) is not None
+    assert found.tolist() == array.tolist()
+    assert list(tmp_path.iterdir()) == []
+    assert in_file(tmp_path / "none", array) is array
+    assert in_file(None, array) is array
 
 
 def test_arrays_of_heaps_that_are_in_files_already_stay(
@@ -104,30 +71,11 @@ def test_arrays_of_heaps_that_are_in_files_already_stay(
     assert folder_for(str(tmp_path), numbers()) is None
 
 
-def test_leak_suspects_are_the_same(tmp_path: Path) -> None:
-    log = Gclog().domain("App.exe").type(1, "App.Cache").type(2, "App.Entry")
-    log.object(1, 1, 24, range(2, 502)).root(1, 3)  # a static field
-    for entry in range(2, 502):
-        log.object(entry, 2, 100)
-    (tmp_path / "heap.gclog").write_bytes(log.close("App.exe").bytes())
-    graph, metrics, *_ = measure(str(tmp_path / "heap.gclog"))
-    expected = find_suspects(graph, metrics)
-    with mock.patch.object(aside, "_give_back", wraps=aside._give_back) as given:
-        found = find_suspects(graph, metrics, spill=str(tmp_path))
-    assert given.call_count == 1
-    assert expected.suspects[0].path == found.suspects[0].path  # it has addresses
-    assert found == expected
-
-
 def test_the_analysis_finds_the_same(tmp_path: Path) -> None:
     (tmp_path / "heap.gclog").write_bytes(large_gclog(5_000, 12_000))
     graph = measure(str(tmp_path / "heap.gclog"))[0]
-    ids, sizes = graph.object_id.copy(), graph.shallow_bytes.copy()
-    expected = analyse(graph)
-    with mock.patch.object(aside, "_give_back", wraps=aside._give_back) as given:
-        found = analyse(graph, spill=str(tmp_path))
-    # Ids, sizes twice, two columns of the tree, distances and paths.
-    assert given.call_count == 7
+    expected, found = analyse(graph), analyse(graph, spill=str(tmp_path))
+    assert array_files._mapping_of(found.path_parent) is not None
     for one in fields(HeapMetrics):
         values = getattr(found, one.name), getattr(expected, one.name)
         assert (
@@ -135,8 +83,6 @@ def test_the_analysis_finds_the_same(tmp_path: Path) -> None:
             if isinstance(values[0], np.ndarray)
             else (values[0] == values[1])
         ), one.name
-    assert np.array_equal(graph.object_id, ids)
-    assert np.array_equal(graph.shallow_bytes, sizes)
 
 
 def resident_files_kib() -> int:
@@ -157,10 +103,10 @@ def test_a_column_is_its_file_and_takes_no_memory_once_it_is_given_back(
     column = file.content(rows.dtype, len(rows))
     assert np.array_equal(column, rows)
     held = resident_files_kib()
-    with set_aside(None, column[5:]):
-        assert held - resident_files_kib() > 7 << 10  # of 8 MiB
+    release_pages(column[5:])
+    assert held - resident_files_kib() > 7 << 10  # of 8 MiB
     column[7] = 1  # it is no copy, and stays what it was made
-    give_back(column, rows)
+    release_pages(column, rows)
     assert column[6:9].tolist() == [6, 1, 8]
 
     more = extended(column, np.array([-1, -2]))
@@ -185,16 +131,16 @@ def test_a_column_that_grows_is_the_same_in_a_file(tmp_path: Path) -> None:
 def test_a_column_stays_in_memory_where_the_disk_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
-    written = aside._append
+    written = array_files._append
     calls = iter(range(9))
 
-    def full(file: aside._File, rows: NDArray[Any]) -> None:
+    def full(file: array_files._File, rows: NDArray[Any]) -> None:
         if next(calls) >= fails_at:
             written(file, rows[:1])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         written(file, rows)
 
-    monkeypatch.setattr(aside, "_append", full)
+    monkeypatch.setattr(array_files, "_append", full)
     column = GrowingColumn("i8", str(tmp_path))
     for begin in range(0, 40, 10):
         column.add(np.arange(begin, begin + 10))
@@ -211,9 +157,9 @@ def test_a_column_is_read_into_memory_where_no_more_files_can_be_open(
 
     column = GrowingColumn("i8", str(tmp_path))
     column.add(np.arange(20))
-    monkeypatch.setattr(aside, "_array_of", refused)
+    monkeypatch.setattr(array_files, "_array_of", refused)
     found = column.taken()
-    assert aside._mapping_of(found) is None
+    assert array_files._mapping_of(found) is None
     assert found.tolist() == list(range(20))
 
 
@@ -226,7 +172,7 @@ def test_a_heap_in_pieces_is_the_same_whose_columns_are_files(tmp_path: Path) ->
             return read(source, ReadOptions(spill=where), silent)
 
     expected, found = heap(spill.NEVER), heap(str(tmp_path))
-    assert aside._mapping_of(found.shallow_bytes) is not None
+    assert array_files._mapping_of(found.shallow_bytes) is not None
     for name, column in vars(expected).items():
         if isinstance(column, np.ndarray):
             assert np.array_equal(column, getattr(found, name)), name
@@ -250,8 +196,8 @@ def test_a_heap_is_the_same_whose_columns_are_files(tmp_path: Path) -> None:
     expected = heap(spill.NEVER)
     with mock.patch("ingest.readers.hprof.reader._MANY_OBJECTS", 0):
         found = heap(str(tmp_path))
-    assert aside._mapping_of(found.object_id) is not None
-    assert aside._mapping_of(expected.object_id) is None
+    assert array_files._mapping_of(found.object_id) is not None
+    assert array_files._mapping_of(expected.object_id) is None
     assert expected.missing_count == 299
     for one in fields(HeapGraph):
         values = getattr(found, one.name), getattr(expected, one.name)

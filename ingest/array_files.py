@@ -1,56 +1,38 @@
-"""Arrays that are kept in a file while nothing reads them.
+"""Columns that are files without a name, instead of memory.
 
-The analysis has columns of the heap in memory that it does not use while it needs most
-memory: ids and sizes. Their pages are given back to the system, and filled again from a
-file without a name afterwards.
-
-Columns that a reader writes once, and few read, are in such a file from then on. Their
-memory is that file: they are read where they lie, and given back without a copy.
+A column that few read need not take memory. It is written piece by piece, then mapped:
+the system reads its pages when they are used, and may drop them.
 """
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.errors import IngestError
 from ingest.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
-LEAST_BYTES = 32 << 20
-"""Smaller arrays stay where they are: the time is better spent otherwise."""
-
-_MADV_DONTNEED = 4
-
-
-LEAST_COLUMN_BYTES = 4 << 20
-"""A column that is a file is never copied: smaller ones are worth it, too. A file takes
-less time than memory, of which the system clears each page before it is written."""
+LEAST_BYTES = 4 << 20
+"""Smaller arrays stay in memory. A file takes less time than memory: the system clears
+each page of memory before it is written."""
 
 
-def folder_for(
-    chosen: str, array: NDArray[Any], *, is_column: bool = False
-) -> Path | None:
-    """Where arrays of this size are to be kept; ``None`` where they stay in memory.
+def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
+    """Where arrays of this size are to be files; ``None`` where they stay in memory.
 
     Args:
         chosen: As for `ingest.spill.can_start`.
         array: One of them.
-        is_column: Whether it becomes an `ArrayFile`.
     """
-    least = LEAST_COLUMN_BYTES if is_column else LEAST_BYTES
-    if chosen == NEVER or array.nbytes < least or not is_supported():
+    if chosen == NEVER or array.nbytes < LEAST_BYTES or not is_supported():
         return None
     if is_started():  # they are in files as it is
         return None
@@ -59,72 +41,20 @@ def folder_for(
     return folder_with_room(4 * array.nbytes)
 
 
-@contextmanager
-def set_aside(folder: Path | None, *arrays: NDArray[Any]) -> Iterator[None]:
-    """Keep arrays in files within the block, in which nothing may read them.
-
-    Arrays that cannot be written stay where they are: the disk may be full. Those that
-    are in files anyway are given back.
+def in_file(folder: Path | None, array: NDArray[Any]) -> NDArray[Any]:
+    """The same array as a file; itself where that is not wanted or not possible.
 
     Args:
-        folder: Where the files are; ``None`` to leave all others in memory.
-        arrays: What to keep there; those that share memory with others stay.
-
-    Raises:
-        IngestError: an array cannot be read back.
+        folder: Where the file is; ``None`` to leave it in memory.
+        array: One dimension.
     """
-    held: list[tuple[int, memoryview]] = []
-    give_back(*arrays)
-    try:
-        for array in arrays if folder is not None else ():
-            if _is_whole(array):
-                file, content = _written(folder, array)
-                if file >= 0:
-                    held.append((file, content))
-                    _give_back(array)
-        yield
-    finally:
-        try:
-            for file, content in held:
-                _read_back(file, content)
-        except OSError as error:
-            raise IngestError(
-                f"{folder}: a column that was kept there cannot be read: "
-                f"{error.strerror}; use --spill none"
-            ) from error
-        finally:
-            for file, _ in held:
-                os.close(file)
-
-
-def _is_whole(array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array has memory of its own, and all of it."""
-    flags = array.flags
-    return bool(flags.owndata and flags.c_contiguous and array.nbytes >= LEAST_BYTES)
-
-
-def _written(folder: Path | None, array: NDArray[Any]) -> tuple[int, memoryview]:
-    """A file with the content of an array, or -1; and the array's memory, writable."""
-    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
-    content = memoryview(memory).cast("B")
-    try:
-        with tempfile.TemporaryFile(dir=folder, buffering=0) as made:
-            done = 0
-            while done < len(content):
-                done += made.write(content[done:])
-            return os.dup(made.fileno()), content
-    except OSError:
-        return -1, content
-
-
-def _give_back(array: NDArray[Any]) -> None:
-    """Give the whole pages of an array back to the system: they are zero then."""
-    page = mmap.PAGESIZE
-    begin = -(-array.ctypes.data // page) * page
-    end = (array.ctypes.data + array.nbytes) // page * page
-    advise = ctypes.CDLL(None).madvise
-    advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    advise(begin, end - begin, _MADV_DONTNEED)
+    if folder is None or not len(array):
+        return array
+    with suppress(OSError):  # such as of a full disk
+        file = ArrayFile(folder)
+        file.add(array)
+        return file.content(array.dtype, len(array))
+    return array
 
 
 def _read_back(file: int, content: memoryview) -> None:
@@ -218,10 +148,10 @@ def _mapping_of(array: NDArray[Any]) -> _Mapping | None:
     return base if isinstance(base, _Mapping) else None
 
 
-def give_back(*arrays: NDArray[Any]) -> None:
+def release_pages(*arrays: NDArray[Any]) -> None:
     """Let arrays that are files take no memory until they are read again.
 
-    Others stay as they are.
+    Their content is in the file, so a reader finds it. Others stay as they are.
     """
     for array in arrays:
         if (memory := _mapping_of(array)) is not None:
