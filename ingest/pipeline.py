@@ -56,8 +56,6 @@ class Loader:
         digests: Of the files, if they are being computed already.
         progress: Receives all stages.
         analysed: Called with the path and the tables of each dump before it is written.
-        writes: Called before each dump is written with how, and the nodes and
-            relationships that are to be written.
     """
 
     store: Store = field(kw_only=False)
@@ -68,7 +66,6 @@ class Loader:
     digests: Digests | None = None
     progress: Progress = silent
     analysed: Callable[[str, HeapTables], None] = lambda _dump, _tables: None
-    writes: Callable[[Via, int], None] = lambda _via, _entity_count: None
 
     def load(self, dump: str) -> Receipt:
         """Load one dump of a file.
@@ -364,7 +361,6 @@ class Loader:
                 source=source,
                 identity=identity,
                 progress=self.progress,
-                writes=self.writes,
             )
         except AlreadyLoaded:
             wished = place.name if place.is_exact else None

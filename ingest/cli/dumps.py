@@ -13,7 +13,6 @@ import typer
 
 from ingest import interrupts
 from ingest.cli.bars import Bars
-from ingest.cli.load_bar import LoadBar
 from ingest.cli.options import (
     AllDumps,
     AsJson,
@@ -87,7 +86,7 @@ def load(
     try:
         with (
             interrupts.leaving("nothing more was loaded"),
-            LoadBar() as progress,
+            Bars() as progress,
             Digests(() if replace else dumps) as digests,
             connection.open(progress, for_dumps=False) as store,
         ):
@@ -99,7 +98,6 @@ def load(
                 options=options,
                 digests=digests,
                 progress=progress,
-                writes=progress.begin_writing,
                 analysed=partial(_write_suspects, progress, as_json=as_json),
             )
             for dump, found in _loaded(loader, dumps, all_parts=all_dumps):
@@ -123,16 +121,16 @@ def load(
 
 
 def _write_suspects(
-    progress: LoadBar, dump: str, tables: HeapTables, *, as_json: bool
+    progress: Bars, dump: str, tables: HeapTables, *, as_json: bool
 ) -> None:
     """Write what the analysis found, while the graph is still to be written."""
     from ingest.reports.summary import first_answer
 
     if not as_json:
         answer = first_answer(dump, tables.graph, tables.metrics, tables.findings)
-        with progress.aside():
-            typer.echo(answer)
-            sys.stdout.flush()
+        progress.close()
+        typer.echo(answer)
+        sys.stdout.flush()
 
 
 def _loaded(

@@ -14,7 +14,6 @@ import typer
 
 from ingest import interrupts
 from ingest.cli.bars import Bars
-from ingest.cli.load_bar import LoadBar
 from ingest.cli.options import (
     AsJson,
     Connection,
@@ -97,16 +96,10 @@ def load(
     receipts = []
     with (
         interrupts.leaving("nothing more was loaded"),
-        LoadBar() as progress,
+        Bars() as progress,
         connection.open(progress, for_dumps=False) as store,
     ):
-        loader = Loader(
-            store,
-            via=via,
-            replace=replace,
-            progress=progress,
-            writes=progress.begin_writing,
-        )
+        loader = Loader(store, via=via, replace=replace, progress=progress)
         for about, tables in zip(chosen, dumps, strict=True):
             source = cast("str", about["source"])
             if tables is None:

@@ -322,7 +322,7 @@ def storing(
     Args:
         server: Beside whose store.
         tables: The dump.
-        progress: Receives how far that is.
+        progress: Receives how far that is once it is waited for.
 
     Yields:
         What waits until they are stored, and puts them in their place under the number
@@ -332,12 +332,13 @@ def storing(
         EmbeddedError: the disk is full, or soon would be.
     """
     check_disk(server, entity_estimate(tables))
-    stored, stopped = stored_dumps(server), Event()
+    stored, stopped, awaited = stored_dumps(server), Event(), Event()
 
     def report(stage: str, done: int, total: int | None) -> None:
         if stopped.is_set():
             raise _Stopped
-        progress(stage, done, total)
+        if awaited.is_set():
+            progress(stage, done, total)
 
     with ExitStack() as stack:
         with _on_disk_of(server):
@@ -347,6 +348,7 @@ def storing(
         )
 
         def put(number: int, sha256: str) -> StoredTables:
+            awaited.set()
             with _on_disk_of(server):
                 written()
                 return stored.put(folder, number, sha256)

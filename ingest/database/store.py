@@ -184,7 +184,6 @@ class Store:
         source: str,
         identity: Identity,
         progress: Progress = silent,
-        writes: Callable[[Via, int], None] = lambda _via, _entity_count: None,
     ) -> Written:
         """Write one dump under a number of its own and make it ready.
 
@@ -195,7 +194,6 @@ class Store:
             source: The file's name.
             identity: Which dump of which file it is.
             progress: Receives all stages.
-            writes: See `ingest.pipeline.Loader`.
 
         Raises:
             AlreadyLoaded: another process has loaded the same file since.
@@ -210,7 +208,7 @@ class Store:
         storing = bulk.storing(server, tables, progress) if server else nullcontext()
         with storing as put:
             cleaner.clean_up(database, progress)
-            writer = writer_for(database, via, tables, place.numbers, progress, writes)
+            writer = writer_for(database, via, tables, place.numbers, progress)
             with (
                 interrupts.leaving(_interrupted(place)),
                 cleaner.cleaned_if_interrupted(database),

@@ -10,7 +10,7 @@ from ingest.command_line import command
 from ingest.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Container
     from contextlib import AbstractContextManager
 
     from ingest.database.bulk import Plan
@@ -59,7 +59,6 @@ def writer_for(
     tables: Tables,
     replaced: Container[int],
     progress: Progress,
-    writes: Callable[[Via, int], None],
 ) -> Writer:
     """Choose how to write a dump.
 
@@ -69,7 +68,6 @@ def writer_for(
         tables: The dump.
         replaced: Numbers of dumps that will be removed.
         progress: Receives all stages.
-        writes: Called with the way, and how many nodes and relationships it writes.
 
     Raises:
         StoreError: a bulk load was asked for and is not possible.
@@ -81,9 +79,7 @@ def writer_for(
     entities = entity_estimate(tables)
     chosen = _bulk_plan(database, via, entities, replaced, progress)
     if chosen is None:
-        writes(Via.BOLT, entities)
         return BoltWriter(database, progress)
-    writes(Via.BULK, chosen.entity_count)
     return BulkWriter(database, progress)
 
 

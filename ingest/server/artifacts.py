@@ -3,7 +3,7 @@
 A lock file lists every jar with its SHA-256. Two lock files are shipped; for
 another version one is resolved and stored in the cache. A jar is verified when it is
 downloaded, and again where its size or time has changed since, or after a failed start;
-one that is wrong is downloaded anew. Of some, Java uses a copy: see `unsigned`.
+one that is wrong is downloaded anew.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
 from ingest.files import replaced_file, write_private
 from ingest.places import places
-from ingest.server.unsigned import copy_unsigned
 
 if TYPE_CHECKING:
     import requests
@@ -44,8 +43,6 @@ _CHUNK_BYTES = 1 << 18
 _TIMEOUTS_S = (10, 60)
 _STALE_S = 86400
 _BROWSER = "org.neo4j.client:neo4j-browser:5.24.0"
-_UNSIGNED = "org.eclipse.collections"
-"""The group whose jars, which are signed, a server loads hundreds of classes from."""
 
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -179,31 +176,10 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
         )
         for entry in missing:
             verified[entry.path] = _stamp(entry)
-    copies = {}
-    for entry in lock.artifacts:
-        if entry.group == _UNSIGNED and (copy := _unsigned(entry, known)):
-            copies[entry], verified[copy] = copy, _stamp_of(copy, entry.sha256)
     if any(known.get(path) != stamp for path, stamp in verified.items()):
         with contextlib.suppress(OSError):  # an unwritable cache only costs time
             write_private(_repository() / _STAMPS, json.dumps(known | verified))
-    return tuple(
-        _repository() / copies.get(entry, entry.path) for entry in lock.artifacts
-    )
-
-
-def _unsigned(artifact: Artifact, known: dict[str, Stamp]) -> str | None:
-    """The copy of a jar without its signature, below the repository.
-
-    Returns:
-        ``None`` where it cannot be made, as in an unwritable cache.
-    """
-    copy = f"unsigned/{artifact.path}"
-    with contextlib.suppress(OSError):
-        if known.get(copy) == _stamp_of(copy, artifact.sha256):
-            return copy
-    repository = _repository()
-    is_made = copy_unsigned(repository / artifact.path, repository / copy)
-    return copy if is_made else None
+    return tuple(_repository() / entry.path for entry in lock.artifacts)
 
 
 def distrust() -> None:
@@ -226,12 +202,8 @@ def _stamps() -> dict[str, Stamp]:
 
 
 def _stamp(artifact: Artifact) -> Stamp:
-    return _stamp_of(artifact.path, artifact.sha256)
-
-
-def _stamp_of(path: str, sha256: str) -> Stamp:
-    about = (_repository() / path).stat()
-    return [about.st_size, about.st_mtime_ns, sha256]
+    about = (_repository() / artifact.path).stat()
+    return [about.st_size, about.st_mtime_ns, artifact.sha256]
 
 
 def _verified(artifact: Artifact, known: Stamp | None) -> Stamp | None:

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import os
 import threading
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -100,36 +98,6 @@ def test_jars_arrive_in_maven_layout_and_in_order(
     assert paths[0] == tmp_path / "cache/maven/org/made/up/jar0/1.0/jar0-1.0.jar"
     stage = "download Neo4j 9.9.9 (once)"
     assert told == [(stage, done, 20) for done in range(21)]
-
-
-def test_java_gets_a_copy_without_the_signature(mirror: Mirror) -> None:
-    jar = io.BytesIO()
-    manifest = b"Manifest-Version: 1.0\r\nBuilt-By: a\r\n\r\n"
-    with zipfile.ZipFile(jar, "w") as made:
-        made.writestr("META-INF/MANIFEST.MF", manifest + b"Name: A.class\r\nSHA: 1\r\n")
-        for name in ("META-INF/A.SF", "META-INF/a.rsa", "META-INF/services/A.SF", "A"):
-            made.writestr(name, name * 100)
-    signed = mirror.put("signed", jar.getvalue(), "org.eclipse.collections")
-    other = mirror.put("other", jar.getvalue())
-    copy, kept = _fetch(signed, other)
-    assert kept.read_bytes() == jar.getvalue()
-    with zipfile.ZipFile(copy) as found:
-        content = {name: found.read(name) for name in found.namelist()}
-    assert content == {
-        "META-INF/MANIFEST.MF": manifest.replace(b"\r\n", b"\n"),
-        "META-INF/services/A.SF": b"META-INF/services/A.SF" * 100,
-        "A": b"A" * 100,
-    }
-
-    before = copy.stat()
-    assert _fetch(signed, other) == (copy, kept)
-    assert copy.stat().st_ino == before.st_ino, "it is made once"
-    copy.write_bytes(b"")  # by a disk that was full
-    _fetch(signed, other)
-    after = copy.stat()
-    assert (after.st_size, after.st_mtime) == (before.st_size, before.st_mtime), (
-        "or the class archive would fit no more"
-    )
 
 
 def test_what_is_there_is_not_asked_for_again(mirror: Mirror) -> None:
