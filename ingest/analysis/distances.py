@@ -197,8 +197,16 @@ def search_roots(
 def _in_turn(
     graph: HeapGraph, strong: NDArray[np.bool_]
 ) -> Iterator[NDArray[np.bool_]]:
-    """Bool (R,): the strong roots that are searched from at once, group by group."""
+    """Bool (R,): the strong roots that are searched from at once, group by group.
+
+    Those that are not recorded come last: they say least of what another one reaches.
+    """
     runtime = named(graph.runtime)
+    unrecorded = strong & (graph.root_kind == RootKind.NOT_RECORDED)
+    if unrecorded.any():
+        yield from _in_turn(graph, strong & ~unrecorded)
+        yield unrecorded
+        return
     if not runtime.stack_last:
         yield strong
         return

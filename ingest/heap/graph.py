@@ -58,8 +58,9 @@ class RefKind(IntEnum):
 class RootKind(IntEnum):
     """Kind of a GC root, the same for all formats.
 
-    Readers map the kinds of their format to these. Those from `JNI_GLOBAL` on are of
-    the JVM.
+    Readers map the kinds of their format to these. Those from `JNI_GLOBAL` to
+    `INTERNED_STRING` are of the JVM. `NOT_RECORDED` holds what is alive and nothing
+    in the dump holds.
     """
 
     INTERNAL = 0
@@ -78,6 +79,7 @@ class RootKind(IntEnum):
     THREAD_BLOCK = 13
     MONITOR = 14
     INTERNED_STRING = 15
+    NOT_RECORDED = 16
 
     @property
     def label(self) -> str:

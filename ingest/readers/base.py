@@ -133,6 +133,8 @@ class Format:
         has_large_values: Whether most of a file may be arrays of values, which are
             skipped and compress well.
         capture: The command that takes such a dump; empty if there is none.
+        records_garbage: Whether a dump may have objects that are garbage. Where none
+            is, what no root reaches is held by something that is not recorded.
     """
 
     name: str
@@ -144,6 +146,7 @@ class Format:
     options: frozenset[str] = frozenset()
     has_large_values: bool = False
     capture: str = ""
+    records_garbage: bool = True
 
     @property
     def reader(self) -> Reader:

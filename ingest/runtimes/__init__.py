@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.runtimes.base import Platform, Runtime, TypeClass, TypeColumns
+from ingest.runtimes.bun import BUN
 from ingest.runtimes.cpython import CPYTHON
 from ingest.runtimes.dart import DART
 from ingest.runtimes.dotnet import DOTNET
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "CPYTHON", "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUNTIMES", "UNKNOWN",
-    "V8", "Platform", "Runtime", "TypeClass", "TypeColumns", "named", "of_types",
+    "BUN", "CPYTHON", "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUNTIMES",
+    "UNKNOWN", "V8", "Platform", "Runtime", "TypeClass", "TypeColumns", "named",
+    "of_types",
 ]  # fmt: skip
 
-RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8, CPYTHON)
+RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8, BUN, CPYTHON)
 """All runtimes. A fingerprint applies the rules of all of them in this order."""
 
 UNKNOWN = Runtime(name="", program="a program")

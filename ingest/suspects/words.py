@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.text import human_bytes
 
@@ -68,6 +69,7 @@ _ROOTS = {
     "static": "a static field",
     "runtime": "the runtime",
     "other": "a root",
+    "not_recorded": "a holder that the file does not record",
 }
 
 
@@ -165,6 +167,12 @@ class Words:
         return f"{text} of {name}"
 
     @property
+    def _is_unrecorded(self) -> bool:
+        """Whether the file does not tell what holds them."""
+        holder = self.holder
+        return holder.index < 0 and holder.root_kind == RootKind.NOT_RECORDED.label
+
+    @property
     def _holder(self) -> str:
         """The holder and its field in words."""
         holder = self.holder
@@ -210,6 +218,8 @@ class Words:
     def cut(self) -> str:
         """The reference to remove, as ``Holder.field -> Type``."""
         target = self._short(self.between[0] if self.between else self.type_name)
+        if self._is_unrecorded:
+            return f"{self.holder.root_kind} -> {target}"
         return f"{self._holder} -> {target}"
 
     @property
@@ -237,6 +247,11 @@ class Words:
         Where a collection has them, its entries have to go: it is needed itself.
         """
         what = "it" if self.object_count == 1 else "them"
+        if self._is_unrecorded:
+            return (
+                f"To free {what}, find in the program what holds {what}: the file does "
+                "not tell."
+            )
         if self.pattern in _COLLECTIONS:
             how = f"{_COLLECTIONS[self.pattern]} at {self.cut}"
         elif self.holder.index < 0 and self.holder.reference is None:

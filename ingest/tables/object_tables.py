@@ -180,7 +180,8 @@ ROOTS = Table(
             "`internal`, `local`, `finalizer_queue`, `handle`, `static`, `runtime`, "
             "`other`; of the JVM also `jni_global`, `jni_local`, `java_frame`, "
             "`native_stack`, `system_class`, `thread`, `thread_block`, `monitor`, "
-            "`interned_string`", lambda heap: heap.roots.kind),
+            "`interned_string`; `not_recorded` of what is alive and nothing in the "
+            "file holds", lambda heap: heap.roots.kind),
         Column("pinned", FLAG, "whether the collector may not move the object",
             lambda heap: heap.roots.pinned),
         Column("weak", FLAG,

@@ -235,6 +235,26 @@ def julia() -> V8Heap:
     return heap
 
 
+def bun(sessions: int = 3) -> V8Heap:
+    """A snapshot as Bun writes it: a map has no edges to the sessions in it.
+
+    Each session and its items refer to one another.
+    """
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 0, 1), ("shortcut", "", 2)])
+    heap.node("synthetic", "(GC roots)", 0, [("internal", "", 2), ("internal", "", 3)])
+    heap.node("object", "GlobalObject", 9908, [("property", "process", 3)])
+    heap.node("object", "system / JSModuleEnvironment", 64, [("context", "open", 4)])
+    heap.node("object", "Map", 32, [("internal", "", 5)])
+    heap.node("hidden", "Cell Butterfly", 163904)
+    for _ in range(sessions):
+        session = heap.node("object", "Session", 32)
+        for _ in range(2):
+            item = heap.node("object", "Item", 16, [("property", "of", session)])
+            heap.edge(session, "property", "items", item)
+    return heap
+
+
 def tracked() -> V8Heap:
     """A heap whose objects 2 to 5 were allocated by calls 3, 4, 9 and 1 of its tree."""
     heap = V8Heap()

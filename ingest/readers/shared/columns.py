@@ -10,6 +10,7 @@ import numpy as np
 
 from ingest import array_files
 from ingest.errors import MalformedDump
+from ingest.heap.graph import NO_FIELD, NO_TYPE
 from ingest.memory import beside, trim
 from ingest.spill import NEVER
 
@@ -182,6 +183,14 @@ class RootColumns:
     is_location: Bools | None = None
     interior: InteriorRoots = InteriorRoots.NONE
     counts_missing: bool = True
+
+    def extend(self, more: int, kind: int) -> None:
+        """Add ``more`` roots of a kind, of which nothing else is known."""
+        values = {"kind": kind, "flags": 0, "type": NO_TYPE, "field": NO_FIELD,
+            "owner": -1, "frame": -1}  # fmt: skip
+        for name, value in values.items():
+            if (column := getattr(self, name)) is not None:
+                setattr(self, name, extended(column, more, value))
 
     def keep(self, kept: Bools) -> None:
         """Drop the other roots."""

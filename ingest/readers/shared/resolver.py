@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ingest import array_files
+from ingest.heap.completeness import CUT
 from ingest.heap.graph import (
     NO_DOMAIN,
     NO_TYPE,
@@ -39,6 +40,7 @@ from ingest.heap.graph import (
     Folded,
     HeapGraph,
     RootFlag,
+    RootKind,
     starts_type,
 )
 from ingest.memory import thread_count, threads, trim
@@ -52,6 +54,7 @@ from ingest.readers.shared.columns import (
 )
 from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
 from ingest.readers.shared.references import AddedReferences, References
+from ingest.readers.shared.unrecorded import without_holder
 from ingest.spill import NEVER
 
 if TYPE_CHECKING:
@@ -182,6 +185,7 @@ class HeapResolver:
         *,
         by_id: Callable[[Ids], dict[str, Any]] | None = None,
         complete: Callable[[ResolvedHeap], None] | None = None,
+        records_garbage: bool = True,
         **facts: Any,  # noqa: ANN401
     ) -> HeapGraph:
         """Resolve all ids and make the graph; once only.
@@ -191,6 +195,8 @@ class HeapResolver:
             by_id: Gives further columns of the graph that follow from the ids of
                 its objects, placeholders included.
             complete: Adds what follows from references and roots by row.
+            records_garbage: As `Format.records_garbage`. Where it does not, and the
+                file is not cut, all objects are reached in the end.
             facts: Further attributes of the graph.
 
         Raises:
@@ -233,9 +239,15 @@ class HeapResolver:
             resolved = ResolvedHeap(links, roots, root_object, columns.type_id)
             complete(resolved)
             root_object = resolved.root_object
+        objects = self._object_columns(stays, ids, scopes, links.start, by_id)
+        irregularities = self._counter.finish()
+        if not records_garbage and not any(
+            found.kind.startswith(CUT) for found in irregularities
+        ):
+            root_object = _completed(roots, root_object, links, objects)
         graph = HeapGraph(
             object_count=self._object_count,
-            **self._object_columns(stays, ids, scopes, links.start, by_id),
+            **objects,
             ref_target=links.target,
             ref_field=links.field,
             ref_kind=links.kind,
@@ -250,7 +262,7 @@ class HeapResolver:
             root_frame=roots.frame,
             type_names=tuple(self._types.names),
             type_domain=self._types.domains(),
-            irregularities=self._counter.finish(),
+            irregularities=irregularities,
             **({"domains": (Domain(NO_DOMAIN),)} | facts),
         )
         for column in vars(graph).values():  # which were checked
@@ -511,6 +523,17 @@ class ResolvedHeap:
         """Drop the other roots."""
         self.root_object = self.root_object[kept]
         self.roots.keep(kept)
+
+
+def _completed(
+    roots: RootColumns, root_object: Ints, links: References, objects: dict[str, Any]
+) -> Ints:
+    """int32: the objects of ``roots``, to which those not recorded are added."""
+    start, kinds = objects["ref_start"], objects["type_index"]
+    more = without_holder(start, links.target, links.kind, root_object, kinds)
+    if len(more):
+        roots.extend(len(more), RootKind.NOT_RECORDED)
+    return np.concatenate([root_object, more])
 
 
 def _blocks(pieces: list[NDArray[Any]]) -> list[tuple[int, NDArray[Any]]]:

@@ -30,7 +30,8 @@ from ingest.readers.shared.columns import (
 from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
-from ingest.readers.v8 import NAME
+from ingest.readers.v8 import FORMAT, NAME
+from ingest.readers.v8.bun import is_of_bun, note
 from ingest.readers.v8.naming import NodeNames, text_lengths
 from ingest.readers.v8.rules import (
     Edges,
@@ -46,7 +47,7 @@ from ingest.readers.v8.rules import (
     strengths,
 )
 from ingest.readers.v8.sites import allocations
-from ingest.runtimes import V8
+from ingest.runtimes import BUN, V8
 from ingest.text import human_bytes
 
 if TYPE_CHECKING:
@@ -128,6 +129,9 @@ def assemble(
         values = names.values(closures, scripts, with_synthetic=fold is Fold.NONE)
         kind, notes, pseudo = folding()
     stays[pseudo] = fold is Fold.NONE
+    of_bun = is_of_bun(snapshot, edges, kinds)
+    if of_bun:
+        notes.append(note(snapshot, edges, types, kinds))
     field_names = _name_fields(snapshot, edges, types, kind)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)
     found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()
@@ -146,8 +150,9 @@ def assemble(
     return heap.graph(
         found,
         format_name=NAME,
-        runtime="" if meta.is_of_julia else V8.name,
-        producer="Julia" if meta.is_of_julia else "V8",
+        records_garbage=FORMAT.records_garbage,
+        runtime="" if meta.is_of_julia else (BUN if of_bun else V8).name,
+        producer="Julia" if meta.is_of_julia else "Bun" if of_bun else "V8",
         field_names=tuple(field_names),
         history=history,
         values=None if values is None else values.renumbered(heap.new_row),

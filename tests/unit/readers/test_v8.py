@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 from ingest.analysis.distances import ROOT
 from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, MalformedDump, UnknownFormat
-from ingest.heap.graph import EPHEMERON, HeapGraph
+from ingest.heap.graph import EPHEMERON, HeapGraph, RootKind
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
 from ingest.readers.v8 import sniff
 from ingest.readers.v8.naming import label
 from ingest.readers.v8.reader import read
+from ingest.suspects.find import find_suspects
 from ingest.tables.heap_tables import HeapTables
+from ingest.what_if.cut_parser import CutParser
 from tests.deep import cuts
-from tests.dumps.v8 import V8Heap, julia, program, tracked, written
+from tests.dumps.v8 import V8Heap, bun, julia, program, tracked, written
 from tests.unit.readers.shared import Pieces, alive, by_id, roots, same, warnings, weak
 
 if TYPE_CHECKING:
@@ -291,6 +293,37 @@ def test_types_that_are_not_known_have_their_own_names(reading: Reading) -> None
     assert [graph.type_name(row) for row in range(2)] == ["A", "(quantum object)"]
 
 
+def test_what_bun_leaves_out_hangs_below_roots_that_are_not_recorded(
+    reading: Reading,
+) -> None:
+    graph = reading(bun().bytes(), strict=True)
+    metrics = analyse(graph)
+    row = by_id(graph)
+
+    assert (graph.runtime, graph.producer) == ("bun", "Bun")
+    assert roots(graph)[-3:] == [
+        (number(node), "not_recorded", "") for node in (6, 9, 12)
+    ]
+    assert alive(graph) == {int(known) for known in graph.object_id}
+    assert metrics.retained_bytes[row[number(6)]] == 64
+    room = "Map open of JSModuleEnvironment for about 4,096"
+    assert any(room in note for note in graph.notes)
+
+
+def test_what_bun_leaves_out_is_a_suspect_whose_cut_frees_it(reading: Reading) -> None:
+    graph = reading(bun(4000).bytes(), strict=True)
+    metrics = analyse(graph)
+
+    (suspect, *_) = find_suspects(graph, metrics).suspects
+
+    assert suspect.sentence.endswith(
+        "are held by a Map or Set, whose entries Bun does not record."
+    )
+    assert (suspect.object_count, suspect.retained_bytes) == (4000, 4000 * 64)
+    cut = CutParser(graph).cut(suspect.cut)
+    assert cut.roots.sum() == 4000
+
+
 def test_what_julia_writes(reading: Reading) -> None:
     graph = reading(julia().bytes(), strict=True)
 
@@ -301,6 +334,24 @@ def test_what_julia_writes(reading: Reading) -> None:
     ]  # fmt: skip
     assert [graph.field_name(at) for at in range(3)] == [None, "[1]", "name"]
     assert analyse(graph).retained_bytes.tolist() == [445, 69, 29, 13]
+
+
+def test_vectors_that_julia_does_not_root_are_alive(reading: Reading) -> None:
+    heap = julia()
+    heap.node("jl_array_t", "Vector{Any}", 40, [("element", 1, 6)], number=0x7F04)
+    heap.node("object", "Main.Order", 16, number=0x7F05)
+    graph = reading(heap.bytes(), strict=True)
+
+    assert roots(graph)[-1] == (0x7F04, "not_recorded", "")
+    assert analyse(graph).retained_bytes.tolist() == [445, 69, 29, 13, 56, 16]
+
+
+def test_what_a_file_lacks_that_is_cut_has_no_root(reading: Reading) -> None:
+    data = bun().bytes()
+    graph = reading(data[: data.index(b'"strings"')])
+
+    assert "truncated" in graph.incomplete
+    assert not (graph.root_kind == RootKind.NOT_RECORDED).any()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 4096])

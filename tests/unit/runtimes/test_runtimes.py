@@ -38,6 +38,7 @@ STRINGS = {
     "dart": "dart:core::_OneByteString",
     "javascript": "(Type String)",
     "v8": "(string)",
+    "bun": "(string)",
     "python": "str",
 }
 

@@ -1,0 +1,85 @@
+"""Snapshots that Bun writes of the heap of JavaScriptCore.
+
+It has no edges from a Map or a Set to what is in them (1.1.45 to 1.4.5), because the
+collector of JavaScriptCore finds these without telling the writer. The tables that have
+room for the entries are recorded, with their sizes.
+
+Source: oven-sh/WebKit, Source/JavaScriptCore/heap/BunV8HeapSnapshotBuilder.cpp, and
+runtime/OrderedHashTableHelper.h; what Bun 1.1.45 and 1.4.5 wrote of programs with maps
+and sets of known sizes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ingest.readers.v8.document import Snapshot
+    from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
+
+_GLOBAL = "GlobalObject"
+
+_ENTRY_BYTES = {"Map": 40, "Set": 32}
+"""Of each entry that a table has room for: key, value, place of the next one, and two
+places in the table of hash codes."""
+
+_FIXED_BYTES = 96
+"""Of a collection and its table besides the entries, about."""
+
+_LEAST_ROOM, _MOST_NAMED = 64, 3
+_ENVIRONMENT = "system / "
+"""Begins the names of what has the variables of a module or a function."""
+
+
+def is_of_bun(snapshot: Snapshot, edges: Edges, kinds: NodeTypes) -> bool:
+    """Whether Bun wrote a snapshot.
+
+    Its roots are all in one or two pseudo nodes, where V8 has one for each purpose, and
+    its global object is called as JavaScriptCore calls the class.
+    """
+    pseudo = np.flatnonzero(snapshot.type == kinds.synthetic)
+    if pseudo.tolist() not in ([0], [0, 1]):
+        return False
+    held = edges.to[edges.start[0] : edges.start[len(pseudo)]]
+    return bool((snapshot.name[held] == snapshot.strings.find(_GLOBAL)).any())
+
+
+def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -> str:
+    """What a snapshot leaves out, and which collections have room for it.
+
+    Args:
+        snapshot: The snapshot; tables are counted with the collections.
+        edges: Its edges, with names as recorded.
+        types: Numbers of the types of edges.
+        kinds: Numbers of the types of nodes.
+    """
+    text = (
+        "Bun does not record what Maps and Sets hold: that is below not recorded roots"
+    )
+    room = np.zeros(len(snapshot.type), np.int64)
+    for word, entry_bytes in _ENTRY_BYTES.items():
+        rows = snapshot.name == snapshot.strings.find(word)
+        rows &= snapshot.type == kinds.object
+        room[rows] = (snapshot.size_bytes[rows] - _FIXED_BYTES) // entry_bytes
+    largest = np.argsort(-room, kind="stable")[:_MOST_NAMED].tolist()
+    named = [
+        f"{_path(row, snapshot, edges, types)} for about {room[row]:,}"
+        for row in largest
+        if room[row] >= _LEAST_ROOM
+    ]
+    return text + ("; room for entries: " + ", ".join(named) if named else "")
+
+
+def _path(row: int, snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> str:
+    """A collection by what refers to it: ``Map sessions of GlobalObject 0x28b50``."""
+    strings = snapshot.strings
+    kind = strings.text(int(snapshot.name[row]))
+    at = np.flatnonzero(edges.to == row)
+    at = at[np.isin(edges.type[at], (types.property, types.context))]
+    if not len(at):
+        return f"{kind} {int(snapshot.id[row]):#x}"
+    owner = int(np.searchsorted(edges.start, at[0], "right")) - 1
+    holder = strings.text(int(snapshot.name[owner])).removeprefix(_ENVIRONMENT)
+    return f"{kind} {strings.text(int(edges.name[at[0]]))} of {holder}"

@@ -1,0 +1,27 @@
+"""What is known of Bun: JavaScriptCore in a heap snapshot of the format of V8.
+
+Its classes are called as those of V8 where the language names them. What the engine has
+itself is called otherwise, and ids are not the same in two dumps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingest.runtimes.v8 import V8
+
+BUN = replace(
+    V8,
+    name="bun",
+    program="a Bun program",
+    lasting_ids=None,
+    stack_last=False,
+    metadata=(*V8.metadata, "Callee", "ModuleRecord", "InternalModuleRegistry",
+        "ModuleLoader"),
+    containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",
+        "*Generator", "Promise (*"),
+    library=(*(glob for glob in V8.library if glob != "system / *"), "GlobalObject",
+        "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
+        "*Prototype", "*Constructor"),
+    root_words={"not_recorded": "a Map or Set, whose entries Bun does not record"},
+)  # fmt: skip
