@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.text import counted
+from ingest.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +25,14 @@ class Irregularity:
         count: Number of occurrences.
         line: 1-based line of the first one in text formats, else ``None``.
         offset: Byte offset of the first one, if known.
+        total: What the count is a part of, where it is of bytes.
     """
 
     kind: str
     count: int
     line: int | None
     offset: int | None = None
+    total: int | None = None
 
     @property
     def place(self) -> str:
@@ -71,10 +73,14 @@ _UNREAD = frozenset(
 )
 """Irregularities of which each is something that could not be read."""
 
+UNREAD_BYTES = "unread_bytes"
+"""The irregularity of bytes that were skipped, with as many objects as may be in them.
+"""
+
 _SAMPLED = "sampled_one_in"
 
 _LITTLE = 0.001
-"""Share of the objects, references and roots that may be unreadable."""
+"""Share of the bytes, or objects, references and roots, that may be unreadable."""
 
 _MOST_MISSING = 0.1
 """Share of objects that may be referred to and not recorded. Complete Java dumps lack
@@ -125,6 +131,10 @@ def why_incomplete(
             return f"{count:,} {several} were {what}"
     if is_sample or _SAMPLED in found:
         return "it is a sample of the heap"
+    skipped = found.get(UNREAD_BYTES)
+    if skipped is not None and skipped.count > _LITTLE * (skipped.total or 0):
+        of_all = "" if skipped.total is None else f" of {human_bytes(skipped.total)}"
+        return f"{human_bytes(skipped.count)}{of_all} could not be read{skipped.place}"
     unread = sum(entry.count for entry in found.values() if entry.kind in _UNREAD)
     records = unread + object_count + reference_count + root_count
     if unread > _LITTLE * records:

@@ -175,7 +175,7 @@ def _take(
 ) -> bytes:
     """Read all records; returns the bytes after the last complete line."""
     rest = b""
-    for text in complete_lines(to_utf8(source.chunks(progress)), source.name):
+    for text in complete_lines(to_utf8(source.chunks(progress)), counter):
         complete = complete_bytes(text)
         log.take(text[:complete], counter)
         rest = text[complete:]

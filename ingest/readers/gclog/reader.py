@@ -45,7 +45,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
     def lines() -> Iterator[bytes]:
         nonlocal rest
-        for text in complete_lines(to_utf8(source.chunks(progress)), source.name):
+        for text in complete_lines(to_utf8(source.chunks(progress)), counter):
             complete = complete_bytes(text)
             rest = text[complete:]
             if complete:

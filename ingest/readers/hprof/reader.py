@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 _NAME, _LOAD_CLASS, _FRAME, _TRACE = 1, 2, 4, 5
 _HEAP_DUMP, _SEGMENT, _HEAP_DUMP_END = 0x0C, 0x1C, 0x2C
+_NOT_NEEDED = frozenset((3, 6, 7, 0x0A, 0x0B, 0x0D, 0x0E))
+"""Unloaded classes, sites, a summary, threads, samples of the processor, settings."""
 _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
@@ -179,6 +181,7 @@ def _dumps(
     index = 0
     while parser.parse(stores=wanted(index)):
         heap = parser.finished()
+        counter.file_bytes = parser.feed.offset
         if heap.object_count or wanted(index):
             yield _Dump(
                 index,
@@ -285,6 +288,9 @@ class _Parser:
                 add = self.stacks.add_frame if tag == _FRAME else self.stacks.add_trace
                 add(self.feed.take(size))
             else:
+                if tag not in _NOT_NEEDED:
+                    self._counter.add("unknown_record", 1, 0, self.feed.offset)
+                    self._counter.add_unread(_HEADER_BYTES + size, self.feed.offset)
                 self._skip(size)
         if has_segments and not self._is_truncated:
             self._counter.add("truncated_heap_dump", 1, 0, self.feed.offset)
@@ -399,10 +405,16 @@ class _Parser:
             return
 
     def _skip_unknown(self, size: int) -> None:
+        """Skip what cannot be read: it may have any object, so bytes are counted."""
+        begin = self.feed.offset
         if size < _UNLIMITED >> 1:
             self._skip(size)
         else:
+            self.feed.position = len(self.feed.data)
+            while self.feed.grow():
+                self.feed.position = len(self.feed.data)
             self._is_truncated = True
+        self._counter.add_unread(self.feed.offset - begin, begin)
 
     def _continues(self) -> bool:
         """Whether more sub-records follow the recorded end of a heap dump."""

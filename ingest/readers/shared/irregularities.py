@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.errors import MalformedDump, TruncatedDump
-from ingest.heap.completeness import CUT, Irregularity
+from ingest.heap.completeness import CUT, UNREAD_BYTES, Irregularity
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,11 +28,14 @@ class IrregularityCounter:
 
     Attributes:
         name: Name of the dump, for messages.
+        file_bytes: How many bytes were read of it, decompressed; ``None`` if that is
+            not counted.
     """
 
     def __init__(self, *, strict: bool, name: str) -> None:
         self._strict = strict
         self.name = name
+        self.file_bytes: int | None = None
         self._found: dict[str, tuple[int, int, int | None]] = {}
 
     def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
@@ -53,10 +56,19 @@ class IrregularityCounter:
         else:
             self._found[kind] = (count, line, offset)
 
+    def add_unread(self, count: int, offset: int | None) -> None:
+        """Count bytes that were skipped because they are no records.
+
+        Args:
+            count: How many.
+            offset: Where they begin.
+        """
+        self.add(UNREAD_BYTES, count, 0, offset)
+
     def copy(self) -> IrregularityCounter:
         """The same so far, to be continued for one of several dumps."""
         other = IrregularityCounter(strict=self._strict, name=self.name)
-        other._found = dict(self._found)
+        other._found, other.file_bytes = dict(self._found), self.file_bytes
         return other
 
     def add_lines(self, kind: str, lines: Lines) -> None:
@@ -121,6 +133,12 @@ class IrregularityCounter:
                 offset=offset,
             )
         return tuple(
-            Irregularity(kind, count, line or None, offset)
+            Irregularity(
+                kind,
+                count,
+                line or None,
+                offset,
+                self.file_bytes if kind == UNREAD_BYTES else None,
+            )
             for kind, (count, line, offset) in found
         )

@@ -10,6 +10,8 @@ from ingest.errors import MalformedDump
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ingest.readers.shared.irregularities import IrregularityCounter
+
 LONGEST_LINE_BYTES = 1 << 30
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -32,15 +34,27 @@ def to_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def complete_lines(
+    chunks: Iterable[bytes], counter: IrregularityCounter
+) -> Iterator[bytes]:
     """The same bytes, cut only after line ends; the last piece may lack one.
+
+    Zeros, which no text has, are a hole in the file, however few lines they are.
+
+    Args:
+        chunks: The text.
+        counter: Counts its bytes, and those of holes.
 
     Raises:
         MalformedDump: a line of more than `LONGEST_LINE_BYTES`.
     """
     carry: list[bytes] = []
-    carried = 0
+    carried = begin = holes = first = 0
     for chunk in chunks:
+        if zeros := chunk.count(b"\0"):
+            first = first if holes else begin + chunk.index(b"\0")
+            holes += zeros
+        begin += len(chunk)
         cut = chunk.rfind(b"\n") + 1
         if not cut and len(chunk) > 1:
             # Old Macintosh line ends; the last byte may be half of a CR LF.
@@ -51,9 +65,11 @@ def complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         carry.append(chunk[cut:])
         carried += len(chunk) - cut
         if carried > LONGEST_LINE_BYTES:
-            raise MalformedDump("a line of more than 1 GiB", path=name)
+            raise MalformedDump("a line of more than 1 GiB", path=counter.name)
     if carried:
         yield b"".join(carry)
+    counter.file_bytes = begin
+    counter.add_unread(holes, first)
 
 
 def complete_bytes(text: bytes) -> int:

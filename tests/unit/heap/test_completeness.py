@@ -27,6 +27,9 @@ WHOLE = {
         ("sampled_one_in", 12, {}, "it is a sample of the heap"),
         ("malformed_record", 4, {}, "4 of 3,014 records could not be read"),
         ("malformed_record", 3, {}, ""),
+        ("unread_bytes", 4096, {},
+            "4.0 KiB of 2.0 MiB could not be read, first at byte 77"),
+        ("unread_bytes", 1024, {}, ""),
         ("repeated_object", 500, {}, ""),
         ("unknown_root_kind", 500, {}, ""),
         ("", 0, {"object_count": 0}, "it has no objects"),
@@ -39,7 +42,7 @@ WHOLE = {
     ],
 )  # fmt: skip
 def test_each_reason(kind: str, count: int, changed: dict[str, int], why: str) -> None:
-    found = (Irregularity(kind, count, None, 77),) if kind else ()
+    found = (Irregularity(kind, count, None, 77, 1 << 21),) if kind else ()
 
     assert why_incomplete(found, is_sample=False, **(WHOLE | changed)) == why
 

@@ -18,6 +18,7 @@ from ingest.progress import silent
 from ingest.readers import open_source
 from ingest.readers.gclog import sniff
 from ingest.readers.gclog.pieces import GclogScanner
+from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.shared.lines import complete_lines, to_utf8
 from tests.deep import THOROUGH, sampled
 from tests.dumps.gclog import Gclog
@@ -482,12 +483,24 @@ def test_noise_behind_a_record_never_breaks_the_reader(noise: bytes) -> None:
     assert graph.object_count >= 1
 
 
+def test_a_hole_is_missing_although_it_is_one_line(
+    reading: Callable[..., HeapGraph],
+) -> None:
+    lines = ["a 2 app.exe", "t 1 T", *(f"o {i:x} 1 10" for i in range(1, 900))]
+    text = "\n".join([*lines, "r 1 1 0", "c app.exe", ""]).encode()
+    hole = text[:2000] + bytes(4000) + text[6000:]
+
+    assert reading(text).incomplete == ""
+    assert reading(hole).incomplete.startswith("3.9 KiB of 9.4 KiB could not")
+
+
 @given(st.text("ab\r\n", max_size=40), st.integers(1, 7))
 def test_pieces_end_at_line_ends_and_lose_nothing(text: str, size: int) -> None:
     data = text.encode()
     pieces = [data[i : i + size] for i in range(0, len(data), size)]
 
-    lines = list(complete_lines(to_utf8(pieces), "test"))
+    counter = IrregularityCounter(strict=False, name="test")
+    lines = list(complete_lines(to_utf8(pieces), counter))
 
     assert b"".join(lines) == data
     for before, after in pairwise(lines):

@@ -238,6 +238,35 @@ def test_flipped_bits_end_in_an_error_or_a_graph(tmp_path: Path) -> None:
     assert graphs > 100
 
 
+@pytest.mark.parametrize("damage", ["sub-record", "record", "zeros"])
+def test_what_is_skipped_is_missing_however_few_records_it_is(
+    damage: str, reading: Reading
+) -> None:
+    dump = program()
+    for part in range(3):
+        dump.segment()
+        for i in range(50):
+            dump.obj(0x100000 * (part + 1) + 16 * i, "java/lang/Object")
+    whole = dump.bytes()
+    head = b"\x21" + dump.id(0x200000 if damage == "record" else 0x200100)
+    at = whole.index(head) - (9 if damage == "record" else 0)
+    filler = bytes(9) if damage == "zeros" else b"\x77"
+
+    graph = reading(whole[:at] + filler + whole[at + len(filler) :])
+
+    lost = 50 if damage == "record" else 34
+    assert reading(whole).incomplete == ""
+    assert graph.object_count == reading(whole).object_count - lost
+    assert by_id(graph).keys() >= {0x100000 + 16 * i for i in range(50)}
+    assert by_id(graph).keys() >= {0x300000 + 16 * i for i in range(50)}
+    record = 1 + 8 + 4 + 8 + 4
+    skipped = lost * record + (9 if damage == "record" else 0)
+    assert warnings(graph) == {"unknown_record": 1, "unread_bytes": skipped}
+    assert graph.incomplete.endswith(
+        f"KiB could not be read, first at byte {at + 9 * (damage == 'record'):,}"
+    )
+
+
 def test_a_large_array_that_compresses_well_is_read(tmp_path: Path) -> None:
     dump = program()
     dump.numbers(0x90000, BYTE, bytes(32 << 20))
