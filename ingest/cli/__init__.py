@@ -30,6 +30,7 @@ from ingest.cli import (
     report,
     server,
     timeline,
+    watch,
     what_if,
     why,
 )
@@ -102,6 +103,7 @@ _PANELS: dict[CommandPanel, dict[str, Callable[..., None]]] = {
         "compare": compare.compare,
         "check": check.check,
     },
+    CommandPanel.MANY: {"watch": watch.watch},
 }
 _COMMANDS = {
     name: command for panel in _PANELS.values() for name, command in panel.items()

@@ -84,6 +84,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest mcp --instructions > SKILL.md",
     ),
     "example": ("ingest example", "ingest example - | ingest info -"),
+    "watch": (
+        "ingest watch /var/dumps --to fleet --keep 5",
+        "ingest watch 'dumps/*.hprof' --to fleet --answers alerts --json",
+    ),
     "fleet add": (
         "ingest fleet add /var/dumps --to fleet --label '{service}/{version}/*'",
         "ingest fleet add s3://dumps/shop/ --to fleet --manifest dumps.csv",

@@ -49,6 +49,8 @@ def find_sources(
     given: Sequence[str],
     pattern: LabelPattern | None = None,
     manifest: Path | None = None,
+    *,
+    must_find: bool = True,
 ) -> list[FleetSource]:
     """All files that ``given`` and ``manifest`` name, each once, sorted by address.
 
@@ -59,6 +61,8 @@ def find_sources(
         pattern: Finds labels in addresses.
         manifest: A CSV file with a column ``source``, and one for each label. Its
             labels prevail over those of the pattern.
+        must_find: Whether it is an error that there is no file yet, or that none
+            matches the pattern.
 
     Raises:
         IngestError: a file or a folder is missing, a list cannot be read, the pattern
@@ -75,17 +79,22 @@ def find_sources(
     for name in names:
         for source in _expand(name):
             found[source.address] = source
-    if not found:
+    if must_find and not found:
         raise IngestError(
             "no dump found; name files, folders or patterns that match some"
         )
     matched = {address: pattern.match(address) if pattern else {} for address in found}
-    if pattern and not any(matched.values()):
+    if must_find and pattern and not any(matched.values()):
         raise IngestError(pattern.matches_none(sorted(found)))
     return [
         replace(source, labels=matched[address] | labels_of.get(address, {}))
         for address, source in sorted(found.items())
     ]
+
+
+def is_remote(address: str) -> bool:
+    """Whether a file is in an object store."""
+    return _REMOTE in address
 
 
 @contextmanager
@@ -96,7 +105,7 @@ def local_copy(source: FleetSource, folder: Path) -> Iterator[Path]:
         OSError: it cannot be read, or the disk is full.
         IngestError: what is needed for its address is not installed.
     """
-    if _REMOTE not in source.address:
+    if not is_remote(source.address):
         yield Path(source.address)
         return
     files, path = _file_system(source.address)
