@@ -157,23 +157,39 @@ def ran(words: Sequence[str]) -> tuple[int, str]:
 
 
 def printed_by(folder: Path, commands: Iterable[Sequence[str]]) -> list[Printed]:
-    """All commands that some commands print, each once.
+    """All commands that some commands print, or write into documents, each once.
 
     Args:
-        folder: In which they run, and write their pages.
+        folder: In which they run, and write their documents.
         commands: Their words.
     """
     found: dict[str, Printed] = {}
+    known = _documents(folder)
     for words in commands:
         _, text = ran(words)
         is_page = words[0] == "browse"
         lines = commands_on_page(text) if is_page else commands_in(text)
-        if "--html" in words:
-            page = (folder / words[-1]).read_text(encoding="utf-8")
-            lines += commands_on_page(page)
+        before, known = known, _documents(folder)
+        texts = {path: path.read_text(encoding="utf-8") for path in known - before}
+        for path, written in texts.items():
+            is_page = path.suffix == ".html"
+            lines += commands_on_page(written) if is_page else commands_in(written)
+        for document in (text, *texts.values()):
+            assert not _CODE.search(document), (words, _CODE.search(document))
         for line in lines:
             found.setdefault(line, Printed(line, words))
     return list(found.values())
+
+
+_CODE = re.compile(
+    r"<(?:function|class|module|(?:bound )?method|[\w.]+ object)\b[^>]* "
+)
+"""A value of Python where text was meant."""
+
+
+def _documents(folder: Path) -> set[Path]:
+    suffixes = (".html", ".md", ".txt", ".toml", ".yaml", ".yml", ".cypher", ".args")
+    return {path for path in folder.rglob("*") if path.suffix in suffixes}
 
 
 def write_dumps(folder: Path) -> None:

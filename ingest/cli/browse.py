@@ -5,22 +5,23 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest import interrupts
-from ingest.cli.bars import Bars
+from ingest.cli.bars import Bars, notice
 from ingest.cli.options import (
     AsJson,
     Connection,
     DumpName,
     complete_query,
 )
-from ingest.errors import StoreError
 from ingest.files import write_private
 from ingest.places import places
 
@@ -61,6 +62,15 @@ def browse(
             "--print", help="Print the style or the guide, to save it as a file."
         ),
     ] = None,
+    browser: Annotated[
+        str | None,
+        typer.Option(
+            "--browser",
+            metavar="URL",
+            help="Address of the Browser of your own server. Default: the usual one, "
+            "http://HOST:7474, or https://HOST:7473 with TLS.",
+        ),
+    ] = None,
     dump: DumpName = None,
     launch: Annotated[
         bool, typer.Option("--open", help="Open it in the web browser.")
@@ -76,6 +86,7 @@ def browse(
     from ingest.queries.library import find
     from ingest.server.target import browser_link
 
+    given = _checked(browser)
     if sum((query is not None, guided, printed is not None)) > 1:
         raise typer.BadParameter("use only one of --query, --guide and --print")
     if printed is Printed.STYLE:
@@ -98,17 +109,11 @@ def browse(
             progress.close()
             typer.echo(text, nl=False)
             return
-        target = store.database.target
-        if target.browser_url is None:
-            raise StoreError(
-                f"the address of Neo4j Browser for {target.uri} is unknown; usually "
-                f"it is "
-                "http://HOST:7474/browser/"
-            )
+        target = _with_browser(store.database.target, given)
         if guided:
             found = store.select(dump)
             progress.close()
-            _serve_guide(store, found, launch=launch, as_json=as_json)
+            _serve_guide(store, found, target, launch=launch, as_json=as_json)
             return
         link = browser_link(target)
         if chosen is not None:
@@ -120,20 +125,63 @@ def browse(
         typer.launch(link)
 
 
+def _checked(browser: str | None) -> str | None:
+    """The address of a Browser without what every one has.
+
+    Raises:
+        BadParameter: it is no address of a page.
+    """
+    if browser is None:
+        return None
+    if not re.fullmatch(r"https?://[^\s/?#]+(?:/[^\s?#]*)?", browser):
+        raise typer.BadParameter(
+            f"{browser} is no address such as http://HOST:7474", param_hint="--browser"
+        )
+    return browser.rstrip("/").removesuffix("/browser")
+
+
+def _with_browser(target: Target, given: str | None) -> Target:
+    """A server with the address of its Browser: known, given, or a guess.
+
+    Raises:
+        BadParameter: it is given for the embedded one.
+    """
+    from ingest.server.target import usual_browser_url
+
+    if target.browser_url is None and given is None:
+        usual = usual_browser_url(target.uri)
+        notice(
+            f"{usual} is where the Browser of {target.uri} usually is; if it is "
+            "elsewhere, name it with --browser"
+        )
+        return replace(target, browser_url=usual)
+    if target.pid is not None and given is not None:
+        raise typer.BadParameter(
+            "the address of the embedded server is known", param_hint="--browser"
+        )
+    return replace(target, browser_url=given or target.browser_url)
+
+
 def _tell(target: Target, facts: dict[str, str], *, as_json: bool) -> None:
-    """Print addresses and credentials."""
+    """Print addresses and credentials; the user's own password is not repeated."""
     login = {
         "uri": target.uri,
         "username": target.username,
         "password": target.password,
     }
+    is_own = target.pid is None
+    if is_own:
+        del login["password"]
     if as_json:
         typer.echo(json.dumps(facts | login, indent=2))
         return
     typer.echo(f"Browser   {facts['browser']}")
     typer.echo(f"Connect   {target.uri}")
     typer.echo(f"User      {target.username}")
-    typer.echo(f"Password  {target.password}")
+    if target.password is None:
+        typer.echo("Password  none")
+    else:
+        typer.echo(f"Password  {'the one you gave' if is_own else target.password}")
     if "style" in facts:
         typer.echo(f"Style     :style {facts['style']}")
 
@@ -151,7 +199,7 @@ def _guide(store: Store, chosen: ChosenDump, style_url: str | None = None) -> st
 
 
 def _serve_guide(
-    store: Store, chosen: ChosenDump, *, launch: bool, as_json: bool
+    store: Store, chosen: ChosenDump, target: Target, *, launch: bool, as_json: bool
 ) -> None:
     """Serve the guide and the style to Browser until Ctrl-C, and say where.
 
@@ -164,7 +212,6 @@ def _serve_guide(
     from ingest.browser.style import NAME, grass
     from ingest.server.target import browser_link
 
-    target = store.database.target
     with serving(origins_of(target.browser_url or "")) as server:
         style, guide = f"/{NAME}", f"/{secrets.token_urlsafe(12)}/guide"
         server.pages[style] = ServedPage("text/plain", grass())

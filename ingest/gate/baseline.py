@@ -38,8 +38,9 @@ VERSION = 1
 DEFAULT_NAME = "heaproots-baseline.toml"
 
 _HEAD = f"""\
-# Known leaks. `{command("check", "--update-baseline")}` adds what it finds, and --prune
-# removes what is gone. Write a reason; issue and expires (a date) are optional.
+# Known leaks. `{command("check", "FIRST", "SECOND", "--update-baseline")}`
+# adds what it finds, and --prune removes what is gone. Write a reason; issue and
+# expires (a date) are optional.
 """
 _KEYS = ("rule", "path", "reason", "issue", "expires")
 _FINGERPRINT = re.compile(r"([0-9]{1,9})-[0-9a-f]{32}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from ingest.settings import Settings
@@ -49,6 +49,21 @@ def own_target(
         password if password is not None else settings.password,
         database or settings.database,
     )
+
+
+def usual_browser_url(uri: str) -> str:
+    """Where the Browser of a server is, unless it was set up otherwise.
+
+    Args:
+        uri: The address of its Bolt, with or without TLS.
+    """
+    parts = urlsplit(uri)
+    host = parts.hostname or "localhost"
+    if ":" in host:
+        host = f"[{host}]"
+    if "+" in parts.scheme:
+        return f"https://{host}:7473"
+    return f"http://{host}:7474"
 
 
 def browser_link(target: Target, command: str = "", argument: str = "") -> str:

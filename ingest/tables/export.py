@@ -21,6 +21,7 @@ from ingest.tables.dump_properties import EXPORTED, dump_row
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.manifest import manifest_name, write_manifest
+from ingest.tables.mapping import counts
 from ingest.tables.parquet import write_csv, write_parquet, write_spreadsheet_csv
 from ingest.tables.schema import (
     TABLES,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
     from ingest.tables.heap_tables import HeapTables
+    from ingest.tables.mapping import Counts
 
 ARGUMENTS, SCHEMA, ABOUT = "import.args", "schema.cypher", "README.md"
 _WRITERS = {
@@ -111,7 +113,8 @@ def _for_neo4j_admin(
     ]
     text = "".join(f"{line}{'' if line[0] == ':' else ';'}\n" for line in lines)
     (folder / SCHEMA).write_text(text, encoding="utf-8")
-    (folder / ABOUT).write_text(import_markdown(version), encoding="utf-8")
+    page = import_markdown(version, counts(tables))
+    (folder / ABOUT).write_text(page, encoding="utf-8")
 
 
 @contextmanager
@@ -198,8 +201,14 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def import_markdown(version: str) -> str:
-    """How to import what ``--for neo4j-admin`` has written."""
+def import_markdown(version: str, written: Counts) -> str:
+    """How to import what ``--for neo4j-admin`` has written.
+
+    Args:
+        version: Of Neo4j.
+        written: What the importer must find.
+    """
+    nodes, links = sum(written.nodes.values()), sum(written.relationships.values())
     imported = f"neo4j-admin database import full neo4j @{ARGUMENTS}"
     image = f"neo4j:{version}"
     return f"""\
@@ -207,6 +216,8 @@ def import_markdown(version: str) -> str:
 
 The import makes a new database: it fails if one exists, unless you add
 `--overwrite-destination`, which deletes all that is in it. Neo4j must be stopped.
+It must report {nodes:,} nodes and {links:,} relationships: if there are fewer, it has
+left out rows, which some versions of neo4j-admin tolerate.
 
 ## Plain
 
@@ -222,7 +233,7 @@ In this folder:
 In this folder, with the volume `neo4j-data` of a container that is stopped:
 
     docker run --rm -v "$PWD":/heap -w /heap -v neo4j-data:/data {image} \\
-      {command} --report-file=/tmp/report
+      {imported} --report-file=/tmp/report
     docker start NEO4J
     docker exec -i NEO4J cypher-shell -u neo4j -p PASSWORD < {SCHEMA}
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -14,8 +12,6 @@ import pytest
 from neo4j.graph import Path as GraphPath
 
 from ingest.browser.style import grass
-from ingest.database.connection import connect
-from ingest.database.store import Store
 from ingest.queries.library import own_query
 from ingest.readers.gclog.example import example_gclog
 from ingest.reports.render import OutputFormat
@@ -25,7 +21,7 @@ from tests.unit.browser.test_guide import Read, cleaned
 from tests.unit.readers.test_gclog import EXCERPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ingest.database.connection import Database
     from ingest.server.target import Target
@@ -303,20 +299,31 @@ def test_irregularities_that_were_loaded_are_not_strict(
     assert (code, "which --strict refuses" in err) == (6, True)
 
 
+def test_browser_of_a_server_of_ones_own(
+    loaded: Callable[..., Ran], neo4j_target: Target
+) -> None:
+    host = urlsplit(neo4j_target.uri).hostname
+    code, out, err = loaded("browse", "--query", "dump", "--dump", "example")
+    assert code == 0, err
+    assert out.startswith(f"Browser   http://{host}:7474/browser/?dbms=")
+    assert f"http://{host}:7474 is where the Browser of {neo4j_target.uri} " in err
+    assert "Password  the one you gave" in out
+
+    code, out, err = loaded("browse", "--browser", "https://there/neo4j/", "--json")
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert told["browser"].startswith("https://there/neo4j/browser/?dbms=")
+    assert "password" not in told
+
+
 def test_the_guide_is_served_to_browser_until_ctrl_c(
     loaded: Callable[..., Ran],
-    neo4j_target: Target,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """From the printed address on, as Browser fetches it."""
     browser = "http://127.0.0.1:7474"
     fetched: list[tuple[str, str]] = []
-
-    @contextmanager
-    def opened(*_options: object, **_more: object) -> Iterator[Store]:
-        with connect(replace(neo4j_target, browser_url=browser)) as database:
-            yield Store(database)
 
     def fetch() -> None:
         captured = capsys.readouterr()
@@ -334,9 +341,9 @@ def test_the_guide_is_served_to_browser_until_ctrl_c(
         assert told["style"] in fetched[0][1]
 
     assert loaded("list")[0] == 0
-    monkeypatch.setattr("ingest.cli.options.Connection.open", opened)
     monkeypatch.setattr("ingest.cli.browse._wait_for_ctrl_c", fetch)
-    code, _, _ = loaded("browse", "--guide", "--dump", "example", "--json")
+    guide = ("browse", "--guide", "--dump", "example", "--json")
+    code, _, _ = loaded(*guide, "--browser", f"{browser}/browser/")
 
     assert code == 0
     assert [allowed for allowed, _ in fetched] == [browser, browser]

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ingest.database.bulk import count
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import list_dumps
-from ingest.database.importer import started_import
 from ingest.database.indexes import ensure_needed
 from ingest.database.questions import ask
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.pipeline import Loader
+from ingest.progress import silent
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import EmbeddedServer, target_of
+from ingest.server.launch import environment, packaged_java, temporary_flags
 from ingest.settings import settings
 from tests.conftest import embedded_only, share_jars, start_quickly, take_any_ports
 from tests.integration.commands import output
@@ -97,10 +104,87 @@ def test_the_dominator_tree_sums_up_to_retained_sizes(
         assert summed == [(retained_bytes, retained_count)]
 
 
+_ADMIN = """#!/bin/sh
+# neo4j-admin, of the jars of the embedded server
+exec {java} {flags} org.neo4j.cli.AdminTool "$@"
+"""
+_SERVER = """#!{python}
+# neo4j start, neo4j stop
+import sys
+from ingest.server.embedded import EmbeddedServer
+from ingest.settings import settings
+getattr(EmbeddedServer(settings()), sys.argv[1])()
+"""
+_SHELL = """#!{python}
+# cypher-shell, with the file of -f, or standard input
+import sys
+from pathlib import Path
+from ingest.database.connection import connect
+from ingest.server.embedded import EmbeddedServer, target_of
+from ingest.settings import settings
+text = Path(sys.argv[2]).read_text() if "-f" in sys.argv else sys.stdin.read()
+with connect(target_of(EmbeddedServer(settings()).start())) as database:
+    for line in text.splitlines():
+        if not line.startswith(":"):  # its own words
+            database.run(line.removesuffix(";"))
+"""
+_DOCKER = """#!/bin/sh
+# docker run OPTIONS IMAGE COMMAND, docker start NAME, docker exec -i NAME COMMAND
+case $1 in
+  run) while [ "${1#neo4j:}" = "$1" ]; do shift; done; shift; exec "$@" ;;
+  start) exec neo4j start ;;
+  exec) shift 3; exec "$@" ;;
+esac
+exit 2
+"""
+_KUBECTL = """#!/bin/bash
+# kubectl cp . POD:/tmp/heap, kubectl exec [-i] POD -- COMMAND
+case $1 in
+  cp) exec cp -r "$2" "$PODS/${3#POD:/tmp/}" ;;
+  exec) while [ "$1" != -- ]; do shift; done; shift; exec "${@//\\/tmp/$PODS}" ;;
+esac
+exit 2
+"""
+
+
+def shims(server: EmbeddedServer, folder: Path) -> None:
+    """Programs of the page, which do to the embedded server what it says."""
+    folder.mkdir()
+    jars = server.jars(silent)
+    java, _ = packaged_java(server.version)
+    variables = environment(server.home, jars)
+    exported = "".join(
+        f"export {name}={shlex.quote(variables[name])}\n"
+        for name in variables
+        if os.environ.get(name) != variables[name]
+    )
+    flags = " ".join(temporary_flags(server.files.temporary))
+    admin = _ADMIN.format(java=java, flags=flags).replace("exec", f"{exported}exec")
+    for name, text in {
+        "neo4j-admin": admin,
+        "neo4j": _SERVER.format(python=sys.executable),
+        "cypher-shell": _SHELL.format(python=sys.executable),
+        "docker": _DOCKER,
+        "kubectl": _KUBECTL,
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+
+def blocks_of(page: str) -> dict[str, str]:
+    """What is pasted from each chapter."""
+    chapters = re.split(r"^## (.*)$", page, flags=re.MULTILINE)[1:]
+    return {
+        title: textwrap.dedent("\n".join(re.findall(r"^    .*$", text, re.MULTILINE)))
+        for title, text in zip(chapters[::2], chapters[1::2], strict=True)
+    }
+
+
 @pytest.mark.deep  # bulk loads import the same files in the quick suite
 @embedded_only("imports into a store of its own")
+@pytest.mark.parametrize("chapter", ["Plain", "Docker", "Kubernetes"])
 def test_neo4j_admin_imports_what_bolt_writes(
-    example: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    chapter: str, example: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Arrange: a server of its own, never started, and the exported files beside it
     share_jars(home)
@@ -112,19 +196,26 @@ def test_neo4j_admin_imports_what_bolt_writes(
     server.files.make()
     folder = server.home / "exported"
     export(example, folder, "neo4j-admin")
+    shims(server, server.home / "shims")
+    (server.home / "pods").mkdir()
+    monkeypatch.setenv("PODS", str(server.home / "pods"))
+    path = f"{server.home / 'shims'}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
 
-    # Act: the command of its README
-    with started_import(server, folder, server.files.data) as started:
-        started.run(["@import.args"], lambda _: None)
-        started.finish()
+    # Act: the commands of its README
+    page = (folder / "README.md").read_text("utf-8")
     try:
+        done = subprocess.run(
+            ["bash", "-ec", blocks_of(page)[chapter]],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
         with connect(target_of(server.start())) as database:
-            text = (folder / "schema.cypher").read_text("utf-8")
-            for line in text.splitlines():  # cypher-shell's own words begin with a :
-                if not line.startswith(":"):
-                    database.run(line.removesuffix(";"))
             imported = content(database, "example")
             assert [dump.name for dump in list_dumps(database)] == ["example"]
+            found = count(database)
+            assert f"{sum(found.nodes.values()):,} nodes and " in page
+            assert f"{sum(found.relationships.values()):,} relationships" in page
 
             # Assert
             ensure_needed(database)

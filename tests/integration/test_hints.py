@@ -47,6 +47,7 @@ PRINTING = [
     ["info", "shop"],
     ["info", "level8.gclog", "level16.gclog"],
     ["info", "level8.gclog", "level16.gclog", "level24.gclog"],
+    ["export", "shop.hprof", "exported", "--for", "neo4j-admin"],
     ["compare", "level8.gclog", "level24.gclog"],
     ["compare", "level8.gclog", "level24.gclog", "--html", "compare.html"],
     ["check", "level8.gclog", "level24.gclog"],

@@ -16,7 +16,7 @@ import pytest
 from ingest.browser.style import grass
 from ingest.cli import main
 from ingest.cli.browse import _private_link, _wait_for_ctrl_c
-from ingest.server.target import Target, browser_link
+from ingest.server.target import Target, browser_link, usual_browser_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +61,27 @@ def test_links() -> None:
         "arg": ["http://localhost:1/t=/guide?a&b"],
     }
     assert "cmd" not in browser_link(TARGET)
+
+
+@pytest.mark.parametrize(
+    ("uri", "usual"),
+    [
+        ("bolt://db.example.com:17687", "http://db.example.com:7474"),
+        ("neo4j://10.0.0.7", "http://10.0.0.7:7474"),
+        ("neo4j+s://db.example.com", "https://db.example.com:7473"),
+        ("bolt+ssc://[::1]:7687", "https://[::1]:7473"),
+    ],
+)
+def test_the_usual_address_of_browser(uri: str, usual: str) -> None:
+    assert usual_browser_url(uri) == usual
+
+
+@pytest.mark.parametrize("given", ["ftp://host", "host:7474", "http://", "http://a b"])
+def test_what_is_no_address_is_refused(
+    capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    assert code_of(["browse", "--browser", given]) == 2
+    assert "is no address such as" in " ".join(capsys.readouterr().err.split())
 
 
 def test_no_other_program_gets_the_secret_of_the_guide_as_an_argument() -> None:

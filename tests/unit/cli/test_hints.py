@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.tables.export_format import ExportFormat
 from tests.hints import (
     CONTEXT,
     ODD,
@@ -41,11 +42,14 @@ PRINTING = [
     ["report", "--in", ODD, "--format", "markdown"],
     ["report", "--in", "shop.hprof", "--html", "report.html"],
     ["timeline", "two.nettrace"],
-    ["export", "shop.hprof", "tables"],
+    *(["export", "shop.hprof", f"as-{kind.value}", "--for", kind.value]
+      for kind in ExportFormat),
+    ["check", "level8.gclog", "level24.gclog", "--baseline", "leaks.txt",
+     "--update-baseline"],
     ["fleet", "report", "nofleet"],
     ["fleet", "add", "dumps", "--to", "fleet"],
     ["fleet", "report", "fleet", "--html", "fleet.html"],
-]
+]  # fmt: skip
 WITHOUT_A_SERVER = {"info", "compare", "check", "what-if", "objsize", "export",
                     "example", "timeline"}  # fmt: skip
 
