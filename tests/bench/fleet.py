@@ -297,7 +297,7 @@ def main() -> None:
     if chosen.rows:
         report(chosen.rows, 200 * chosen.rows, neo4j=not chosen.no_neo4j)
     if chosen.no_spark or importlib.util.find_spec("pyspark") is None:
-        print("\nwithout Spark: pip install 'heaproots[spark]' measures it too")
+        print("\nwithout Spark: pip install -e '.[spark]' measures it too")
         cluster: AbstractContextManager[Cluster | None] = nullcontext()
     else:
         cluster = spark_cluster(FOLDER)
