@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 .PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-limits bench-queries bench-answers \
         bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
-        readme dist clean
+        readme dist test-wheels clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -123,6 +123,10 @@ readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 dist: $(VENV)/.tools ## build wheel and sdist into dist/, with the compiled kernels
 	@$(BIN)/python -m tests.prebuild
 	@$(BIN)/python -m build --no-isolation --outdir dist
+
+test-wheels: dist ## the wheel in empty environments: each Python, newest and oldest libraries
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	@$(BIN)/python -m tests.wheels $$(ls -t dist/*.whl | head -1) $(ARGS)
 
 up: ## start Neo4j with Docker compose (set NEO4J_PASSWORD)
 	@docker compose -f docker/compose.yaml up --detach --wait

@@ -5,7 +5,12 @@ Every one is made here: in a terminal, on a page, in the guide, in an error.
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
+from pathlib import Path
+
+_PACKAGE = "heaproots"
 
 
 def command(*words: str, dump: str | None = None) -> str:
@@ -41,11 +46,33 @@ def _escaped(character: str) -> str:
 
 
 def install_command(extra: str) -> str:
-    """Return how to install what an extra of heaproots needs.
+    """Return how to install what an extra of heaproots needs, where it is installed.
 
-    The package is on no index: it is installed from its checkout.
+    Of a package that is installed already, pip and uv add what the extra needs, and
+    look for no other version of it.
     """
-    return f"in the checkout of heaproots: pip install '.[{extra}]'"
+    prefix = Path(sys.prefix)
+    wanted = f"'{_PACKAGE}[{extra}]'"
+    if (prefix / "pipx_metadata.json").exists():
+        return f"pipx runpip {quoted(prefix.name)} install {wanted}"
+    if (prefix / "uv-receipt.toml").exists():
+        return f"uv pip install --python {quoted(str(prefix))} {wanted}"
+    if _is_of_checkout():
+        return f"in the checkout of heaproots: pip install '.[{extra}]'"
+    return f"pip install {wanted}"
+
+
+def _is_of_checkout() -> bool:
+    """Whether the package runs from a folder of sources, or was installed from one."""
+    if (Path(__file__).parents[1] / "pyproject.toml").exists():
+        return True
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = distribution(_PACKAGE).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return False
+    return found is not None and "dir_info" in json.loads(found)
 
 
 def why_command(subject: str, dump: str | None = None, file: str = "") -> str:

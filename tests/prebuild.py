@@ -18,8 +18,6 @@ from io import StringIO
 from pathlib import Path
 
 _FOLDER = Path(__file__).parents[1] / "ingest" / "kernels"
-_PARTS = ("readers", "analysis")
-"""Two processes: what one has compiled, the other one finds."""
 
 
 def _ask(*arguments: str) -> None:
@@ -74,35 +72,72 @@ def _ask_all(folder: Path) -> None:
             _ask("timeline", dump)
             _ask("what-if", dump)
             _ask("export", dump, str(folder / f"tables-{Path(dump).name}"))
+        tables = str(folder / f"tables-{package}0")
+        _ask("what-if", tables)
+        _ask("report", "--in", tables)
+
+
+def _answer_all(folder: Path) -> None:
+    """Ask each question of the library, of a heap that was read and of its tables."""
+    from ingest.analysis.metrics import analyse
+    from ingest.answers.asking import FUNCTIONS, answered
+    from ingest.answers.opened import OpenedHeap
+    from ingest.answers.stored import StoredHeap
+    from ingest.queries.library import find
+    from ingest.tables.heap_tables import HeapTables
+    from tests.cypher.asked_values import some_values
+    from tests.heaps import stored_tables
+    from tests.unit.answers.test_stored import HEAPS, OF_THE_NODE
+
+    for number, heap in enumerate(HEAPS):
+        graph = heap()
+        tables = HeapTables(graph, analyse(graph))
+        views = (
+            opened := OpenedHeap(tables, {}),
+            StoredHeap(stored_tables(folder / str(number), tables)),
+        )
+        for query in map(find, FUNCTIONS.keys() - OF_THE_NODE):
+            taken = {one.name for one in query.parameters}
+            for given in some_values(opened, taken, objects=1, ends=1, types=1):
+                for view in views:
+                    answered(view, query, query.bind(given, 0))
 
 
 def _forget_unused() -> int:
     """Remove the folders of other sources or versions; returns the bytes of the rest.
 
-    The two processes have imported the modules of all kernels; here that is repeated.
+    The processes have imported the modules of all kernels; here that is repeated. A
+    list of the kernels is written for those who have another Python.
     """
     from importlib import import_module
 
     from ingest.kernel_cache import folder_name
+    from ingest.precompile import write_list
 
     root = _FOLDER.parent
-    used = set()
+    used = {}
     for file in root.rglob("*.py"):
         if "\n@kernel\n" in file.read_text("utf-8"):
             module = ".".join(("ingest", *file.relative_to(root).with_suffix("").parts))
             import_module(module)
-            used.add(folder_name(module))
-    for folder in _FOLDER.iterdir():
+            used[folder_name(module)] = module
+    for folder in _FOLDER.glob("heaproots-*"):
         if folder.name not in used:
             shutil.rmtree(folder)
+    write_list(used.values())
     return sum(file.stat().st_size for file in _FOLDER.rglob("*") if file.is_file())
+
+
+_PARTS = {"readers": (_read_all, _answer_all), "analysis": (_ask_all,)}
+"""A process each: what one has compiled, the other one finds."""
 
 
 def main() -> None:
     """Start a process for each part, and clear up."""
     if sys.argv[1:]:
         with tempfile.TemporaryDirectory(prefix="prebuild-") as folder:
-            {"readers": _read_all, "analysis": _ask_all}[sys.argv[1]](Path(folder))
+            for do in _PARTS[sys.argv[1]]:
+                do(Path(folder))
         return
     with tempfile.TemporaryDirectory(prefix="prebuild-") as home:
         environment = {

@@ -10,6 +10,8 @@ import re
 import socket
 import stat
 import struct
+import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ import psutil
 
 from ingest.command_line import command
 from ingest.errors import CaptureError
+from ingest.text import human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -94,6 +97,30 @@ class Finder:
             )
         running = f"; running are: {_listed(there)}" if there else self.none_runs
         raise CaptureError(f"{self.unknown} named {wanted}{running}")
+
+
+def differences(programs: list[RunningProgram]) -> dict[int, str]:
+    """What tells programs of one name apart, such as a server's workers, by pid.
+
+    That is whose child each is, its memory, and how long it has run.
+    """
+    count = Counter(one.name for one in programs)
+    pids = {one.pid for one in programs}
+    found = {}
+    for one in programs:
+        if count[one.name] < 2:
+            continue
+        try:
+            process = psutil.Process(one.pid)
+            parent = process.ppid()
+            parts = [f"child of {parent}"] if parent in pids else []
+            parts.append(human_bytes(process.memory_info().rss))
+            took_s = time.time() - process.create_time()
+        except psutil.Error:
+            continue
+        parts.append(f"runs for {human_seconds(took_s, whole=True)}")
+        found[one.pid] = f"({', '.join(parts)})"
+    return found
 
 
 def check_answers(target: RunningProgram) -> None:

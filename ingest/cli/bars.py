@@ -35,7 +35,7 @@ _UNEVEN = ("analyse",)
 _PASSING = ("prepare", "ask", "load")
 """Leave no line behind."""
 
-_COMPILE = "compile native code (once per version)"
+_COMPILE = "compile native code"
 _LABEL_WIDTH, _BAR_WIDTH = 12, 20
 
 
@@ -238,8 +238,9 @@ class Bars:
 class CompilationNotice:
     """Says that kernels are compiled: a stage on a terminal, or else one line.
 
-    Kernels are compiled at their first call, in any thread, one inside another. So
-    the line appears wherever the cache lacks one, and only then.
+    Kernels are compiled at their first call, in any thread, one inside another. The
+    line is written once for a version and its libraries: meanwhile, all others are
+    compiled in the background.
     """
 
     def __init__(self) -> None:
@@ -251,9 +252,9 @@ class CompilationNotice:
         """Take note of one kernel."""
         shown = sys.stderr.isatty()
         with self._lock:
-            if not self._is_said and (compilation.obstacle or not shown):
-                self._say(compilation.obstacle)
-            self._is_said = True
+            if not self._is_said:
+                self._is_said = True
+                self._say(compilation.obstacle, shown=shown)
             self._open_count += -1 if compilation.is_done else 1
             if not shown:
                 return
@@ -262,14 +263,17 @@ class CompilationNotice:
             elif not compilation.is_done and self._open_count == 1:
                 SCREEN.begin(Stage(_COMPILE))
 
-    def _say(self, obstacle: str) -> None:
-        line = "compiling native code on first use (once per version, up to 30 seconds)"
+    def _say(self, obstacle: str, *, shown: bool) -> None:
+        from ingest.precompile import is_first
+
         if obstacle:
-            line = (
+            # In each run: what cannot be stored is compiled again.
+            notice(
                 "compiling native code (up to 30 seconds in each run, as it cannot be "
-                f"stored: {printable(obstacle)})"
+                f"stored: {obstacle})"
             )
-        _write(f"{line}\n")
+        elif is_first() and not shown:
+            notice("compiling native code (once per version, up to 30 seconds)")
 
 
 def notice(text: str) -> None:

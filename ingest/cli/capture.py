@@ -251,7 +251,7 @@ def _snapshot(
                     _show_snapshot(one)
                     sys.stdout.flush()
         if not as_json:
-            following = command("load", *(str(one.path) for one in taken))
+            following = command("info", *(str(one.path) for one in taken))
             typer.echo(f"next    {printable(following)}")
     finally:
         # Those that are complete are told of, whatever came after them.
@@ -283,17 +283,22 @@ def list_(as_json: AsJson = False) -> None:
     """List the programs that can be captured, and their runtimes.
 
     Sockets that ended .NET programs left behind are not listed. A JVM is listed with
-    its main class or jar, Python with its script. A Dart program prints its address.
+    its main class or jar, Python and Node.js with their script, and those of one name
+    with what tells them apart. A Dart program prints its address.
     """
+    from ingest.capture import node_processes
     from ingest.capture.dotnet_processes import DOTNET
     from ingest.capture.jvm_processes import JVM
-    from ingest.capture.processes import PROC
+    from ingest.capture.processes import PROC, differences
     from ingest.capture.python_processes import PYTHON
 
     found = [
-        (finder.runtime, entry)
-        for finder in (DOTNET, JVM, PYTHON)
-        for entry in finder.programs(PROC)
+        (runtime, entry)
+        for runtime, programs in (
+            *((finder.runtime, finder.programs) for finder in (DOTNET, JVM, PYTHON)),
+            ("node", node_processes.programs),
+        )
+        for entry in programs(PROC)
     ]
     if as_json:
         facts = [
@@ -311,10 +316,13 @@ def list_(as_json: AsJson = False) -> None:
         return
     if not found:
         typer.echo("no program that can be captured is running", err=True)
+    apart = differences([entry for _, entry in found])
     for runtime, entry in found:
         parts = [f"{runtime:<6}", f"{entry.pid:>7}", entry.name]
         if entry.socket:
             parts.append(str(entry.socket))
+        if entry.pid in apart:
+            parts.append(apart[entry.pid])
         if not entry.is_ours:
             parts.append(f"(belongs to {entry.user}: run this as that user)")
         typer.echo(printable("  ".join(parts)))
@@ -543,8 +551,7 @@ def dotnet(
         ("types", f"{taken.type_count:,}, {taken.nameless_count:,} without name"),
         ("collections", f"{taken.gc_count:,}, including those of heap dumps"),
     ]
-    options = ["--all-dumps"] if len(taken.object_counts) > 1 else []
-    _show(taken, facts, rows, *options, as_json=as_json)
+    _show(taken, facts, rows, as_json=as_json)
 
 
 def _captured(
@@ -566,17 +573,14 @@ def _show(
     taken: _Capture,
     facts: Mapping[str, object],
     rows: list[tuple[str, str]],
-    *options: str,
+    *,
     as_json: bool,
 ) -> None:
-    """Print a capture: as JSON with ``facts``, or as text with a line for each row.
-
-    ``options`` are those of the command that loads it.
-    """
+    """Print a capture: as JSON with ``facts``, or as text with a line for each row."""
     if as_json:
         typer.echo(json.dumps(_facts_of_file(taken) | dict(facts), indent=2))
         return
-    _show_rows(taken, rows, [("next", command("load", str(taken.path), *options))])
+    _show_rows(taken, rows, [("next", command("info", str(taken.path)))])
 
 
 def _facts_of_file(taken: _Capture) -> dict[str, object]:

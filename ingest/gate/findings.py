@@ -36,6 +36,7 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.suspects.words import Words
 from ingest.text import counted, human_bytes
+from ingest.type_names import hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -509,12 +510,13 @@ def _unexpected(dump: ComparedDump, name: str, expected: int) -> list[Finding]:
     count = sum(total.object_count for total in _named(dump, name))
     if count == expected:
         return []
+    meant = "" if count else hint(name, dump.instance_counts)
     return [
         Finding(
             Rule.EXPECTATION,
             fingerprint(("expectation", name)),
             (name,),
-            f"{name}: {count:,} objects, and {expected:,} are expected.",
+            f"{name}: {count:,} objects, and {expected:,} are expected{meant}.",
         )
     ]
 

@@ -462,9 +462,9 @@ def search(
     """Return the queries that ``words`` occur in, the best first.
 
     A query is found if its name, title or group has one of the words, or its header
-    all of them: upper or lower case, singular or plural. In the name a word counts
-    more than in the title or group, there more than in the rest. Of equal queries the
-    order is kept, those of fleets last.
+    all of them: upper or lower case, singular or plural. A word may be a phrase. In
+    the name a word counts more than in the title or group, there more than in the rest.
+    Of equal queries the order is kept, those of fleets last.
 
     Returns:
         Those with a word in their name, title or group, and the others.
@@ -488,11 +488,12 @@ def _stem(word: str) -> str:
 
 def _score(query: Query, word: str) -> int:
     """How much a query has to do with a word: 0 if the word is not in its header."""
-    if word in query.name:
+    word = " ".join(word.split())
+    if word in query.name or word in query.name.replace("-", " "):
         return _IN_NAME
     if word in f"{query.title} {query.group}".lower():
         return _IN_TITLE
     rest = [query.notes]
     rest += [f"{column.name} {column.meaning}" for column in query.columns]
     rest += [f"{entry.name} {entry.meaning}" for entry in query.parameters]
-    return _IN_REST if word in "\n".join(rest).lower() else 0
+    return _IN_REST if word in " ".join("\n".join(rest).lower().split()) else 0

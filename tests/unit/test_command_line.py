@@ -3,12 +3,13 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ingest.cli import _COMMANDS
-from ingest.command_line import command
+from ingest.command_line import command, install_command
 
 PACKAGE = Path(__file__).parents[2] / "ingest"
 _WRITTEN_OUT = re.compile(
@@ -74,3 +75,21 @@ def test_commands_are_written_out_nowhere_else() -> None:
             found.append(path.name)
 
     assert not found
+
+
+def test_what_an_extra_needs_is_installed_where_heaproots_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pipx and uv mark the environments that they make."""
+    here = install_command("mcp")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "heaproots"))
+    (tmp_path / "heaproots").mkdir()
+    (mark := tmp_path / "heaproots/uv-receipt.toml").touch()
+    by_uv = install_command("mcp")
+    mark.rename(mark.with_name("pipx_metadata.json"))
+    by_pipx = install_command("mcp")
+
+    assert here == "in the checkout of heaproots: pip install '.[mcp]'"
+    folder = tmp_path / "heaproots"
+    assert by_uv == f"uv pip install --python {folder} 'heaproots[mcp]'"
+    assert by_pipx == "pipx runpip heaproots install 'heaproots[mcp]'"

@@ -133,7 +133,7 @@ def test_in_pieces_of_one_byte_and_with_text(
     assert "heap dump    2 objects, 1 reference" in out
     *lines, following = out.splitlines()[1:]
     assert max(map(len, lines)) <= 80
-    assert following == f"next         ingest load {tmp_path / 'x'}"
+    assert following == f"next         ingest info {tmp_path / 'x'}"
 
 
 def test_tracking_stops_the_written_session_before_the_other(

@@ -295,7 +295,7 @@ def test_budgets_and_expectations() -> None:
     dump = compared(held([7], HANDLE)[0])
     rules = Rules(
         suspects=False,
-        expect={"Shop.App": 1, "Shop.Box": 6, "Shop.Nobody": 1},
+        expect={"Shop.App": 1, "Shop.Box": 6, "Shop.Boks": 1, "Zzz": 1},
         budgets=(
             Budget(type="Shop.Th*", max_instances=6, max_bytes=10_000),
             Budget(path="handle -> Box*", max_bytes=10),
@@ -309,10 +309,15 @@ def test_budgets_and_expectations() -> None:
         (Rule.BUDGET, "Shop.Th*: 7 objects, and the budget is 6."),
         (Rule.BUDGET, found[1].message),
         (Rule.EXPECTATION, "Shop.Box: 7 objects, and 6 are expected."),
-        (Rule.EXPECTATION, "Shop.Nobody: 0 objects, and 1 are expected."),
+        (Rule.EXPECTATION, found[3].message),
+        (Rule.EXPECTATION, "Zzz: 0 objects, and 1 are expected."),
     ]
+    assert found[3].message == (
+        "Shop.Boks: 0 objects, and 1 are expected; did you mean Shop.Box or "
+        "Shop.Window or Shop.App."
+    )
     assert found[1].message.endswith("and the budget is 10 B.")
-    assert len({one.fingerprint for one in found}) == 4
+    assert len({one.fingerprint for one in found}) == 5
 
 
 def test_what_limits_a_comparison_is_said() -> None:

@@ -43,6 +43,7 @@ def test_a_group_without_queries_has_no_heading() -> None:
         (["leak", "handlers"], "event-handlers"),
         (["HANDLER"], "event-handlers"),
         (["shortest", "path"], "k-shortest-root-paths"),
+        (["root path"], "instances-by-root-path"),
         (["ConditionalWeakTable"], "dependent-handles"),
         (["leak", "nosuchword"], "leak-suspects"),
         (["min_drop_bytes"], "big-drops"),

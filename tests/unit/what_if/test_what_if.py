@@ -223,3 +223,17 @@ def test_a_cut_in_words(text: str, freed: int) -> None:
 def test_a_cut_of_nothing_is_refused(text: str, said: str) -> None:
     with pytest.raises(NotFound, match=said):
         CutParser(cache_and_event()).cut(text)
+
+
+def test_a_field_that_nothing_has_is_refused_with_what_was_meant() -> None:
+    graph = replace(
+        cache_and_event(),
+        ref_field=np.zeros(len(cache_and_event().ref_target), np.int32),
+        field_names=("OPEN_SESSIONS",),
+    )
+
+    for text in ("T0.OPEN_SESIONS -> *", "T0.OPEN_SESIONS"):
+        with pytest.raises(
+            NotFound, match="'OPEN_SESIONS'; did you mean OPEN_SESSIONS"
+        ):
+            CutParser(graph).cut(text)

@@ -1,0 +1,60 @@
+"""Which programs of Node.js run, and what tells those of one name apart."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.capture.node_processes import script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.conftest import Ran
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["node", "/srv/shop/main.js", "--port", "1"], "main.js"),
+        (["node", "--inspect=0", "-r", "./hook.js", "main.mjs"], "main.mjs"),
+        (["node", "-e", "setInterval(() => {}, 1)"], ""),
+        (["node"], ""),
+    ],
+)
+def test_the_script_of_a_command_line(words: list[str], expected: str) -> None:
+    assert script(words) == expected
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[list[int]]:
+    """Two processes of a program called node, with one script."""
+    shell = shutil.which("bash")
+    assert shell is not None
+    node, worker = tmp_path / "node", tmp_path / "worker.js"
+    shutil.copy(shell, node)
+    worker.write_text("read line\n", encoding="utf-8")
+    both = [subprocess.Popen([node, worker], stdin=subprocess.PIPE) for _ in range(2)]
+    yield [one.pid for one in both]
+    for one in both:
+        one.communicate(b"\n", timeout=60)
+
+
+def test_workers_of_one_name_are_told_apart(
+    ingest: Callable[..., Ran], workers: list[int]
+) -> None:
+    _, text, _ = ingest("capture", "list")
+    _, as_json, _ = ingest("capture", "list", "--json")
+
+    lines = [one for one in text.splitlines() if "worker.js" in one]
+    for pid, line in zip(workers, lines, strict=True):
+        assert line.split()[:3] == ["node", str(pid), "worker.js"]
+        assert "B, runs for " in line
+    named = [one for one in json.loads(as_json) if one["name"] == "worker.js"]
+    assert [one["pid"] for one in named] == workers
+    assert {one["runtime"] for one in named} == {"node"}
