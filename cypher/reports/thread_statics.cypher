@@ -16,12 +16,11 @@
 //
 // A thread-static field has a value for each thread, which lives as long as the
 // thread: in a thread pool, forever. Buffers and caches that are cheap once exist as
-// often as there are threads. In the dump they are local roots with a field. What a
-// ThreadLocal stores is not listed, and in a .gcdump without fields thread-static
-// fields are among all local roots: see roots-by-kind. Continue with dominated-by
-// for the largest address.
+// often as there are threads. What a ThreadLocal stores is not listed, and in a .gcdump
+// without fields thread-static fields have no names: see roots-by-kind. Continue with
+// dominated-by for the largest address.
 MATCH (:Dump {number: $dump})-[:HAS_ROOT]->(r:Root)-[:REFERENCES]->(o:Object)
-WHERE r.kind = 'local' AND r.field IS NOT NULL
+WHERE r.kind = 'thread_static' AND r.field IS NOT NULL
 OPTIONAL MATCH (r)-[:STATIC_IN]->(t:Type)
 WITH r.field AS field, t, o, count(r) AS roots
 ORDER BY o.retained_bytes DESC, o.key

@@ -111,7 +111,7 @@ NEEDS: dict[str, Need] = {
         _root("r.kind = 'static'"), "this dump does not name static fields"
     ),
     "thread-statics": Need(
-        _root("r.kind = 'local' AND r.field IS NOT NULL"),
+        _root("r.kind = 'thread_static' AND r.field IS NOT NULL"),
         "this dump does not name thread-static fields",
     ),
     "handles": Need(_root("r.kind = 'handle'"), "this dump has no GC handles"),

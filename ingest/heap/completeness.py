@@ -87,6 +87,10 @@ _MOST_MISSING = 0.1
 the objects of the archive of shared classes: 7 % of those of a small program."""
 
 
+NOT_CONTAINED = "that it does not contain"
+"""How the reason ends of a dump that lacks objects, and whose file is whole."""
+
+
 def incomplete_note(name: str, why: str) -> str:
     """What comes first wherever an incomplete dump is spoken of.
 
@@ -144,9 +148,7 @@ def why_incomplete(
     if not root_count:
         return "it has no roots, so it does not tell what is alive"
     if missing_count > _MOST_MISSING * (missing_count + object_count):
-        return (
-            f"it refers to {counted(missing_count, 'objects')} that it does not contain"
-        )
+        return f"it refers to {counted(missing_count, 'objects')} {NOT_CONTAINED}"
     return ""
 
 

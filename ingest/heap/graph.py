@@ -60,7 +60,8 @@ class RootKind(IntEnum):
 
     Readers map the kinds of their format to these. Those from `JNI_GLOBAL` to
     `INTERNED_STRING` are of the JVM. `NOT_RECORDED` holds what is alive and nothing
-    in the dump holds.
+    in the dump holds. A `THREAD_STATIC` is a static field of which each thread has its
+    own, a `DEPENDENT_HANDLE` has a value that lives as long as its key.
     """
 
     INTERNAL = 0
@@ -80,6 +81,8 @@ class RootKind(IntEnum):
     MONITOR = 14
     INTERNED_STRING = 15
     NOT_RECORDED = 16
+    THREAD_STATIC = 17
+    DEPENDENT_HANDLE = 18
 
     @property
     def label(self) -> str:

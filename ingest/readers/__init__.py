@@ -65,6 +65,11 @@ def capture_command(format_name: str) -> str:
     return next((one.capture for one in FORMATS if one.name == format_name), "")
 
 
+def writer_limit(format_name: str) -> str:
+    """A writer of a format that stops after some objects, as a sentence, or nothing."""
+    return next((one.most_objects for one in FORMATS if one.name == format_name), "")
+
+
 def format_of(source: Source) -> Format:
     """The format that the first bytes of ``source`` are of; names do not count.
 

@@ -133,6 +133,8 @@ class Format:
         has_large_values: Whether most of a file may be arrays of values, which are
             skipped and compress well.
         capture: The command that takes such a dump; empty if there is none.
+        most_objects: A writer that stops after so many objects, as a sentence; empty
+            if there is none.
         records_garbage: Whether a dump may have objects that are garbage. Where none
             is, what no root reaches is held by something that is not recorded.
     """
@@ -146,6 +148,7 @@ class Format:
     options: frozenset[str] = frozenset()
     has_large_values: bool = False
     capture: str = ""
+    most_objects: str = ""
     records_garbage: bool = True
 
     @property

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ingest.command_line import command
-from ingest.heap.completeness import incomplete_note
-from ingest.readers import capture_command
+from ingest.heap.completeness import NOT_CONTAINED, incomplete_note
+from ingest.readers import capture_command, writer_limit
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
 from ingest.text import counted, human_bytes, printable
@@ -167,9 +167,13 @@ def next_step(format_name: str, incomplete: str | None, dump: str) -> NextStep:
         incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
         dump: Its path, or the name of the loaded dump.
     """
+    how = capture_command(format_name)
+    if incomplete and incomplete.endswith(NOT_CONTAINED) and writer_limit(format_name):
+        return NextStep(
+            f"{writer_limit(format_name)} Another writer takes all of them:", how
+        )
     if incomplete:
         return NextStep("Take the dump again; a complete one may show more.")
-    how = capture_command(format_name)
     take = f" ({how})" if how else ""
     return NextStep(
         "One dump shows what holds memory, not what grows. To prove a leak, take "

@@ -15,7 +15,6 @@ BUN = replace(
     name="bun",
     program="a Bun program",
     lasting_ids=None,
-    stack_last=False,
     metadata=(*V8.metadata, "Callee", "ModuleRecord", "InternalModuleRegistry",
         "ModuleLoader"),
     containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",

@@ -94,6 +94,7 @@ DOTNET = Runtime(
         "System.*", "Microsoft.*", "Internal.*", "Interop*", "MS.*", "Mono.*",
         "Windows.*", "Free", "String", *_DOTNET_PRIMITIVES, "SyncTextWriter",
         "OverideEventProvider", "EtwEnableCallback", "<type 0x*>",
+        "UNKNOWN 0x*",
     ),
     delegate_types=_delegate_types,
     bounded=(

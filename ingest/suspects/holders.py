@@ -191,7 +191,7 @@ class Paths:
             root_name=self._root_name(root),
             root_field=self._static_field(root),
             root_owner=self._owner(root),
-            is_thread_static=self._is_thread_static(root),
+            is_thread_static=kind is RootKind.THREAD_STATIC,
             is_statics_table=bool(self._tables[root]),
         )
 
@@ -282,18 +282,13 @@ class Paths:
         graph = self._graph
         field, declaring = self._static_field(root), int(graph.root_type[root])
         is_local = graph.root_kind[root] == RootKind.LOCAL
-        if field is not None and is_local and not self._is_thread_static(root):
+        if field is not None and is_local:
             return f"{field} of {self._frame(root)}"
         names = (
             [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
         )
         names += [] if field is None else [field]
         return ".".join(names) or self._owner(root)
-
-    def _is_thread_static(self, root: int) -> bool:
-        graph = self._graph
-        is_local = graph.root_kind[root] == RootKind.LOCAL
-        return bool(is_local and graph.root_type[root] >= 0)
 
     def _frame(self, root: int) -> str:
         graph = self._graph

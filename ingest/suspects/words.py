@@ -69,8 +69,14 @@ _ROOTS = {
     "static": "a static field",
     "runtime": "the runtime",
     "other": "a root",
+    "thread_static": "a thread-static field",
+    "dependent_handle": "a dependent handle (ConditionalWeakTable)",
     "not_recorded": "a holder that the file does not record",
 }
+
+
+_LAST_OWNERS = (RootKind.NOT_RECORDED.label, RootKind.DEPENDENT_HANDLE.label)
+"""Roots that only say that something else holds an object."""
 
 
 @cache
@@ -218,7 +224,7 @@ class Words:
     def cut(self) -> str:
         """The reference to remove, as ``Holder.field -> Type``."""
         target = self._short(self.between[0] if self.between else self.type_name)
-        if self._is_unrecorded:
+        if self.holder.index < 0 and self.holder.root_kind in _LAST_OWNERS:
             return f"{self.holder.root_kind} -> {target}"
         return f"{self._holder} -> {target}"
 

@@ -178,7 +178,8 @@ ROOTS = Table(
             lambda heap: heap.graph.root_type, absent=-1, is_property=False),
         Column("kind", TEXT,
             "`internal`, `local`, `finalizer_queue`, `handle`, `static`, `runtime`, "
-            "`other`; of the JVM also `jni_global`, `jni_local`, `java_frame`, "
+            "`other`; of .NET also `thread_static`, `dependent_handle`; of the JVM "
+            "also `jni_global`, `jni_local`, `java_frame`, "
             "`native_stack`, `system_class`, `thread`, `thread_block`, `monitor`, "
             "`interned_string`; `not_recorded` of what is alive and nothing in the "
             "file holds", lambda heap: heap.roots.kind),

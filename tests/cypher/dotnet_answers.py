@@ -149,7 +149,7 @@ def async_state_machines(heap: Heap, limit: int) -> Rows:
 def thread_statics(heap: Heap, limit: int) -> Rows:
     groups: dict[tuple[str, int | None], list[int]] = defaultdict(list)
     for r in heap.roots:
-        if r.kind == "local" and r.field is not None and r.holds:
+        if r.kind == "thread_static" and r.field is not None and r.holds:
             groups[r.field, r.type].append(r.object)
     rows = []
     for (field, kind), held in groups.items():

@@ -171,9 +171,10 @@ def test_a_trace_has_the_kinds_of_its_roots(trace: Asking) -> None:
     assert sorted(trace("roots-by-kind", *KINDS)) == [
         ("finalizer_queue", 1, 0, 0, 1),
         ("handle", 3, 1, 1, 1),
-        ("local", 3, 0, 0, 3),
+        ("local", 2, 0, 0, 2),
         ("other", 3, 1, 0, 2),
         ("static", 1, 0, 0, 1),
+        ("thread_static", 1, 0, 0, 1),
     ]
 
 

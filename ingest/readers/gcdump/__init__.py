@@ -36,4 +36,5 @@ FORMAT = Format(
     sniff=sniff,
     package=__name__,
     capture=command("capture", "dotnet", "PID"),
+    most_objects="dotnet-gcdump stops after 10,000,000 objects, and would again.",
 )

@@ -24,6 +24,8 @@ from ingest.heap.graph import (
     NO_FIELD,
     NO_TYPE,
     Domain,
+    RefKind,
+    RootFlag,
     RootKind,
     Sampling,
     Segment,
@@ -42,7 +44,9 @@ from ingest.readers.shared.columns import (
 )
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
+from ingest.readers.shared.unrecorded import mark_reached
 from ingest.runtimes import DOTNET, of_types
+from ingest.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -57,6 +61,14 @@ NO_ADDRESS = 1 << 63
 """First artificial address; no process maps memory here."""
 
 _BLOCK_ROWS = 1 << 16
+_LARGEST_WRITTEN = (1 << 31) - 1
+_MADE_UP = re.compile(r"\[\](?=\w)")
+_ARRAY = re.compile(r"<(,+)>")
+_NAMED = (RootKind.OTHER, RootKind.INTERNAL)
+"""Kinds of roots of which the pseudo node says more than the kind does."""
+
+_SAYS_NOTHING = re.compile(r"(?:other|unknown)\b", re.IGNORECASE)
+_NAMELESS = re.compile(r"UNKNOWN 0x", re.IGNORECASE)
 _BY_SIZE = re.compile(r" \(Bytes > \d+[KM](?:,[^()]*)?\)$")
 
 
@@ -90,7 +102,8 @@ def assemble(
         MalformedDump: sizes are too large for any memory; or, with ``--strict``,
             anything is irregular.
     """
-    _clear_negative_sizes(nodes, counter)
+    nodes.type_names = [as_runtime(name) for name in nodes.type_names]
+    notes = _restore_sizes(nodes, counter)
     counter.add("no_root", int(nodes.root < 0), 0, None)
     pseudo = find_pseudo_nodes(nodes, counter.name) if fold is Fold.AUTO else None
     unfolded = np.ones(nodes.count, np.bool_)
@@ -100,6 +113,8 @@ def assemble(
     _identify(nodes, unfolded, counter)
     merged = MergedTypes(nodes, unfolded & ~undefined, pseudo)
     roots, field_names = _roots(nodes, pseudo, merged)
+    ref_kind = None if pseudo is None else _spare_dependents(nodes, roots)
+    notes += _nameless(nodes, unfolded & ~undefined)
     sampling = _sampling(nodes, info, unfolded & ~undefined, merged, counter)
     objects = ObjectColumns(
         id=nodes.address,
@@ -107,6 +122,7 @@ def assemble(
         size_bytes=nodes.size_bytes,
         ref_count=nodes.ref_count,
         ref_id=[nodes.ref_target],
+        ref_kind=ref_kind,
     )
     nodes.discard()
     heap = HeapResolver(
@@ -130,13 +146,80 @@ def assemble(
         domains=(Domain(info.process),),
         field_names=field_names,
         sampling=sampling,
+        notes=tuple(notes),
     )
 
 
-def _clear_negative_sizes(nodes: Nodes, counter: IrregularityCounter) -> None:
-    if len(negative := np.flatnonzero(nodes.size_bytes < 0)):
-        nodes.size_bytes[negative] = 0
-        counter.add("negative_size", len(negative), 0, None)
+def as_runtime(name: str) -> str:
+    """The name of a type as the runtime spells it.
+
+    dotnet-gcdump writes generic arguments in angle brackets, then ``[]`` for ``<>``,
+    also where the compiler made that up: ``Page+[]c__DisplayClass3_0``. The commas of
+    an array of several dimensions are left in angle brackets.
+    """
+    return _ARRAY.sub(r"[\1]", _MADE_UP.sub("<>", name))
+
+
+def _restore_sizes(nodes: Nodes, counter: IrregularityCounter) -> list[str]:
+    """Undo the cast of sizes to 32 bits with a sign; returns what is to be noted.
+
+    A size of -1 is that of a type without instances.
+    """
+    sizes = nodes.size_bytes
+    if len(absent := np.flatnonzero(sizes == -1)):
+        sizes[absent] = 0
+        counter.add("negative_size", len(absent), 0, None)
+    large = np.flatnonzero(sizes < 0)
+    sizes[large] += 1 << 32
+    cut = int(np.count_nonzero(sizes == _LARGEST_WRITTEN))
+    found = []
+    if len(large):
+        found.append(
+            f"{counted(len(large), 'sizes')} of 2 GiB and more: the file has 32 bits "
+            "for them, so that 4 GiB more are possible"
+        )
+    if cut:
+        found.append(
+            f"{counted(cut, 'sizes')} of 2 GiB or more: the file has no larger"
+        )
+    return found
+
+
+def _nameless(nodes: Nodes, is_object: NDArray[np.bool_]) -> list[str]:
+    """What is said of types that the runtime sent no names of."""
+    is_nameless = np.array([_NAMELESS.match(n) is not None for n in nodes.type_names])
+    rows = is_object & is_nameless[nodes.type_index] if is_nameless.any() else None
+    if rows is None or not rows.any():
+        return []
+    types = counted(int(is_nameless.sum()), "types")
+    size = human_bytes(int(nodes.size_bytes[rows].sum()))
+    return [
+        f"the runtime sent no names for {types} with {size} (UNKNOWN 0x...): they do "
+        "not count as the program's own"
+    ]
+
+
+def _spare_dependents(nodes: Nodes, roots: RootColumns) -> NDArray[np.uint8] | None:
+    """Let what dependent handles alone hold not hold what another root reaches.
+
+    The value of such a handle lives as long as its key, which is not recorded. It often
+    refers to the key, and would seem to own that.
+
+    Returns:
+        uint8 (E,): strengths of references; ``None`` where all hold.
+    """
+    is_dependent = roots.kind == RootKind.DEPENDENT_HANDLE
+    if not is_dependent.any():
+        return None
+    starts = nodes.ref_start()
+    early, stack = np.zeros(nodes.count, np.bool_), np.empty(nodes.count, np.int32)
+    targets = nodes.ref_target
+    mark_reached(starts, targets, roots.id[~is_dependent], early, stack)
+    roots.flags[is_dependent & early[roots.id]] |= np.uint8(RootFlag.WEAK)
+    met = early.copy()
+    mark_reached(starts, targets, roots.id[is_dependent], met, stack)
+    spares = np.repeat(met & ~early, nodes.ref_count) & early[targets]
+    return np.where(spares, np.uint8(RefKind.WEAK), np.uint8(RefKind.STRONG))
 
 
 def _undefined(nodes: Nodes) -> NDArray[np.bool_]:
@@ -229,6 +312,10 @@ def _roots(
     root_type = np.full(nodes.count, NO_TYPE, np.int32)
     root_field = np.full(nodes.count, NO_FIELD, np.int32)
     fields: dict[str, int] = {}
+    for row in np.unique(pseudo.source[np.isin(pseudo.kind, _NAMED)]).tolist():
+        text = nodes.type_names[nodes.type_index[row]].strip("[]")
+        if row != nodes.root and not _SAYS_NOTHING.match(text):
+            root_field[row] = fields.setdefault(text, len(fields))
     for row, (name, field_name) in statics.items():
         root_field[row] = fields.setdefault(field_name, len(fields))
         if name and has_declaring_types:

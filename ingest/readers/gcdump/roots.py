@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 _KINDS: tuple[tuple[str, RootKind, int], ...] = (
     ("", RootKind.INTERNAL, 0),
-    (r"\[thread static var", RootKind.LOCAL, 0),
+    (r"\[thread static var", RootKind.THREAD_STATIC, 0),
     (r"\[static var", RootKind.STATIC, 0),
     (r"\[pinned local var", RootKind.LOCAL, RootFlag.PINNED),
     (r"\[local var", RootKind.LOCAL, 0),
     (r"\[finalizer", RootKind.FINALIZER_QUEUE, 0),
     (r"\[(?:async ?)?pinn(?:ed|ing)", RootKind.HANDLE, RootFlag.PINNED),
-    (r"\[dependent", RootKind.OTHER, 0),
+    (r"\[dependent", RootKind.DEPENDENT_HANDLE, 0),
     (r"\[com\b", RootKind.OTHER, 0),
     (r"\[.*handle", RootKind.HANDLE, 0),
     (r"\[(?:other|unknown)", RootKind.OTHER, 0),

@@ -2,7 +2,7 @@
 
 Weak roots are included, and flagged. A pointer into the middle of an object is a root
 of that object. A static field has its name, but the runtime does not record which type
-declares it; a thread-static field is a local root.
+declares it, also one of which each thread has its own.
 
 A dependent handle retains its value while its key is alive: it becomes a reference from
 key to value, in the field `EPHEMERON`.
@@ -229,7 +229,7 @@ class _Snapshot:
         """The roots, except null ones; ``fields`` gets the names of static fields."""
         kind, flags, held = self._columns(Gc.ROOTS, kind="u1", flags="u4", object="u8")
         statics = [static for static in self._events.statics if static.object]
-        is_local = np.array([static.is_thread_static for static in statics], np.bool_)
+        of_thread = np.array([static.is_thread_static for static in statics], np.bool_)
         wrappers = self._events.com_callable
         strong = [rows["flags"] & _STRONG_WRAPPER for rows in wrappers]
         is_strong = np.concatenate([np.empty(0, np.uint32), *strong]) > 0
@@ -249,7 +249,9 @@ class _Snapshot:
             kind=np.concatenate(
                 [
                     _KINDS[np.minimum(kind, len(_KINDS) - 1)],
-                    np.where(is_local, RootKind.LOCAL, RootKind.STATIC).astype("u1"),
+                    np.where(of_thread, RootKind.THREAD_STATIC, RootKind.STATIC).astype(
+                        "u1"
+                    ),
                     np.full(len(is_strong), RootKind.OTHER, np.uint8),
                 ]
             ),

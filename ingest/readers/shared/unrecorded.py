@@ -25,7 +25,7 @@ _NONE, _REACHED = -1, -2
 
 
 @kernel
-def _reach(
+def mark_reached(
     starts: Starts, targets: Ints, roots: Ints, found: Bools, stack: Ints
 ) -> int:
     """Mark what references lead to from ``roots``; returns how many objects.
@@ -163,7 +163,7 @@ def without_holder(
     """
     n = len(starts) - 1
     found, stack = np.zeros(n, np.bool_), np.empty(n, np.int32)
-    if _reach(starts, targets, roots, found, stack) == n:
+    if mark_reached(starts, targets, roots, found, stack) == n:
         return np.empty(0, np.int32)
     kinds = np.empty(0, np.uint8) if kinds is None else kinds
     found |= type_index < 0

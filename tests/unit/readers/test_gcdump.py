@@ -16,9 +16,10 @@ from ingest.heap.graph import SegmentKind
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.progress import silent
 from ingest.readers.gcdump import sniff
-from ingest.readers.gcdump.assembly import NO_ADDRESS
+from ingest.readers.gcdump.assembly import NO_ADDRESS, as_runtime
 from ingest.readers.gcdump.reader import read
 from ingest.readers.gcdump.roots import static_of
+from ingest.runtimes import DOTNET, TypeClass
 from tests.deep import cuts
 from tests.dumps.gcdump import GcDump, i32, number, program, text
 from tests.unit.readers.shared import (
@@ -73,12 +74,12 @@ def test_everything_that_a_dump_tells(reading: Reading) -> None:
     assert targets(graph, row[0x40000]) == [0x10010]
     assert sorted(roots(graph)) == [
         (0x10010, "internal", ""),
-        (0x10010, "other", ""),
+        (0x10010, "other", ".appdomain App"),
         (0x10010, "static", "App.Cache.<App.ICache.Entries>k__BackingField"),
         (0x12000, "static", "App.Cache.<App.ICache.Entries>k__BackingField"),
         (0x1F000, "finalizer_queue", ""),
         (0x1F000, "local", ""),
-        (0x1F000, "other", ""),
+        (0x1F000, "other", ".COM/WinRT Objects"),
         (0x40000, "handle pinned", ""),
         (0x7FFF0000, "local", ""),
     ]
@@ -169,12 +170,12 @@ def test_a_pseudo_node_that_the_root_does_not_lead_to_is_an_object(
     ("name", "kind"),
     [
         ("[static vars]", "static"),
-        ("[thread static vars]", "local"),
+        ("[thread static vars]", "thread_static"),
         ("[Pinned local vars]", "local pinned"),
         ("[AsyncPinned handles]", "handle pinned"),
         ("[pinning Handles]", "handle pinned"),
         ("[strong Handles]", "handle"),
-        ("[Dependent Handles]", "other"),
+        ("[Dependent Handles]", "dependent_handle"),
         ("[other roots]", "other"),
         ("[unknown roots]", "other"),
         ("[appdomain App]", "internal"),
@@ -188,7 +189,8 @@ def test_names_of_pseudo_nodes_tell_kinds(
     dump.node(dump.type(name, 0), 0, [4])
     dump.node(dump.type("[appdomain X]", 0), 0, [1])
 
-    assert roots(reading(dump.file())) == [(0x100, kind, "")]
+    named = ".appdomain X" if kind in ("other", "internal") else ""
+    assert roots(reading(dump.file())) == [(0x100, kind, named)]
 
 
 @pytest.mark.parametrize(
@@ -372,12 +374,78 @@ def test_sizes(reading: Reading, size: int) -> None:
 
 def test_a_size_below_nothing_is_none(reading: Reading) -> None:
     dump = small()
-    dump.node(2, 0x300, [], -5)
+    dump.node(2, 0x300, [], -1)
 
     graph = reading(dump.file())
 
     assert graph.shallow_bytes.tolist() == [16, 16, 0]
     assert warnings(graph) == {"negative_size": 1}
+
+
+def test_a_size_that_was_cast_to_32_bits_is_restored(reading: Reading) -> None:
+    dump = small()
+    dump.node(2, 0x300, [], 3_000_000_000 - 2**32)
+    dump.node(2, 0x400, [], -(2**31))
+
+    graph = reading(dump.file(), strict=True)
+
+    assert graph.shallow_bytes.tolist() == [16, 16, 3_000_000_000, 2**31]
+    assert not graph.incomplete
+    assert [note.partition(":")[0] for note in graph.notes] == [
+        "2 sizes of 2 GiB and more"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("App.Page+[]c__DisplayClass3_0", "App.Page+<>c__DisplayClass3_0"),
+        ("App.Page+[]c[]", "App.Page+<>c[]"),
+        ("[]f__AnonymousType0<Int32,Byte[]>", "<>f__AnonymousType0<Int32,Byte[]>"),
+        ("System.Int32<,>[]", "System.Int32[,][]"),
+        ("App.Map<Byte[],Int32[]>", "App.Map<Byte[],Int32[]>"),
+        ("App.Service+<Run>d__7[]", "App.Service+<Run>d__7[]"),
+        ("[static var App.Page+[]c.[]9__0_1]", "[static var App.Page+<>c.<>9__0_1]"),
+    ],
+)
+def test_names_are_spelled_as_the_runtime_does(name: str, expected: str) -> None:
+    assert as_runtime(name) == expected
+
+
+def test_what_a_dependent_handle_holds_owns_nothing_that_has_an_owner(
+    reading: Reading,
+) -> None:
+    """The key of such a handle is not recorded, and its value often refers to it."""
+    dump = small()
+    dump.nodes[0] = number(1 << 1) + number(2) + number(3) + number(4)
+    dump.node(dump.type("[static var App.Registry.Open]", 0), 0, [1])
+    dump.node(dump.type("[Dependent Handles]", 0), 0, [5, 2])
+    dump.node(dump.type("App.State", 40), 0x300, [2, 6])
+    dump.node(dump.type("System.Byte[]", 900), 0x400)
+
+    graph = reading(dump.file())
+    metrics = analyse(graph)
+    row = by_id(graph)
+
+    assert roots(graph) == [
+        (0x100, "static", "App.Registry.Open"),
+        (0x300, "dependent_handle", ""),
+        (0x200, "dependent_handle weak", ""),
+    ]
+    assert metrics.dominator[row[0x200]] == row[0x100]
+    assert metrics.retained_bytes[row[0x300]] == 940
+    assert alive(graph) == {0x100, 0x200, 0x300, 0x400}
+
+
+def test_types_that_the_runtime_sent_no_names_of_are_told(reading: Reading) -> None:
+    dump = small()
+    dump.node(dump.type("UNKNOWN 0x7ffa12345678", 64), 0x300)
+
+    graph = reading(dump.file())
+
+    assert any("no names for 1 type with 64 B" in note for note in graph.notes)
+    (kind,) = DOTNET.type_classes(["UNKNOWN 0x7ffa12345678"])
+    assert kind == TypeClass.LIBRARY
 
 
 def test_children_far_away(reading: Reading) -> None:

@@ -116,7 +116,7 @@ def test_everything_that_a_trace_tells(
         (0x1F000, "handle", ""),
         (0x1F000, "other", ""),
         (0x10010, "static", ".instance"),
-        (0x1F000, "local", ".current"),
+        (0x1F000, "thread_static", ".current"),
         (0x12000, "other", ""),
         (0x1F000, "other weak", ""),
     ]
