@@ -7,7 +7,7 @@
 // param: dump       INTEGER       number of the dump
 // param: min_count  INTEGER = 2   fewest equal strings
 // param: limit      INTEGER = 20  maximum number of rows
-// column: value           STRING   the text, cut at 128 characters
+// column: value           STRING   the text, cut at 128 characters (256 in Latin-1)
 // column: length          INTEGER  full length, UTF-16 code units
 // column: string_count    INTEGER  reachable strings with this text
 // column: retained_bytes  INTEGER  their retained size, bytes: with the array that has the text
@@ -16,9 +16,10 @@
 // column: holder_type     STRING   type of the first object that holds that one, nearest to the roots
 //
 // Equal strings stored many times: intern them, or share one copy. Java strings that
-// share one array do not retain it. Strings longer than 128 characters are compared by
-// their start and their length, so strings that differ only after that count as
-// equal. Strings whose text is not recorded are left out.
+// share one array do not retain it. Texts of Java that are cut end in a digest of the
+// whole text, and so are equal only if that is. Those of other runtimes are compared by
+// their start and their length, so strings that differ only after that count as equal.
+// Strings whose text is not recorded are left out.
 MATCH (t:Type)
 WHERE t.dump = $dump AND t.value_kind = 'string'
 MATCH (o:Object)-[:INSTANCE_OF]->(t)

@@ -142,6 +142,7 @@ def assemble(
     values.add_names(described[types], (names[kind] for kind in types.tolist()))
     values.add_states(table.end_words)
     external, known = values.external(), values.build()
+    notes = (values.note, *fit.notes) if values.note else fit.notes
     del values
     trim()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
@@ -156,7 +157,7 @@ def assemble(
         format_name=NAME,
         runtime=JVM.name,
         producer=f"{vm}, HPROF {found.version}; {fit}",
-        notes=fit.notes,
+        notes=notes,
         part=part,
         other_parts=other_parts,
         field_names=tuple(table.field_names),

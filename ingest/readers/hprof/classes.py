@@ -33,6 +33,7 @@ from ingest.readers.hprof.records import (
     SIGNED_4,
     TEXT,
     THREAD,
+    VIEWED_BUFFER,
     WIDTHS,
     ClassColumns,
     class_row,
@@ -85,6 +86,12 @@ _VALUES = {
     "android.app.Activity": (DESTROYED, ("mDestroyed",)),
 }
 """Classes whose instances have a value, and the fields that make it."""
+
+_VIEW = ("att", "", "capacity", "fd")
+"""Fields of a direct buffer that tell what it is a view of, and the file that is mapped
+there, since JDK 7. Those of Android tell what frees its memory: others are in the heap.
+"""
+_OF_ANDROID = ("memoryRef",)
 
 _END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I)
 
@@ -508,11 +515,18 @@ class ClassTable:
             columns.referent_kind[row] = _REFERENT_KINDS[name]
         if name in _VALUES:
             kind, wanted = _VALUES[name]
+            if kind == DIRECT_BUFFER and self._tells_views(row):
+                kind, wanted = VIEWED_BUFFER, _VIEW
             self._locate(row, kind, wanted)
             if kind == DESTROYED:
                 self.end_words[row] = _end_word(wanted[0])
         elif not columns.special[row]:
             self._locate_end(row)
+
+    def _tells_views(self, row: int) -> bool:
+        """Whether a direct buffer tells what it is a view of."""
+        is_of_android = self._places(row, _OF_ANDROID)[0] >= 0
+        return self._places(row, _VIEW)[0] >= 0 and not is_of_android
 
     def _locate_end(self, row: int) -> None:
         """Note where an instance has a flag that says that its work is done."""
@@ -528,6 +542,9 @@ class ClassTable:
         if places[wanted[0]] >= 0 or kind == BITMAP:
             self.columns.special[row] = kind
             self.columns.special_offset[row, : len(wanted)] = list(places.values())
+            if kind == VIEWED_BUFFER and places["fd"] >= 0:
+                # The last 4 bytes of the id: the others are equal for all objects.
+                self.columns.special_offset[row, 3] += self._id_size - 4
             if "offset" in places and -1 in (places["offset"], places["count"]):
                 self.columns.special_offset[row, 2:] = -1
 

@@ -12,6 +12,7 @@ import numpy as np
 from ingest.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 from ingest.readers.shared.big_endian import uint32, uint64
+from ingest.readers.shared.cut_texts import DIGEST_BYTES, store_digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,12 +38,18 @@ ARRAY_ID, NEEDED_CLASS = range(2)
 
 (
     NOTHING, TEXT, SIGNED, SIGNED_4, SIGNED_2, SIGNED_1, CHAR, BOOL, FLOAT4, FLOAT8,
-    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED,
-) = range(14)  # fmt: skip
-"""What the scan takes from instances of a class besides its references."""
+    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER,
+) = range(15)  # fmt: skip
+"""What the scan takes from instances of a class besides its references. A
+`VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it."""
 
 STORED_BYTES = 256
-"""Bytes stored of the text in an array: 128 characters, or 256 in Latin-1."""
+"""Bytes stored of the text in an array: 128 characters, or 256 in Latin-1. Of a longer
+one a digest follows them."""
+
+DIGESTED_BYTES = 1 << 16
+"""Bytes of a text in its digest: texts of which the first 64 KiB and the lengths are
+equal are."""
 
 MOST_DEFERRED_BYTES = 1 << 20
 """An instance that is larger than this, before its class, is read without fields."""
@@ -86,10 +93,11 @@ class HeapBuffers(NamedTuple):
             the memory.
         special_coder: uint8. 1 for UTF-16 in an array of bytes.
         special_slice: int32 (rows, 2). Offset and count, -1 for the array; the bytes
-            of a buffer; width and height of a bitmap.
+            of a buffer, and half of the id of its file; width and height of a bitmap.
         content_row: int32. Rows of this scan: arrays that may have text.
         content_end: int64. Where each ends in ``content``.
-        content: uint8. Their first bytes; characters are little-endian.
+        content: uint8. Their first bytes, then a digest if there are more; characters
+            are little-endian.
         class_begin: int64. Positions in the window of what is parsed after the scan:
             classes, and the names of parts of the heap.
         deferred: int64 (rows, 3). Where the instances begin and end in the window that
@@ -358,10 +366,11 @@ def close_array(buffers: HeapBuffers, state: Longs, ids: Ids, counts: Longs) -> 
 
 @kernel
 def _store_content(
-    data: Bytes, p: int, size: int, is_chars: bool, buffers: HeapBuffers, counts: Longs
+    data: Bytes, p: int, read: int, is_chars: bool, buffers: HeapBuffers, counts: Longs
 ) -> None:
-    """Store the first bytes of an array of bytes or chars."""
+    """Store the first bytes of an array of bytes or chars, and a digest of ``read``."""
     stored = counts[BYTES]
+    size = min(read, STORED_BYTES)
     if is_chars:
         for i in range(0, size - 1, 2):
             buffers.content[stored + i] = data[p + i + 1]
@@ -370,6 +379,9 @@ def _store_content(
         for i in range(size):
             buffers.content[stored + i] = data[p + i]
     counts[BYTES] = stored + size
+    if read > size:
+        store_digest(data, p, p + read, buffers.content, stored + size)
+        counts[BYTES] += DIGEST_BYTES
     at = counts[CONTENTS]
     buffers.content_row[at] = counts[OBJECTS]
     buffers.content_end[at] = counts[BYTES]
@@ -400,7 +412,7 @@ def primitive_array(
     if data[p] == PRIMITIVE_ARRAY_WITHOUT_DATA:
         size = 0
     if kind in (CHARS_ROW, _BYTES):
-        first = min(size, STORED_BYTES)
+        first = min(size, DIGESTED_BYTES)
         if body + first > end:
             return CUT
         _store_content(data, body, first, kind == CHARS_ROW, buffers, counts)

@@ -26,10 +26,13 @@ from ingest.readers.hprof.records import (
     SIGNED_1,
     SIGNED_2,
     SIGNED_4,
+    STORED_BYTES,
     TEXT,
     THREAD,
+    VIEWED_BUFFER,
 )
 from ingest.readers.shared.columns import GrowingColumn
+from ingest.readers.shared.cut_texts import MARK_UNITS, write_mark
 from ingest.readers.shared.resolver import in_threads
 from ingest.spill import NEVER
 
@@ -60,7 +63,8 @@ class Specials:
         coder: uint8 (S,).
         slice: int32 (S, 2). Offset and count in the array; -1 for all of it.
         content_row: int32 (C,). Rows of the arrays.
-        content_end: int64 (C,). Where the first bytes of each end.
+        content_end: int64 (C,). Where the first bytes of each end, and its digest, if
+            it has more.
         content: uint8. These bytes, from 0 on.
         is_moved: Whether objects that repeat an id were dropped.
     """
@@ -97,7 +101,12 @@ _LONGEST_NAME = 256
 _LONG_NAME = 128
 """Letters from which on a name that many objects have is encoded once."""
 
-_NONE = 255
+_NONE, _CUT = 255, 64
+
+_QUESTION = ord("?")
+_TELLING = 4
+"""Characters from which on a text of one character alone is one that was removed."""
+_FEWEST_REMOVED = 20
 """In place of the kind of a value: there is none."""
 _LATIN1, _UTF16, _NAME = map(int, (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME))
 _INTEGER, _DOUBLE = int(ValueKind.INTEGER), int(ValueKind.DOUBLE)
@@ -179,7 +188,8 @@ def _find_values(
         class_row: int32. Of all objects.
         length: int64. Of all arrays.
         lengths: int64. Of all objects; gets those of strings.
-        kind: uint8. Gets the `ValueKind`, or `_NONE`.
+        kind: uint8. Gets the `ValueKind`, with `_CUT` for a text that is longer than
+            what is stored of it and has a digest, or `_NONE`.
         at: uint64. Gets where a text begins in the content, or a number's bits.
         size: uint16. Gets the bytes of the value.
     """
@@ -207,12 +217,39 @@ def _find_values(
             offset = max(np.int64(part[i, 0]), np.int64(0))
         end = content_end[place]
         begin = content_end[place - 1] if place > 0 else 0
+        is_cut = end - begin > STORED_BYTES
+        end = min(end, begin + STORED_BYTES)
         begin = min(begin + offset * unit, end)
         used = min(end - begin, units * unit)
         lengths[row[i]] = units
         kind[i] = _UTF16 if wide else _LATIN1
+        if is_cut and part[i, 1] < 0:
+            kind[i] |= _CUT
         at[i] = begin
         size[i] = used - used % unit
+
+
+@kernel
+def _count_removed(
+    special: Bytes, kind: Bytes, at: Ids, size: NDArray[np.uint16], content: Bytes
+) -> tuple[int, int, int]:
+    """Count texts of one character alone: (how many in all, zeros, question marks)."""
+    texts = zeros = marks = 0
+    for i in range(len(kind)):
+        unit = 2 if kind[i] & ~_CUT == _UTF16 else 1
+        if special[i] != TEXT or kind[i] == _NONE or size[i] < _TELLING * unit:
+            continue
+        texts += 1
+        begin = np.int64(at[i])
+        first = content[begin]
+        end = begin + np.int64(size[i])
+        place = begin
+        while place < end and content[place] == first:
+            place += unit
+        if place >= end:
+            zeros += first == 0
+            marks += first == _QUESTION
+    return texts, zeros, marks
 
 
 @kernel
@@ -274,13 +311,23 @@ def _merge(
         else:
             if name < len(name_row) and name_row[name] == row[i]:
                 name += 1
-            for j in range(np.int64(size[i])):
+            is_cut = (kind[i] & _CUT) != 0
+            known = kind[i] & ~_CUT
+            unit = 2 if known == _UTF16 else 1
+            stored = np.int64(size[i])
+            if is_cut:
+                stored -= MARK_UNITS * unit
+            for j in range(stored):
                 if special[i] == TEXT:
                     gathered[used] = content[np.int64(at[i]) + j]
                 else:
                     gathered[used] = (at[i] >> np.uint64(8 * j)) & np.uint64(255)
                 used += 1
-            rows[many], kinds[many] = row[i], kind[i]
+            if is_cut:
+                digest = np.int64(at[i]) + STORED_BYTES
+                write_mark(content, digest, gathered, used, unit)
+                used += MARK_UNITS * unit
+            rows[many], kinds[many] = row[i], known
             i += 1
         ends[many] = base + used
         many += 1
@@ -313,6 +360,7 @@ class ValueBuilder:
         self._names: list[tuple[Ints, Longs, Longs]] = []
         self._name_data = bytearray()
         self._kind, self._at, self._size = self._values(class_row, length)
+        self.note = self._forget_removed()
         ended = np.flatnonzero(specials.kind == DESTROYED)
         self._ended = specials.row[ended[specials.bits[ended] != 0]]
         self._ended_class = class_row[self._ended]
@@ -353,6 +401,25 @@ class ValueBuilder:
             size.add(made[2])
         return kind.taken(), at.taken(), size.taken()
 
+    def _forget_removed(self) -> str:
+        """Drop the texts of a dump from which another tool has removed them.
+
+        Such tools overwrite the arrays, so that all texts of a length would be equal.
+        """
+        found = self._specials
+        texts, zeros, marks = _count_removed(
+            found.kind, self._kind, self._at, self._size, found.content
+        )
+        removed = max(zeros, marks)
+        if removed < _FEWEST_REMOVED or 2 * removed < texts:
+            return ""
+        self._kind[found.kind == TEXT] = _NONE
+        by = "zeros" if zeros > marks else "question marks"
+        return (
+            f"the texts were removed from this dump before it was read: {removed:,} of "
+            f"{texts:,} are {by} alone. None is shown, or compared with others"
+        )
+
     def add_names(self, rows: Ints, names: Iterable[str]) -> None:
         """Add names of objects; of several values of one object the first counts.
 
@@ -388,7 +455,7 @@ class ValueBuilder:
                 name = self._of_chars(text_row)
             else:
                 begin, size = int(self._at[i]), int(self._size[i])
-                wide = self._kind[i] == ValueKind.UTF16
+                wide = self._kind[i] & ~np.uint8(_CUT) == ValueKind.UTF16
                 data = found.content[begin : begin + size].tobytes()
                 name = data.decode("utf-16-le" if wide else "latin-1", "replace")
             if name:
@@ -413,14 +480,20 @@ class ValueBuilder:
     def external(self) -> ExternalMemory | None:
         """Memory outside the heap: of direct buffers, and of bitmaps since Android 8.
 
-        A buffer that is a view of another one owns none: it has nothing to free it.
+        A buffer that is a view of another one owns none. That of a mapped file is the
+        system's, which takes it back. Memory that nothing frees is counted: a library
+        may free it by itself, as Netty does, or native code.
         """
         found = self._specials
-        at = np.flatnonzero((found.kind == DIRECT_BUFFER) | (found.kind == BITMAP))
-        size, is_freed = found.slice[at].astype(np.int64), found.bits[at] != 0
-        drawn = found.kind[at] == BITMAP
-        owns = np.where(drawn, ~is_freed & (size > 0).all(axis=1), is_freed)
-        owns &= size[:, 0] > 0
+        of_native = (DIRECT_BUFFER, VIEWED_BUFFER, BITMAP)
+        at = np.flatnonzero(np.isin(found.kind, of_native))
+        kind, size = found.kind[at], found.slice[at].astype(np.int64)
+        is_set = found.bits[at] != 0
+        drawn = kind == BITMAP
+        owns = np.where(kind == DIRECT_BUFFER, is_set, ~is_set) & (size[:, 0] > 0)
+        owns &= ~drawn | (size[:, 1] > 0)
+        is_mapped = ~np.isin(size[:, 1], (0, -1))
+        owns &= (kind != VIEWED_BUFFER) | ~is_mapped
         at, size, drawn = at[owns], size[owns], drawn[owns]
         if not len(at):
             return None
@@ -440,6 +513,7 @@ class ValueBuilder:
         if at < 0:
             return ""
         begin, end = found.content_end[at - 1] if at else 0, found.content_end[at]
+        end = min(end, begin + STORED_BYTES)
         return found.content[begin:end].tobytes().decode("utf-16-le", "replace")
 
     def build(self) -> ObjectValues | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import tracemalloc
 from typing import TYPE_CHECKING, Any
@@ -160,7 +161,7 @@ def test_texts_of_all_versions(reading: Callable[..., HeapGraph]) -> None:
 
     assert value(old, 0x10000) == "€u"
     assert value(old, 0x10020) == value(new, 0x10000) == "grün €uro"
-    assert value(new, 0x10020) == "x" * 256
+    assert re.fullmatch(r"x{239}\.\.\. #\w{12}", value(new, 0x10020) or "")
     assert new.length is not None
     assert new.length[by_id(new)[0x10020]] == 1000
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+import pytest
 
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from tests.dumps.hprof import BOOLEAN, INT, OBJECT, SYSTEM_CLASS, Hprof, jdk
+from tests.dumps.hprof import BOOLEAN, BYTE, INT, OBJECT, SYSTEM_CLASS, Hprof, jdk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,23 +46,107 @@ def texts(graph: HeapGraph) -> dict[int, str]:
     return {int(graph.object_id[i]): v for i, v in zip(rows, values, strict=True)}
 
 
-def test_direct_buffers_own_memory_unless_they_are_views(tmp_path: Path) -> None:
-    dump = jdk()
+@pytest.mark.parametrize("id_size", [4, 8])
+def test_direct_buffers_own_memory_unless_they_are_views_or_files(
+    id_size: int, tmp_path: Path
+) -> None:
+    """The memory of Netty and of native code has no cleaner."""
+    dump = jdk(id_size=id_size)
     dump.cls("java/nio/Buffer", 0x2000, _OBJECT, {"mark": INT, "capacity": INT})
     dump.cls("java/nio/ByteBuffer", 0x2010, "java/nio/Buffer", {"hb": OBJECT})
+    mapped = {"fd": OBJECT, "isSync": BOOLEAN}
+    dump.cls("java/nio/MappedByteBuffer", 0x2030, "java/nio/ByteBuffer", mapped)
     fields = {"att": OBJECT, "cleaner": OBJECT}
-    dump.cls("java/nio/DirectByteBuffer", 0x2020, "java/nio/ByteBuffer", fields)
-    name = "java/nio/DirectByteBuffer"
-    for address, cleaner, capacity in (
-        (0x10000, 0x10100, 4096),
-        (0x10040, 0, 4096),
-        (0x10080, 0x10100, 0),
-        (0x100C0, 0x10100, -5),
+    dump.cls("java/nio/DirectByteBuffer", 0x2020, "java/nio/MappedByteBuffer", fields)
+    other = 0x10300
+    for address, given in (
+        (0x10000, {"cleaner": other, "capacity": 4096}),
+        (0x10040, {"capacity": 8192}),
+        (0x10080, {"att": other, "capacity": 4096}),
+        (0x100C0, {"cleaner": other}),
+        (0x10100, {"cleaner": other, "capacity": -5}),
+        (0x10140, {"cleaner": other, "fd": other, "capacity": 1 << 29}),
+        (0x10180, {"att": other, "fd": other, "capacity": 1 << 29}),
     ):
-        dump.obj(address, name, cleaner=cleaner, capacity=capacity, mark=7)
+        dump.obj(address, "java/nio/DirectByteBuffer", mark=7, **given)
+    dump.obj(other, _OBJECT)
+
+    assert outside(graph_of(dump, tmp_path)) == {
+        0x10000: ("direct buffer", 4096),
+        0x10040: ("direct buffer", 8192),
+    }
+
+
+@pytest.mark.parametrize("field", ["viewedBuffer", "att"])
+def test_direct_buffers_of_jdk_6_and_android_own_what_they_free(
+    field: str, tmp_path: Path
+) -> None:
+    dump = jdk()
+    fields = {field: OBJECT, "cleaner": OBJECT, "capacity": INT, "memoryRef": OBJECT}
+    if field == "viewedBuffer":
+        del fields["memoryRef"]
+    dump.cls("java/nio/DirectByteBuffer", 0x2020, _OBJECT, fields)
+    name = "java/nio/DirectByteBuffer"
+    dump.obj(0x10000, name, cleaner=0x10100, capacity=4096)
+    dump.obj(0x10040, name, capacity=4096)
     dump.obj(0x10100, _OBJECT)
 
     assert outside(graph_of(dump, tmp_path)) == {0x10000: ("direct buffer", 4096)}
+
+
+def _string(dump: Hprof, address: int, text: str, coder: int = 0) -> None:
+    code = "utf-16-le" if coder else "latin-1"
+    dump.obj(address, "java/lang/String", value=address + 32, coder=coder)
+    dump.numbers(address + 32, BYTE, text.encode(code))
+
+
+def test_long_texts_that_begin_alike_are_equal_only_if_all_of_them_is(
+    tmp_path: Path,
+) -> None:
+    dump = jdk()
+    same = "select " * 100
+    given = {
+        0x20000: (same + "1", 0), 0x30000: (same + "2", 0), 0x40000: (same + "1", 0),
+        0x50000: (same + "1", 1), 0x60000: (same + "\u0142", 1),
+        0x70000: (same * 50 + "1", 0), 0x80000: (same * 50 + "2", 0),
+        0x100000: (same * 100 + "1", 0), 0x200000: (same * 100 + "2", 0),
+    }  # fmt: skip
+    for address, (text, coder) in given.items():
+        _string(dump, address, text, coder)
+
+    found = texts(graph_of(dump, tmp_path))
+
+    assert found[0x20000] == found[0x40000] != found[0x30000]
+    assert found[0x50000] != found[0x60000]
+    assert found[0x70000] != found[0x80000]
+    assert found[0x100000] == found[0x200000]  # whose first 64 KiB are equal
+    for address, (_, coder) in given.items():
+        text = found[address]
+        assert len(text) == (128 if coder else 256)
+        assert re.fullmatch(r"(select )+\w*\.\.\. #[0-9a-f]{12}", text), text
+
+
+@pytest.mark.parametrize("filler", ["\0", "?"])
+def test_texts_that_another_tool_has_removed_are_none(
+    filler: str, tmp_path: Path
+) -> None:
+    dump = jdk()
+    for i in range(40):
+        _string(dump, 0x20000 + 0x100 * i, filler * (5 + i % 3))
+    _string(dump, 0x10000, "kept")
+    whole = jdk()
+    for i in range(40):
+        _string(whole, 0x20000 + 0x100 * i, f"text {i}")
+    _string(whole, 0x10000, filler * 4)
+
+    graph, other = graph_of(dump, tmp_path), graph_of(whole, tmp_path)
+
+    assert graph.values is not None
+    assert not set(texts(graph)) & set(range(0x10000, 0x30000))
+    assert graph.notes[0].startswith("the texts were removed from this dump")
+    assert "40 of 41" in graph.notes[0]
+    assert texts(other)[0x20000] == "text 0"
+    assert not any("removed" in note for note in other.notes)
 
 
 def test_bitmaps_have_pixels_outside_unless_in_an_array(tmp_path: Path) -> None:
