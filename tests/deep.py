@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from _pytest.mark import ParameterSet
-
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 # The quick suite tries the same examples each time; the deep one more, and others. A
@@ -30,12 +26,8 @@ def cuts(start: int, stop: int, *, every: int) -> list[int]:
     return sorted({*range(start, stop, step), *range(max(start, stop - 3), stop)})
 
 
-def sampled(values: Sequence[int], every: int) -> list[ParameterSet]:
-    """Parameters: each ``every``-th and the last are quick, the others deep."""
-    last = len(values) - 1
-    return [
-        pytest.param(value)
-        if at % every == 0 or at == last
-        else pytest.param(value, marks=pytest.mark.deep)
-        for at, value in enumerate(values)
-    ]
+def sampled(values: Sequence[int], every: int) -> Sequence[int]:
+    """Parameters: all in the deep suite, else each ``every``-th and the last."""
+    if PROFILE == "deep":
+        return values
+    return sorted({*values[::every], values[-1]})
