@@ -43,6 +43,8 @@ except OSError:  # a user without a home
 for _name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
     os.environ.pop(_name, None)
 os.environ["INGEST_HOME"] = str(TEST_CACHE / "home")
+# Processes of tests run this checkout, whichever is installed.
+os.environ["PYTHONPATH"] = str(CHECKOUT)
 # Kernels are compiled into a folder that every test's own home shares.
 os.environ["NUMBA_CACHE_DIR"] = str(TEST_CACHE / "kernels")
 

@@ -29,7 +29,8 @@ class Built(NamedTuple):
 def _run(*command: str | Path, home: Path | None = None) -> str:
     environment = dict(os.environ)
     if home is not None:
-        environment.pop("NUMBA_CACHE_DIR", None)
+        for name in ("NUMBA_CACHE_DIR", "PYTHONPATH"):
+            environment.pop(name, None)
         environment |= {"INGEST_HOME": str(home)}
     ran = subprocess.run(
         command, capture_output=True, text=True, env=environment, check=False,

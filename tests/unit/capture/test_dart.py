@@ -387,7 +387,6 @@ def test_ctrl_c_leaves_nothing(folder: Path) -> None:
             [sys.executable, "-m", "ingest", "capture", "dart", address],
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         )
         while not any(p.stat().st_size == 0 for p in folder.iterdir()):
             if process.poll() is not None:

@@ -370,11 +370,7 @@ def test_ctrl_c_stops_the_session(
              "-o", str(tmp_path / "x")],
             stderr=subprocess.PIPE,
             text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(Path(__file__).parents[3]),
-                "TMPDIR": str(path.parent),
-            },
+            env={**os.environ, "TMPDIR": str(path.parent)},
         )  # fmt: skip
         while (COLLECT_2, TRACK) not in fake.asked and process.poll() is None:
             threading.Event().wait(0.02)

@@ -231,7 +231,7 @@ def add_by(script: str, folder: Path, *named: Path) -> dict[str, pl.DataFrame]:
     done = subprocess.run(
         [sys.executable, str(path), "fleet", "add", *map(str, named), "--to",
          str(target), "--label", LABELS, "--processes", "2"],
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "DEAD": str(dead)},
+        env={**os.environ, "DEAD": str(dead)},
         check=False, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
