@@ -19,6 +19,7 @@ from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.array_files import release_pages
 from ingest.runtimes import TypeClass
 from ingest.suspects.evidence import Evidence, evidence
+from ingest.suspects.ownership import with_types_by_name
 from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
 from ingest.suspects.words import Words
 from ingest.text import human_bytes, printable
@@ -141,6 +142,7 @@ def find_suspects(
     """
     if not metrics.reachable_bytes:
         return Findings((), 0)
+    graph = with_types_by_name(graph)
     release_pages(graph.object_id, graph.shallow_bytes)
     search = PileSearch(graph, metrics, own)
     held = [

@@ -7,13 +7,14 @@ values of the runtime; the first of these is the object's *entry*.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import OF_LOADER, RootFlag, RootKind
+from ingest.heap.graph import NO_TYPE, OF_LOADER, RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
@@ -126,6 +127,22 @@ def described_types(graph: HeapGraph) -> dict[int, int]:
         return {}
     kinds = enumerate(graph.type_object.tolist())
     return {row: kind for kind, row in kinds if row >= 0}
+
+
+def with_types_by_name(graph: HeapGraph) -> HeapGraph:
+    """The heap with one type for all of a name, where loaders can be unloaded.
+
+    Each loader of an application that was loaded again and again has types of its own.
+    """
+    if OF_LOADER not in graph.field_names:
+        return graph
+    first: dict[str, int] = {}
+    row = [first.setdefault(name, i) for i, name in enumerate(graph.type_names)]
+    if len(first) == len(row):
+        return graph
+    # The last one is for placeholders.
+    of_name = np.array([*row, NO_TYPE], np.int32)
+    return replace(graph, type_index=of_name[graph.type_index])
 
 
 def _statics(graph: HeapGraph) -> Bools:

@@ -215,10 +215,11 @@ def _find_values(
         if part[i, 1] >= 0:
             units = min(np.int64(part[i, 1]), units)
             offset = max(np.int64(part[i, 0]), np.int64(0))
-        end = content_end[place]
+        end: Number = content_end[place]
         begin = content_end[place - 1] if place > 0 else 0
         is_cut = end - begin > STORED_BYTES
-        end = min(end, begin + STORED_BYTES)
+        if is_cut:
+            end = begin + STORED_BYTES
         begin = min(begin + offset * unit, end)
         used = min(end - begin, units * unit)
         lengths[row[i]] = units

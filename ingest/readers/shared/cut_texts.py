@@ -47,7 +47,7 @@ def store_digest(data: Bytes, begin: int, end: int, out: Bytes, at: int) -> None
 
 
 @kernel
-def write_mark(digest: Bytes, begin: int, out: Bytes, at: int, unit: int) -> None:
+def write_mark(digest: Bytes, begin: Number, out: Bytes, at: Number, unit: int) -> None:
     """Write the mark of the text whose digest is at ``begin``.
 
     Args:

@@ -10,6 +10,7 @@ import pytest
 from ingest.analysis.metrics import analyse
 from ingest.heap.graph import RootKind
 from ingest.runtimes import named
+from ingest.suspects.find import find_suspects
 from ingest.suspects.holders import Paths
 from tests.dumps.hprof import BYTE, OBJECT, SYSTEM_CLASS, Hprof, jdk
 from tests.unit.readers.shared import by_id
@@ -176,3 +177,18 @@ def test_a_class_is_no_holder_and_its_static_fields_are(reading: Reading) -> Non
 
     assert held_by(0x103000) == ("app.Main", "SCRIPTS")  # a loader
     assert held_by(0x106000) == ("app.Script", "CACHE")
+
+
+def test_what_many_loaders_have_of_one_name_is_one_suspect(reading: Reading) -> None:
+    dump = _host({"SCRIPTS": 0x4000})
+    dump.array(0x4000, "[Ljava/lang/Object;", range(0x105000, 0x605000, 0x10000))
+    for number in range(0x100, 0x600, 0x10):
+        _plugin(dump, number, "app/Script")
+    graph = reading(dump.bytes())
+
+    (suspect, *_) = find_suspects(graph, analyse(graph)).suspects
+
+    assert (suspect.object_count, suspect.reference) == (80, "SCRIPTS")
+    assert graph.type_names[suspect.type_index] == "app.Script"
+    assert suspect.holder == "app.Main"
+    assert suspect.share > 0.9
