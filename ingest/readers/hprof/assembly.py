@@ -36,13 +36,17 @@ from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.layout import ShallowSizes
 from ingest.readers.hprof.loaders import ClassRows, hold_classes
 from ingest.readers.hprof.names import java_name
+from ingest.readers.hprof.records import FIRST_PRIMITIVE
 from ingest.readers.hprof.values import ValueBuilder
 from ingest.readers.shared.columns import ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import JVM
+from ingest.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ingest.compiled import Ints
@@ -87,6 +91,8 @@ class RecordedFile(NamedTuple):
         table: The classes.
         stacks: Stack traces.
         spaces: Names of the parts of the heap, by number.
+        flat_arrays: uint64 (F, 2), one after the other. Arrays that have values instead
+            of references, each with the class of these.
     """
 
     version: str
@@ -94,6 +100,7 @@ class RecordedFile(NamedTuple):
     table: ClassTable
     stacks: StackTable
     spaces: dict[int, str]
+    flat_arrays: Sequence[NDArray[np.uint64]] = ()
 
 
 def assemble(
@@ -121,6 +128,7 @@ def assemble(
     objects, mirrors, fit = _objects(heap, table, sizes)
     ids = objects.id
     assert ids is not None
+    flat_note = _name_flat_arrays(objects, table, found.flat_arrays)
     resolver = HeapResolver(
         [objects], TypeTable.by_row(table.names(), counter), counter
     )
@@ -142,7 +150,7 @@ def assemble(
     values.add_names(described[types], (names[kind] for kind in types.tolist()))
     values.add_states(table.end_words)
     external, known = values.external(), values.build()
-    notes = (values.note, *fit.notes) if values.note else fit.notes
+    notes = (*filter(None, (values.note, flat_note)), *fit.notes)
     del values
     trim()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
@@ -215,6 +223,42 @@ def _objects(
         further=further,
     )
     return columns, recorded[is_known], fit
+
+
+def _name_flat_arrays(
+    objects: ObjectColumns, table: ClassTable, found: Sequence[NDArray[np.uint64]]
+) -> str:
+    """Let arrays of values be of their class: they are recorded as arrays of bytes.
+
+    Returns:
+        What is not known of them, in a sentence; empty for nothing.
+    """
+    if not found:
+        return ""
+    flat = np.concatenate(found)
+    flat = flat[np.argsort(flat[:, 0], kind="stable")]
+    assert objects.id is not None
+    at = np.searchsorted(flat[:, 0], objects.id)
+    rows = np.flatnonzero(flat[np.minimum(at, len(flat) - 1), 0] == objects.id)
+    element = flat[at[rows], 1]
+    recorded = table.recorded()
+    row_of = dict(zip(table.ids(recorded).tolist(), recorded.tolist(), strict=True))
+    lost = 0
+    for class_id in np.unique(element).tolist():
+        if (kind := row_of.get(class_id)) is None:
+            continue
+        of_kind = rows[element == class_id]
+        objects.type_id[of_kind] = table.array_row(kind)
+        objects.further["length"][0][of_kind] = -1
+        if any(code < FIRST_PRIMITIVE for one in table.chain(kind)
+               for _, code in table.fields(one)):  # fmt: skip
+            lost += len(of_kind)
+    if not lost:
+        return ""
+    return (
+        f"the bytes of {counted(lost, 'arrays')} of values are recorded, and not what "
+        "the values refer to: that is unreachable if nothing else holds it"
+    )
 
 
 def _named_spaces(objects: ObjectColumns, names: dict[int, str]) -> tuple[str, ...]:

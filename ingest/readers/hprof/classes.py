@@ -278,6 +278,18 @@ class ClassTable:
         row = self._known_row(class_id)
         return self._add(class_id) if row < 0 else row
 
+    def array_row(self, row: int) -> int:
+        """The row of the arrays of a class, which is added if there are none."""
+        name = f"{self._row_names[row]}[]"
+        if name in self._row_names:
+            return self._row_names.index(name)
+        self._row_names.append(name)
+        self._id.append(0)
+        self._record.append(-1)
+        self._depth.append(0)
+        self._next_waiting.append(-1)
+        return len(self._row_names) - 1
+
     def field_index(self, name: str) -> int:
         """The row of a field name."""
         return self.field_names.setdefault(name, len(self.field_names))

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future, ThreadPoolExecutor
 
+    from numpy.typing import NDArray
+
     from ingest.heap.graph import HeapGraph
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
@@ -57,8 +59,10 @@ if TYPE_CHECKING:
 
 _NAME, _LOAD_CLASS, _FRAME, _TRACE = 1, 2, 4, 5
 _HEAP_DUMP, _SEGMENT, _HEAP_DUMP_END = 0x0C, 0x1C, 0x2C
-_NOT_NEEDED = frozenset((3, 6, 7, 0x0A, 0x0B, 0x0D, 0x0E))
-"""Unloaded classes, sites, a summary, threads, samples of the processor, settings."""
+_FLAT_ARRAYS = 0x12
+_NOT_NEEDED = frozenset((3, 6, 7, 0x0A, 0x0B, 0x0D, 0x0E, 0x13))
+"""Unloaded classes, sites, a summary, threads, samples of the processor, settings, and
+which fields are those of a value in a field."""
 _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
@@ -189,7 +193,7 @@ def _dumps(
                 heap if wanted(index) else None,
                 RecordedFile(
                     parser.version, parser.id_size, parser.table, parser.stacks,
-                    parser.spaces,
+                    parser.spaces, parser.flat_arrays,
                 ),
             )  # fmt: skip
         index += 1
@@ -207,6 +211,8 @@ class _Parser:
         table: The classes.
         stacks: Stack traces.
         spaces: Names of the parts of the heap, by number.
+        flat_arrays: uint64 (F, 2), one after the other. Arrays that have values instead
+            of references, each with the class of these.
     """
 
     def __init__(self, feed: Feed, counter: IrregularityCounter, spill: str) -> None:
@@ -225,6 +231,7 @@ class _Parser:
         self._names = NameTable()
         self.table = ClassTable(self.id_size, self._names, counter)
         self.spaces: dict[int, str] = {}
+        self.flat_arrays: list[NDArray[np.uint64]] = []
         self.stacks = StackTable(self._names, self.id_size)
         self._spill = spill
         self._heap = RecordedHeap(self.id_size)
@@ -282,6 +289,8 @@ class _Parser:
                     break
             elif tag == _LOAD_CLASS and size >= 8 + 2 * self.id_size:
                 self._load_class(size)
+            elif tag == _FLAT_ARRAYS:
+                self._read_flat_arrays(size)
             elif tag in (_FRAME, _TRACE) and 12 <= size <= _LONGEST_NAME_RECORD:
                 if not self._has(size):
                     break
@@ -371,6 +380,26 @@ class _Parser:
         self.table.load(class_id, name_id)
         self.stacks.add_class(int.from_bytes(data[:4], "big"), name_id)
         self._skip(size - wanted)
+
+    def _read_flat_arrays(self, size: int) -> None:
+        """Read of which classes the values are that arrays have instead of references.
+
+        Each pair of ids may follow a tag of its own.
+        """
+        if not size or not self._has(1):
+            return
+        pair = 2 * self.id_size
+        tagged = size % (1 + pair) == 0 and self.feed.data[self.feed.position] == 1
+        width = pair + tagged
+        while size >= width:
+            part = min(size, _LONGEST_NAME_RECORD) // width * width
+            if not self._has(part):
+                return
+            data = np.frombuffer(self.feed.take(part), np.uint8)
+            ids = np.ascontiguousarray(data.reshape(-1, width)[:, int(tagged) :])
+            self.flat_arrays.append(ids.view(f">u{self.id_size}").astype(np.uint64))
+            size -= part
+        self._skip(size)
 
     def _read_segment(self, size: int, *, may_wrap: bool) -> None:
         """Read a segment, or a heap dump in one record.

@@ -238,6 +238,36 @@ def test_flipped_bits_end_in_an_error_or_a_graph(tmp_path: Path) -> None:
     assert graphs > 100
 
 
+@pytest.mark.parametrize("tag", [b"", b"\x01"], ids=["pairs", "tagged pairs"])
+@pytest.mark.parametrize("at", ["before", "behind"])
+def test_arrays_of_values_have_the_class_of_these(
+    tag: bytes, at: str, reading: Reading
+) -> None:
+    """As of JDK 28, which records their bytes."""
+    dump = jdk()
+    dump.cls("app/Point", 0x2000, "java/lang/Object", {"x": INT, "y": INT})
+    dump.cls("app/Line", 0x2010, "java/lang/Object", {"name": OBJECT})
+    dump.cls("[Lapp/Line;", 0x2020, "java/lang/Object")
+    for i in range(3):
+        dump.numbers(0x10000 + 64 * i, BYTE, bytes(16))
+    given = ((0x10000, 0x2000), (0x10080, 0x2010))
+    body = b"".join(tag + dump.id(one) + dump.id(kind) for one, kind in given)
+    flat, fields = dump.record(0x12, body), dump.record(0x13, bytes(20))
+    if at == "before":
+        dump.records.append(flat + fields)
+    data = dump.bytes() + (flat + fields if at == "behind" else b"")
+
+    graph = reading(data)
+
+    rows = by_id(graph)
+    names = [graph.type_name(rows[0x10000 + 64 * i]) for i in range(3)]
+    assert names == ["app.Point[]", "byte[]", "app.Line[]"]
+    assert graph.length is not None
+    assert graph.length[rows[0x10040]] == 16
+    assert warnings(graph) == {}
+    assert "1 array of values" in graph.notes[0]
+
+
 @pytest.mark.parametrize("damage", ["sub-record", "record", "zeros"])
 def test_what_is_skipped_is_missing_however_few_records_it_is(
     damage: str, reading: Reading
