@@ -16,13 +16,14 @@ import os
 import resource
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import psutil
 
-from tests.conftest import share_jars
+from tests.conftest import CHECKOUT, share_jars
 from tests.pythons import installed
 
 _MINORS = (11, 12, 13)
@@ -128,14 +129,22 @@ def _wait_for_background(python: Path) -> None:
             one.wait(900)
 
 
-def _row(wheel: Path, minor: int, resolution: str, folder: Path) -> list[str]:
+def _requirements() -> list[str]:
+    """What the package needs, and two extras: "lowest" is of what is asked for."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    return [*project["dependencies"], *extras["embedded"], *extras["mcp"]]
+
+
+def _row(wheel: Path, minor: int, libraries: str, folder: Path) -> list[str]:
     """Install, run, and describe one environment."""
     python = folder / "venv/bin/python"
     uv = [sys.executable, "-m", "uv"]
     for words in (
         ["venv", "--quiet", "--python", str(installed(minor)), str(folder / "venv")],
         ["pip", "install", "--quiet", "--python", str(python), "--only-binary", ":all:",
-         "--resolution", resolution, f"heaproots[embedded,mcp] @ {wheel.as_uri()}"],
+         "--resolution", _RESOLUTIONS[libraries], f"heaproots @ {wheel.as_uri()}",
+         *_requirements()],
     ):  # fmt: skip
         subprocess.run([*uv, *words], check=True)
     asked = f"from importlib.metadata import version as v; print(*map(v, {_LIBRARIES}))"
@@ -154,7 +163,7 @@ def _row(wheel: Path, minor: int, resolution: str, folder: Path) -> list[str]:
     assert not after.notices(), "said again after all was compiled"
     assert smoke.notices() <= 1, "said more than once"
     return [
-        f"3.{minor}", next(k for k, v in _RESOLUTIONS.items() if v == resolution),
+        f"3.{minor}", libraries,
         *versions, f"{info.cpu_s:.1f} s", str(smoke.notices()),
         f"{after.ran['info example.gclog'].cpu_s:.1f} s",
     ]  # fmt: skip
@@ -165,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make test-wheels", description=__doc__)
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--minor", type=int, action="append", choices=_MINORS)
+    parser.add_argument("--libraries", action="append", choices=_RESOLUTIONS)
     chosen = parser.parse_args()
     heads = ["Python", "libraries", *_LIBRARIES, "first info", "notices", "later"]
     print("| " + " | ".join(heads) + " |")
@@ -174,13 +184,13 @@ def main() -> None:
         if installed(minor) is None:
             print(f"**** NOT RUN: there is no Python 3.{minor} ****", flush=True)
             continue
-        for resolution in _RESOLUTIONS.values():
+        for libraries in chosen.libraries or _RESOLUTIONS:
             with TemporaryDirectory(prefix="wheel-") as folder:
                 try:
-                    row = _row(chosen.wheel.resolve(), minor, resolution, Path(folder))
+                    row = _row(chosen.wheel.resolve(), minor, libraries, Path(folder))
                 except (AssertionError, subprocess.CalledProcessError) as error:
                     failed = True
-                    row = [f"3.{minor}", resolution, f"FAILED: {error}"]
+                    row = [f"3.{minor}", libraries, f"FAILED: {error}"]
             print("| " + " | ".join(row) + " |", flush=True)
     sys.exit(failed)
 

@@ -27,6 +27,8 @@
 // column: weak_only_bytes  INTEGER  their shallow size, bytes
 // column: external_bytes   INTEGER  memory outside the heap owned by all objects, bytes
 // column: metadata_bytes   INTEGER  reachable bytes of the runtime's metadata: classes, code, scripts
+// column: smaller_groups     LIST<STRING>  groups of the program's own objects that are no suspects, else null
+// column: smaller_addresses  LIST<STRING>  of each of these, address of the object that retains most
 // column: folded_count     INTEGER  objects of the runtime itself that were left out
 // column: estimated_count  INTEGER  estimated objects of the heap if the dump is a sample, else null
 // column: estimated_bytes  INTEGER  their estimated shallow size, bytes, else null
@@ -62,6 +64,8 @@ RETURN
   d.weak_only_bytes AS weak_only_bytes,
   d.external_bytes AS external_bytes,
   d.metadata_bytes AS metadata_bytes,
+  d.smaller_groups AS smaller_groups,
+  d.smaller_addresses AS smaller_addresses,
   d.folded_count AS folded_count,
   d.estimated_count AS estimated_count,
   d.estimated_bytes AS estimated_bytes

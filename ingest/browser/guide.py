@@ -12,14 +12,16 @@ Source: Neo4j Browser 5.24.0, cleanHtml, Directives and resolveGuide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.command_line import command
 from ingest.queries.library import Value, find, own_query
 from ingest.reports.leaks import next_of, notes_of, origin
 from ingest.reports.render import cell
-from ingest.reports.suspects import no_suspects
+from ingest.reports.suspects import SMALLER, no_suspects
+from ingest.runtimes import named
+from ingest.runtimes.base import TypeClass
 from ingest.text import printable_lines
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     Ask = Callable[[Mapping[str, Mapping[str, str]]], dict[str, Answer]]
 
 TEMPLATE = "guide.html"
-_ROWS = 5
+_ROWS, _LOOKED_AT = 5, 100
+_LARGEST = "retained-objects"
 _STEPS = 12
 _QUERIES = (
     "leak-suspects",
@@ -100,10 +103,15 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         dump: Number of the dump.
         style_url: Address of the style; without it the guide does not mention one.
     """
-    answers = ask({name: {"limit": str(_ROWS)} for name in ("dump", *_QUERIES)})
+    answers = ask(
+        {name: {"limit": str(_ROWS)} for name in ("dump", *_QUERIES)}
+        | {_LARGEST: {"limit": str(_LOOKED_AT)}}
+    )
     facts = answers["dump"].dicts()[0]
     suspects = answers["leak-suspects"].dicts()
-    followed = _followed(answers["leak-suspects"], answers["retained-objects"])
+    largest = answers[_LARGEST]
+    followed = _followed(answers["leak-suspects"], facts, largest, ask)
+    answers[_LARGEST] = replace(largest, rows=largest.rows[:_ROWS])
 
     def table(name: str, *columns: str) -> GuideTable:
         return _table(name, columns, answers[name], _statement(name, {}, dump))
@@ -113,7 +121,9 @@ def guide(ask: Ask, dump: int, style_url: str | None = None) -> str:
         "facts": facts,
         "origin": origin(facts),
         "suspects": [(row["sentence"], row["contents"]) for row in suspects],
+        "smaller": facts["smaller_groups"] or [],
         "pile": suspects[0]["contents"] if suspects else [],
+        "smaller_title": SMALLER,
         "no_suspects": no_suspects(cast("str | None", facts["incomplete"])),
         "incomplete": facts["incomplete"],
         "notes": notes_of(facts),
@@ -151,7 +161,7 @@ def _slides_of(address: str, holder: str, ask: Ask, dump: int) -> dict[str, obje
     return {
         "path": _table(
             path,
-            ("what", "type", "address"),
+            ("what", "field", "type", "address"),
             answers[path],
             _statement(path, given, dump),
         ),
@@ -167,11 +177,14 @@ def _slides_of(address: str, holder: str, ask: Ask, dump: int) -> dict[str, obje
     }
 
 
-def _followed(suspects: Answer, largest: Answer) -> dict[str, str] | None:
+def _followed(
+    suspects: Answer, facts: Mapping[str, object], largest: Answer, ask: Ask
+) -> dict[str, str] | None:
     """Choose the object to follow through the guide, and its holder.
 
     It is the object of the first suspect that retains most, and what it accumulates in;
-    or else the object with the largest retained size, twice.
+    or else, twice, the object of the first smaller group, or that of the program's own
+    types which retains most. A collection of the runtime explains nothing.
     """
     caption = suspects.captions.of
     if suspects.rows:
@@ -185,19 +198,35 @@ def _followed(suspects: Answer, largest: Answer) -> dict[str, str] | None:
             "holder": str(first["container_address"]),
             "holder_type": caption(str(first["container_type"])),
         }
-    if largest.rows:
-        first = largest.dicts()[0]
-        kind = caption(str(first["type"]))
-        address = str(first["address"])
-        return {
-            "address": address,
-            "type": kind,
-            "owner": "",
-            "sentence": "",
-            "holder": address,
-            "holder_type": kind,
-        }
-    return None
+    sentence = ""
+    own = _of_program(largest, str(facts["runtime"] or ""))
+    if groups := cast("list[str] | None", facts["smaller_groups"]):
+        sentence = groups[0]
+        address = cast("list[str]", facts["smaller_addresses"])[0]
+        found = ask({"object": {"address": address}})["object"].dicts()
+        own = [row | {"address": address} for row in found]
+    if not own:
+        return None
+    kind, address = caption(str(own[0]["type"])), str(own[0]["address"])
+    return {
+        "address": address,
+        "type": kind,
+        "owner": "",
+        "sentence": sentence,
+        "holder": address,
+        "holder_type": kind,
+    }
+
+
+def _of_program(answer: Answer, runtime: str) -> list[dict[str, object]]:
+    """The rows about types of the program's own."""
+    rows = answer.dicts()
+    classes = named(runtime).type_classes([str(row["type"]) for row in rows])
+    return [
+        row
+        for row, of in zip(rows, classes.tolist(), strict=True)
+        if of == TypeClass.PROGRAM
+    ]
 
 
 def _table(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingest import type_names
 from ingest.command_line import quoted
-from ingest.queries.answer import Answer
+from ingest.queries.answer import Answer, GraphPath
 from ingest.text import Captions, printable
 
 if TYPE_CHECKING:
@@ -103,7 +103,15 @@ def plain(value: object) -> object:
             value.relationships, value.nodes[1:], strict=True
         ):
             steps += [plain(relationship), plain(node)]
-        return steps
+        return GraphPath(
+            steps,
+            [
+                relationship.start_node == node
+                for relationship, node in zip(
+                    value.relationships, value.nodes, strict=False
+                )
+            ],
+        )
     if isinstance(value, dict):
         return _mapping(value)
     if isinstance(value, list):

@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ingest.text import Captions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class GraphPath(list[object]):
+    """A path of the graph, as JSON has it: node, relationship, node, and so on.
+
+    Each is a mapping of its properties, with ``labels`` or ``type``.
+
+    Attributes:
+        is_forward: Whether each relationship leads to the node after it.
+    """
+
+    def __init__(self, steps: Iterable[object], is_forward: Sequence[bool]) -> None:
+        super().__init__(steps)
+        self.is_forward = tuple(is_forward)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from ingest.reports.suspects import (
     no_suspects,
     notes,
     reasons,
+    smaller_text,
     suspects_text,
 )
 from ingest.reports.why import source
@@ -157,6 +158,8 @@ def as_text(
         text += growth_text(growth)
     text += "\n" + _heading("Leak suspects") + source("leak-suspects")
     text += suspects_text(suspects, cast("str | None", dump["incomplete"]))
+    groups = cast("list[str] | None", dump["smaller_groups"]) or []
+    text += smaller_text([{"sentence": one} for one in groups])
     text += f"\n{next_of(dump, growth, file)}"
     for suspect in suspects[:1]:
         why = why_command(str(suspect["address"]), str(dump["name"]), file)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ingest.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from ingest.queries.answer import GraphPath
 
 _MOST_STEPS = 40
 _ADDRESS = re.compile(r" 0x[0-9a-f]+(?: \".*\")?$", re.DOTALL)
@@ -88,6 +90,41 @@ def paths_text(paths: Sequence[Sequence[str]]) -> str:
         text += "\n" + "".join(lines)
         before = tuple(path)
     return text
+
+
+def graph_path_steps(path: GraphPath) -> list[str]:
+    """Return a path of the graph as steps for `path_text`.
+
+    The node of the dump, above all roots, is left out. A relationship that holds no
+    object is named, and one that leads to the step before it has an arrow.
+    """
+    nodes = cast("list[Mapping[str, object]]", path[::2])
+    links = cast("list[Mapping[str, object]]", path[1::2])
+    steps = [_node_text(nodes[0])]
+    for link, node, is_forward in zip(links, nodes[1:], path.is_forward, strict=True):
+        name = str(link["type"])
+        text = f"{link['field']}: " if link.get("field") else ""
+        if name not in _HOLDING:
+            text = f"{name} {text}"
+        steps.append(f"{'' if is_forward else '<- '}{text}{_node_text(node)}")
+    if len(steps) > 1 and nodes[0]["labels"] == ["Dump"]:
+        del steps[0]
+    return steps
+
+
+_LONGEST_VALUE = 40
+_HOLDING = ("HAS_ROOT", "REFERENCES")
+
+
+def _node_text(node: Mapping[str, object]) -> str:
+    """What a node is called, as in the answers of the library."""
+    (label, *_) = cast("list[str]", node["labels"]) or [""]
+    if label == "Object":
+        text = f"{node.get('type_name')} {node.get('address')}"
+        value = node.get("value")
+        return text if value is None else f'{text} "{str(value)[:_LONGEST_VALUE]}"'
+    name = next((node[one] for one in ("name", "sentence") if one in node), "")
+    return str(name) if label == "Root" else f"{label} {name}".strip()
 
 
 _TRUNK = 3

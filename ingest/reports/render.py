@@ -16,6 +16,8 @@ import textwrap
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from ingest.queries.answer import GraphPath
+from ingest.reports.paths import graph_path_steps, path_text
 from ingest.text import for_spreadsheet, printable
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ def cell(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.3f}"
+    if isinstance(value, GraphPath):
+        return printable(" → ".join(graph_path_steps(value)))
     if isinstance(value, list):
         return " → ".join(cell(entry) for entry in value)
     if isinstance(value, dict):
@@ -211,8 +215,32 @@ def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) ->
 def write_table(answer: Answer) -> None:
     """Write a table that fits the terminal, without empty columns."""
     shown = answer.without_empty_columns()
-    text = table_text(shown.columns, shown.rows) if answer.rows else "no rows\n"
+    if any(isinstance(value, GraphPath) for row in shown.rows for value in row):
+        text = _with_paths(shown)
+    else:
+        text = table_text(shown.columns, shown.rows) if answer.rows else "no rows\n"
     sys.stdout.write(text)
+
+
+def _with_paths(answer: Answer) -> str:
+    """Format each row as a block: its other columns, and its paths drawn."""
+    blocks = []
+    for row in answer.dicts():
+        paths = {k: v for k, v in row.items() if isinstance(v, GraphPath)}
+        others = [
+            (name.replace("_", " "), cell(value))
+            for name, value in row.items()
+            if name not in paths
+        ]
+        block = ""
+        if others:
+            heads, cells = zip(*others, strict=True)
+            block = _blocks([*heads], [[*cells]], "", width())
+        for name, path in paths.items():
+            title = f"{name.replace('_', ' ')}\n" if len(row) > 1 else ""
+            block += title + path_text(graph_path_steps(path))
+        blocks.append(block)
+    return "\n".join(blocks)
 
 
 def write_json(answer: Answer) -> None:

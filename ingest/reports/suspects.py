@@ -183,6 +183,12 @@ def next_step(format_name: str, incomplete: str | None, dump: str) -> NextStep:
     )
 
 
+SMALLER = (
+    "Smaller groups of the program's own objects, which may be needed, or a leak that "
+    "has begun:"
+)
+
+
 def smaller_text(smaller: Sequence[Mapping[str, object]]) -> str:
     """What there is besides the suspects, for a terminal; empty if nothing.
 
@@ -191,10 +197,7 @@ def smaller_text(smaller: Sequence[Mapping[str, object]]) -> str:
     """
     if not smaller:
         return ""
-    text = "\n" + folded(
-        "Smaller groups of the program's own objects, which may be needed, or a leak "
-        "that has begun:"
-    )
+    text = "\n" + folded(SMALLER)
     for one in smaller:
         text += folded(f"- {printable(str(one['sentence']))}", "  ", hanging="  ")
     return text

@@ -77,6 +77,15 @@ DUMP_PROPERTIES = (
     Column("metadata_bytes", INT64,
         "reachable bytes of the runtime's metadata: classes, code, scripts",
         lambda heap: heap.findings.metadata_bytes),
+    Column("smaller_groups", TEXTS,
+        "groups of the program's own objects that are no suspects, in sentences",
+        lambda heap: [one.sentence for one in heap.findings.smaller] or None,
+        absent=None),
+    Column("smaller_addresses", TEXTS,
+        "of each of these, the address of the object that retains most",
+        lambda heap: [
+            heap.graph.address(one.object_index) for one in heap.findings.smaller
+        ] or None, absent=None),
     Column("strength_policy", TEXT,
         "which weaker references hold their target: `strongest`, where nothing "
         "stronger does, or `mat`, all", lambda heap: str(heap.metrics.policy)),

@@ -552,6 +552,7 @@ def dump(heap: Heap, limit: int) -> Rows:
     soft = {i for i in heap.live if heap.objects[i].strength == "soft"}
     weak_only = {i for i in heap.live if heap.objects[i].strength} - soft
     told = heap.graph.sampling
+    findings = find_suspects(heap.graph, analyse(heap.graph))
     row = (
         heap.name,
         heap.graph.format_name,
@@ -575,7 +576,9 @@ def dump(heap: Heap, limit: int) -> Rows:
         len(weak_only & present),
         heap.bytes(weak_only),
         sum(o.external[1] or 0 for o in heap.objects),
-        find_suspects(heap.graph, analyse(heap.graph)).metadata_bytes,
+        findings.metadata_bytes,
+        [one.sentence for one in findings.smaller] or None,
+        [heap.graph.address(one.object_index) for one in findings.smaller] or None,
         heap.graph.folded.object_count,
         None if told is None else round(len(present) * told.average_count),
         None if told is None else round(heap.bytes(present) * told.average_size),

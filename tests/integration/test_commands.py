@@ -183,6 +183,30 @@ def test_own_cypher_finds_the_dump_and_may_not_write(
         assert "calls db.clearQueryCaches, which may do more than read" in err
     file.write_text("MATCH (n RETURN n", encoding="utf-8")
     assert loaded("query", str(file))[0] == 5
+
+
+def test_a_path_of_own_cypher_is_drawn(
+    loaded: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """As `why` draws it, also from its end."""
+    file = tmp_path / "path.cypher"
+    pattern = "(:Dump {number: $dump})-[:HAS_ROOT|REFERENCES*..9]->(o:Object)"
+    file.write_text(
+        f"MATCH p = shortestPath({pattern}) WHERE o.address = '0x1c1773' RETURN p",
+        encoding="utf-8",
+    )
+    why = loaded("why", "0x1c1773")[1]
+    code, out, _ = loaded("query", str(file))
+
+    assert code == 0
+    drawn = out.partition("\n\n")[2]
+    assert drawn.startswith("     0  static root in GameEvents\n     1  ")
+    assert drawn in why
+    backwards = (
+        "(o:Object {address: '0x1c1773'})<-[:REFERENCES]-(:Object {dump: $dump})"
+    )
+    file.write_text(f"MATCH p = {backwards} RETURN p LIMIT 1", encoding="utf-8")
+    assert "\n     1  <- " in loaded("query", str(file))[1]
     file.write_text("RETURN $other", encoding="utf-8")
     assert loaded("query", str(file))[0] == 5
 

@@ -32,14 +32,20 @@ def answering(
     *,
     empty: tuple[str, ...] = (),
     incomplete: str | None = None,
+    smaller: bool = False,
+    runtime: str | None = None,
 ) -> Ask:
     """Answer every query with rows that match its header."""
 
     def value(name: str, kind: str) -> object:
         if name.endswith("address"):
             return "0x1c15d2"
+        if name == "runtime":
+            return runtime
         if name == "incomplete":
             return incomplete
+        if name in ("smaller_groups", "smaller_addresses"):
+            return [f"{name} {text}"] if smaller else None
         if kind.startswith("LIST"):
             return [text]
         return NUMBERS.get(kind, text)
@@ -205,6 +211,33 @@ def test_without_suspects_it_follows_what_retains_most() -> None:
 
     assert "Why is Type 0x1c15d2 alive?" in html
     assert "first suspect" not in html
+
+
+def test_no_collection_of_the_runtime_is_followed() -> None:
+    name = "System.Collections.Generic.Dictionary`2[[System.String],[Some.Type]]"
+    html = guide(answering(name, empty=("leak-suspects",), runtime="dotnet"), 7)
+
+    assert "alive?" not in html
+    assert "Objects by retained size" in html
+
+
+def test_smaller_groups_are_listed_and_followed_where_there_is_no_suspect() -> None:
+    html = guide(answering(empty=("leak-suspects",), smaller=True), 7)
+
+    assert "Smaller groups of the program&#39;s own objects" in html
+    assert html.count("smaller_groups Some.Type") == 2
+    assert html.count("<slide ") == html.count("</slide>")
+    assert "Smaller groups" not in guide(answering(), 7)
+
+
+def test_the_path_has_the_fields() -> None:
+    query = "shortest-root-path"
+    html = guide(answering(), 7)
+
+    table = html[: html.index(f"({query})")].rpartition("<table")[2]
+    assert [*re.findall(r"<th[^>]*>([a-z ]+)</th>", table)] == [
+        "what", "field", "type", "address",
+    ]  # fmt: skip
 
 
 def test_a_long_path_says_that_it_is_cut() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.queries.answer import Answer
+from ingest.queries.answer import Answer, GraphPath
 from ingest.reports.render import OutputFormat, table_text, write_answer
 
 if TYPE_CHECKING:
@@ -136,3 +136,50 @@ def test_a_long_name_is_broken_between_its_parts_and_a_date_is_not() -> None:
     assert first.split("  ")[0] == "catalogue-service-production-2026-11-24T03.17-"
     assert first.endswith("1,000,000  2026-11-25 03:25 UTC")
     assert second == "12"
+
+
+PATH = GraphPath(
+    [
+        {"labels": ["Dump"], "name": "shop"},
+        {"type": "HAS_ROOT"},
+        {"labels": ["Root"], "name": "static root in Shop.open"},
+        {"type": "REFERENCES"},
+        {"labels": ["Object"], "type_name": "Order[]", "address": "0x10"},
+        {"type": "REFERENCES", "field": "[0]"},
+        {
+            "labels": ["Object"],
+            "type_name": "Text",
+            "address": "0x20",
+            "value": "a\x1b",
+        },
+        {"type": "DOMINATES"},
+        {"labels": ["Object"], "type_name": "Box", "address": "0x30"},
+    ],
+    [True, True, True, False],
+)
+
+
+def test_a_path_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    write_answer(Answer(("p", "n"), ((PATH, 1234), (PATH, 5))), OutputFormat.TABLE)
+
+    drawn = (
+        "p\n"
+        "     0  static root in Shop.open\n"
+        "     1  Order[] 0x10\n"
+        '     2  [0]: Text 0x20 "a\\x1b"\n'
+        "     3  <- DOMINATES Box 0x30\n"
+    )
+    out = capsys.readouterr().out
+    assert out == f"n  1,234\n{drawn}\nn  5\n{drawn}"
+
+
+def test_a_path_alone_has_no_heading_and_is_data_elsewhere(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer = Answer(("p",), ((PATH,),))
+    write_answer(answer, OutputFormat.TABLE)
+    assert capsys.readouterr().out.startswith("     0  static root in Shop.open\n")
+    write_answer(answer, OutputFormat.JSON)
+    assert json.loads(capsys.readouterr().out) == [{"p": list(PATH)}]
+    write_answer(answer, OutputFormat.MARKDOWN)
+    assert "Shop.open → Order\\[\\] 0x10 → " in capsys.readouterr().out
