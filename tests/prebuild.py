@@ -86,8 +86,8 @@ def _answer_all(folder: Path) -> None:
     from ingest.queries.library import find
     from ingest.tables.heap_tables import HeapTables
     from tests.cypher.asked_values import some_values
+    from tests.cypher.heaps import HEAPS, OF_THE_NODE
     from tests.heaps import stored_tables
-    from tests.unit.answers.test_stored import HEAPS, OF_THE_NODE
 
     for number, heap in enumerate(HEAPS):
         graph = heap()

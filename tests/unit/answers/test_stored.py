@@ -13,11 +13,7 @@ from ingest.answers.stored import StoredHeap
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.asked_values import instances_by_end, some_values
-from tests.cypher.dart_heap import dart_heap
-from tests.cypher.dotnet_heap import dotnet_heap
-from tests.cypher.heap import lattice, main_heap, reasons, two_domains
-from tests.cypher.jvm_heap import jvm_heap
-from tests.cypher.v8_heap import v8_heap
+from tests.cypher.heaps import HEAPS, OF_THE_NODE
 from tests.deep import PROFILE
 from tests.heaps import stored_tables
 
@@ -27,15 +23,9 @@ if TYPE_CHECKING:
 
     from ingest.heap.graph import HeapGraph
 
-HEAPS = (
-    main_heap, two_domains, dart_heap, dotnet_heap, jvm_heap, lattice, reasons, v8_heap,
-)  # fmt: skip
 IS_DEEP = PROFILE == "deep"
 MOST = 20 if IS_DEEP else 2
 """Objects and types that are asked about."""
-
-OF_THE_NODE = {"dump", "warnings"}
-"""What the node of the dump is asked for, which is not in a table."""
 
 
 @pytest.mark.parametrize("heap", HEAPS if IS_DEEP else HEAPS[:5])
