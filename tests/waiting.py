@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ingest.server.embedded import EmbeddedServer
 
 
-def wait_until(is_so: Callable[[], bool], most_s: float = 20) -> None:
+def wait_until(is_so: Callable[[], bool], most_s: float = 60) -> None:
     """Wait until something is so; it fails if that takes longer."""
     until = time.monotonic() + most_s
     while not is_so():
