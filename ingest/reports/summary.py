@@ -13,6 +13,7 @@ from ingest.heap.graph import NO_DOMAIN, RefKind, RootFlag, RootKind
 from ingest.queries.answer import Answer
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import liveness
+from ingest.reports.sites import largest_sites, sites_text
 from ingest.reports.suspects import (
     next_step,
     notes,
@@ -128,6 +129,7 @@ def facts(
         "metadata_bytes": findings.metadata_bytes,
         "suspects": of_heap(graph, findings.suspects),
         "smaller_groups": of_heap(graph, findings.smaller),
+        "allocation_sites": largest_sites(graph, metrics, top),
     }
 
 
@@ -196,6 +198,7 @@ def facts_text(
     source = printable(PurePath(str(found["source"])).name)
     say(f"{source}: {found['format']}\n")
     say(_suspects_text(found, dumps))
+    say(sites_text(found))
     say("\nHeap\n")
     if found["producer"]:
         say(folded(printable(str(found["producer"]))))

@@ -19,7 +19,7 @@ BUN = replace(
         "ModuleLoader"),
     containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",
         "*Generator", "Promise (*"),
-    library=(*(glob for glob in V8.library if glob != "system / *"), "GlobalObject",
+    library=(*(glob for glob in V8.library if glob != "system / *"),
         "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
         "*Prototype", "*Constructor"),
     root_words={"not_recorded": "a Map or Set, whose entries Bun does not record"},

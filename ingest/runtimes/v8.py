@@ -53,7 +53,8 @@ V8 = Runtime(
     delegate_types=_listener_tables,
     roots=("(synthetic)",),
     metadata=(
-        "(system)", "(compiled code)", "(object shape)", "(symbol)", "BuiltinModule",
+        "(system)", "(compiled code)", "(object shape)", "(symbol)", "(prototype)",
+        "BuiltinModule",
         "module node:*", "scope in node:*",
     ),
     containers=(
@@ -75,7 +76,7 @@ V8 = Runtime(
         "(string)", "(concatenated string)", "(sliced string)", "(number)", "(bigint)",
         "(wasm object)", "RegExp", "Number", "String", "Boolean", "Symbol", "BigInt",
         "Date", "Error", "*Error", "ArrayBuffer", "SharedArrayBuffer", "DataView",
-        "*Array", "Buffer", "FastBuffer", "system / *", "Node / *", "node::*", "global",
+        "*Array", "Buffer", "FastBuffer", "system / *", "Node / *", "node::*",
         "process", "console", "Console", "Math", "JSON", "Atomics", "Reflect", "Intl*",
         "WebAssembly*", "URL", "URLSearchParams", "Headers", "Request", "Response",
         "Socket", "Server", "IncomingMessage", "ServerResponse", "Agent", "TCP", "Pipe",

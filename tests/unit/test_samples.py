@@ -188,6 +188,7 @@ def test_the_figures_of_the_v8_sample() -> None:
     assert references + len(graph.root_object) == 180_829
     assert graph.shallow_bytes.sum() + graph.folded.shallow_bytes == 3_022_403
     counts = dict(zip(graph.type_names, np.bincount(graph.type_index), strict=True))
-    assert counts["Animal"] == 181
+    # V8 calls 181 nodes so: the prototype is one of them.
+    assert counts["Animal"] == 180
     assert analyse(graph).reachable_count == graph.object_count
     assert graph.irregularities == ()

@@ -64,6 +64,7 @@ _EPHEMERON_NAME = re.compile(
     re.DOTALL,
 )
 _EPHEMERON_SIGN = b" / part of key ("
+_CELL, _HELD_VALUE = "system / WeakCell", "held value"
 _TABLE_VALUE = "(value)"
 """The field of a reference from a WeakMap to a value."""
 
@@ -316,6 +317,8 @@ def _name_fields(
             row_of[name] = 0
             continue
         text = strings.text(name)
+        if not text:
+            continue  # as those of Bun that say no more than the one beside them
         row = known.setdefault(text, len(names))
         if row == len(names):
             names.append(text)
@@ -328,11 +331,64 @@ def _name_fields(
         source = snapshot.id[np.searchsorted(edges.start, at, "right") - 1]
         table = np.array([table_of[n] for n in edges.name[at].tolist()], np.uint64)
         of_table = at[source == table]
+    held_values, repeated = (
+        _held_values(snapshot, edges, types),
+        _repeated(snapshot, edges, types),
+    )
     fields(edges, types, row_of, number_of, NO_FIELD)
+    kind[repeated] = RefKind.WEAK
+    if len(held_values):
+        edges.name[held_values] = len(names)
+        names.append(_HELD_VALUE)
     if table_of:
         kind[of_table] = RefKind.WEAK
         edges.name[of_table] = 1
     return names
+
+
+def _of_nodes(snapshot: Snapshot, edges: Edges, name: str) -> NDArray[np.int64]:
+    """int64: the edges of the nodes of a name."""
+    row = snapshot.strings.find(name)
+    if row < 0:
+        return np.empty(0, np.int64)
+    nodes = np.flatnonzero(snapshot.name == row)
+    count = edges.start[nodes + 1] - edges.start[nodes]
+    first = np.repeat(edges.start[nodes] - np.cumsum(count) + count, count)
+    return np.asarray(first + np.arange(len(first)), np.int64)
+
+
+def _held_values(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes
+) -> NDArray[np.int64]:
+    """int64: the edges to the values that a FinalizationRegistry passes on.
+
+    A cell refers by number to the registry, the value, and the cells before and after.
+    """
+    at = _of_nodes(snapshot, edges, _CELL)
+    at = at[edges.type[at] == types.hidden]
+    others = (_CELL, "FinalizationRegistry", "system / Oddball")
+    known = [snapshot.strings.find(name) for name in others]
+    return np.asarray(at[~np.isin(snapshot.name[edges.to[at]], known)])
+
+
+def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.int64]:
+    """int64: the edges to values of globals that are recorded as properties too.
+
+    V8 records a global variable as a property of the global object, and once more
+    through the cell that has its value.
+    """
+    strings, property_type = snapshot.strings, types.property
+    proxy, value = strings.find("global_proxy"), strings.find("value")
+    at = _of_nodes(snapshot, edges, "system / PropertyCell")
+    at = at[(edges.type[at] == types.internal) & (edges.name[at] == value)]
+    if not len(at) or proxy < 0:
+        return np.empty(0, np.int64)
+    named = np.flatnonzero((edges.name == proxy) & (edges.type == types.internal))
+    is_value = np.zeros(len(snapshot.type), np.bool_)
+    for node in np.unique(np.searchsorted(edges.start, named, "right") - 1).tolist():
+        own = slice(*edges.start[node : node + 2].tolist())
+        is_value[edges.to[own][edges.type[own] == property_type]] = True
+    return np.asarray(at[is_value[edges.to[at]]])
 
 
 def _ephemerons(snapshot: Snapshot) -> dict[int, int]:

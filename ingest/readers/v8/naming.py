@@ -32,6 +32,8 @@ MODULE, SCOPE = "module ", "scope in "
 _AHEAD = 8
 """Values between asking for what is needed of a text and using it."""
 
+_GLOBAL, _WITHOUT_URL = "global", " / "
+_PROTOTYPE = "(prototype)"
 _CONTEXT = "system / Context"
 _SCRIPT = "system / Script"
 """What V8 calls a script since 2025, with `` / `` and its name if it has one."""
@@ -189,6 +191,7 @@ class NodeNames:
         self._rows: dict[str, int] = {}
         self.type_row = np.full(len(snapshot.type), -1, np.int32)
         self._name_types()
+        self._prototypes = self._name_prototypes()
         self._name_interfaces()
 
     def _row(self, name: str) -> int:
@@ -247,6 +250,28 @@ class NodeNames:
                 self.type_row,
             )  # fmt: skip
 
+    def _name_prototypes(self) -> tuple[Ints, Ints]:
+        """Name prototypes apart from the instances whose classes they are called by.
+
+        Returns:
+            int32, twice: the prototypes, and the class of each, a function.
+        """
+        snapshot, kinds, types = self._snapshot, self._kinds, self._types
+        classes = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
+        found = np.empty(len(classes), np.int32)
+        name, back = self._strings_of("prototype", "constructor")
+        targets_of(classes, self._edges, types.property, name, name, found)
+        is_one = found >= 0
+        is_one &= snapshot.type[found] == kinds.object
+        classes, found = classes[is_one], found[is_one]
+        own = np.empty(len(found), np.int32)
+        targets_of(found, self._edges, types.property, back, back, own)
+        classes, found = classes[own == classes], found[own == classes]
+        if name < 0 or not len(found):
+            return found[:0], found[:0]
+        self.type_row[found] = self._row(_PROTOTYPE)
+        return found, classes
+
     def _name_interfaces(self) -> None:
         """Name plain objects by their properties."""
         plain, kind = self._rows.get("Object", -1), self._types.property
@@ -263,7 +288,7 @@ class NodeNames:
     # ------------------------------------------------------------- scripts
 
     def scripts_of(self, closures: Ints) -> Ints:
-        """int32: the name of the script of each closure, a string; -1 for none."""
+        """int32: the node of the script of each closure; -1 for none."""
         (shared, _), (script, debug) = (
             self._strings_of("shared", "shared"),
             self._strings_of("script", "script_or_debug_info"),
@@ -277,15 +302,16 @@ class NodeNames:
         targets_of(info[some], edges, internal, script, debug, script_node)
         known = script_node >= 0
         known &= self._snapshot.type[script_node] == self._kinds.code
-        name = self._snapshot.name[script_node]
-        found[some[known]] = name[known]
+        found[some[known]] = script_node[known]
         return found
 
     def name_scopes(self, closures: Ints, scripts: Ints) -> None:
         """Name the contexts that closures refer to by their scripts.
 
-        The context of a script itself is the one that has the native context before it;
-        it has the variables that are declared in the script and used by its functions.
+        The context of a script itself is the only one that has the native context
+        before it; it has the variables that are declared in the script and used by its
+        functions. Where several have, the script has none, and they are those of
+        functions and loops.
         """
         plain = [
             row
@@ -309,16 +335,20 @@ class NodeNames:
         parent = np.full(len(self.type_row), -1, np.int32)
         parent[contexts] = above
         _spread(contexts, parent, is_context, script)
-        is_module = (above >= 0) & ~is_context[above]
+        of = script[contexts]
+        is_module = (above >= 0) & ~is_context[above] & (of >= 0)
+        count = np.bincount(of[is_module], minlength=1)
+        is_module &= count[np.where(is_module, of, 0)] == 1
+        names = np.where(of >= 0, self._snapshot.name[of], -1)
         for prefix, chosen in (
-            (MODULE, contexts[is_module]),
-            (SCOPE, contexts[~is_module]),
+            (MODULE, is_module),
+            (SCOPE, ~is_module & (of >= 0)),
         ):
-            names = script[chosen]
-            for name in np.unique(names[names >= 0]).tolist():
+            rows, called = contexts[chosen], names[chosen]
+            for name in np.unique(called).tolist():
                 path = script_name(self.text(name))
                 if path:
-                    self.type_row[chosen[names == name]] = self._row(prefix + path)
+                    self.type_row[rows[called == name]] = self._row(prefix + path)
 
     def _strings_of(self, one: str, other: str) -> tuple[int, int]:
         """Rows of two strings; -1 for one that the snapshot does not have."""
@@ -351,6 +381,10 @@ class NodeNames:
             numeric &= ~np.isin(text, told) & (text < len(self._strings))
             has_value |= numeric
         strings = self._strings
+        prototypes, classes = self._prototypes
+        text[prototypes] = snapshot.name[classes]
+        has_value[prototypes] = text[prototypes] < len(strings)
+        scripts = np.where(scripts >= 0, snapshot.name[scripts], -1)
         labels, label_of = self._labels(closures, scripts)
         if labels:
             encoded = [label.encode("utf-8", "replace") for label in labels]
@@ -397,7 +431,10 @@ class NodeNames:
     def _labels(
         self, closures: Ints, scripts: Ints
     ) -> tuple[list[str], NDArray[np.int32]]:
-        """What closures are called and where they are, and int32: that of each."""
+        """What closures are called and where they are, and int32: that of each.
+
+        Here ``scripts`` are the names of scripts, strings.
+        """
         names = self._snapshot.name[closures].tolist()
         lines, columns = self._places(closures)
         found: dict[tuple[int, int, int, int], int] = {}
@@ -488,6 +525,8 @@ def class_name(name: str) -> str:
 
     Source: DevTools, HeapSnapshot.ts, calculateObjectNames.
     """
+    if name == _GLOBAL + _WITHOUT_URL:
+        return _GLOBAL  # as a program that writes its own snapshot has it
     begin = 10 if name.startswith("Detached <") else 0
     if name[:1] != "<" and not begin:
         return name

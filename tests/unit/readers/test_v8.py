@@ -20,9 +20,11 @@ from ingest.progress import silent
 from ingest.readers.v8 import sniff
 from ingest.readers.v8.naming import label
 from ingest.readers.v8.reader import read
+from ingest.runtimes import V8, TypeClass
 from ingest.suspects.find import find_suspects
 from ingest.tables.heap_tables import HeapTables
 from ingest.what_if.cut_parser import CutParser
+from ingest.what_if.freed import WhatIf
 from tests.deep import cuts
 from tests.dumps.v8 import V8Heap, bun, julia, program, tracked, written
 from tests.unit.readers.shared import Pieces, alive, by_id, roots, same, warnings, weak
@@ -291,6 +293,98 @@ def test_types_that_are_not_known_have_their_own_names(reading: Reading) -> None
     graph = reading(heap.bytes())
 
     assert [graph.type_name(row) for row in range(2)] == ["A", "(quantum object)"]
+
+
+def pollers(contexts: int) -> V8Heap:
+    """Functions of one script, each in a context of its own, and no other context."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "global / ", 16, [("internal", "native_context", 2)])
+    heap.node("hidden", "system / NativeContext", 64)
+    heap.node("code", "poll", 56, [("internal", "script_or_debug_info", 4)])
+    heap.node("code", "/srv/app/timers.js", 144)
+    for _ in range(contexts):
+        context = heap.node("object", "system / Context", 32)
+        heap.edge(context, "internal", "previous", 2)
+        function = heap.node("closure", "poll", 64)
+        heap.edge(function, "internal", "context", context)
+        heap.edge(function, "internal", "shared", 3)
+        heap.edge(1, "property", f"poll{context}", function)
+    return heap
+
+
+def test_a_script_has_one_outermost_scope_or_none(reading: Reading) -> None:
+    def kinds(contexts: int) -> list[str]:
+        graph = reading(pollers(contexts).bytes(), strict=True)
+        names = map(graph.type_name, range(graph.object_count))
+        return [name for name in names if "timers.js" in name]
+
+    assert kinds(1) == ["module /srv/app/timers.js"]
+    assert kinds(3) == 3 * ["scope in /srv/app/timers.js"]
+
+
+def test_a_prototype_is_no_instance(reading: Reading) -> None:
+    """V8 calls it by its constructor, or by that of the class it extends."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "global", 16, [("property", "Kid", 2), ("property", "one", 4)])
+    heap.node("closure", "Kid", 64, [("property", "prototype", 3)])
+    heap.node("object", "Base", 32, [("property", "constructor", 2)])
+    heap.node("object", "Kid", 32, [("property", "__proto__", 3)])
+    heap.edge(1, "property", "Other", 5)
+    heap.node("closure", "Other", 64, [("property", "prototype", 6)])
+    heap.node("object", "Shared", 32, [("property", "constructor", 2)])
+
+    graph = reading(heap.bytes(), strict=True)
+
+    names = [graph.type_name(row) for row in range(graph.object_count)]
+    assert names == ["global", "Function", "(prototype)", "Kid", "Function", "Shared"]
+    assert value(graph, 3) == "Kid"
+    (kind,) = V8.type_classes(["(prototype)"])
+    assert kind == TypeClass.METADATA
+
+
+def test_what_a_finalization_registry_passes_on_is_named(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "FinalizationRegistry", 32, [("hidden", 4, 2)])
+    heap.node("hidden", "system / WeakCell", 64, [
+        ("weak", "target", 4), ("hidden", 0, 1), ("hidden", 2, 3), ("hidden", 3, 5),
+    ])  # fmt: skip
+    heap.node("object", "Stream", 16, [("property", "owner", 4)])
+    heap.node("object", "Response", 16)
+    heap.node("hidden", "system / WeakCell", 64)
+
+    graph = reading(heap.bytes(), strict=True)
+
+    assert references(graph, by_id(graph)[number(2)]) == [
+        ("target", 4, True), (None, 1, False), ("held value", 3, False),
+        (None, 5, False),
+    ]  # fmt: skip
+
+
+def test_a_global_that_is_recorded_twice_is_one_reference(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "global / ", 16, [
+        ("internal", "global_proxy", 2), ("property", "done", 5),
+        ("internal", "properties", 3),
+    ])  # fmt: skip
+    heap.node("object", "global", 16)
+    heap.node("array", "(object properties)", 32, [("internal", "0", 4)])
+    heap.edge(3, "internal", "1", 6)
+    heap.node("hidden", "system / PropertyCell", 32, [("internal", "value", 5)])
+    heap.node("object", "Done", 64)
+    heap.node("hidden", "system / PropertyCell", 32, [("internal", "value", 7)])
+    heap.node("object", "Lexical", 64)
+
+    graph = reading(heap.bytes(), strict=True)
+    row = by_id(graph)
+
+    assert references(graph, row[number(4)]) == [("value", 5, True)]
+    assert references(graph, row[number(6)]) == [("value", 7, False)]
+    cut = CutParser(graph).cut("global.done -> Done")
+    assert WhatIf(graph).freed([cut]).shallow_bytes == 64
 
 
 def test_what_bun_leaves_out_hangs_below_roots_that_are_not_recorded(
