@@ -9,3 +9,9 @@ TIMEOUT_S = 60.0
 
 EVERY_S = 10.0
 """Between two snapshots over one connection."""
+
+WHOLE_S = 600.0
+"""How long a capture of which nothing else limits the length may take."""
+
+QUIET_S = 60.0
+"""How long of that nothing may arrive."""

@@ -9,54 +9,85 @@ import struct
 from typing import TYPE_CHECKING
 
 from ingest.capture.machine import (
+    GENERAL,
     KEPT,
+    KEPT_TOO,
     NO_ALTERNATIVE_STACK,
     RED_ZONE,
     RESULT,
+    FunctionCall,
+    If,
+    Load,
     Machine,
+    Return,
+    Store,
+    SystemCall,
     ThreadState,
-    general_registers,
+    named,
 )
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.capture.machine import FunctionCall, Libc, Wanted
+    from ingest.capture.machine import Libc, Step, Wanted
 
 _FLOATS, _SCALABLE = 2, 0x405
 _REGISTERS = [*(f"x{number}" for number in range(31)), "sp", "pc", "pstate"]
 _FLOATS_BYTES, _MOST_SCALABLE = 528, 1 << 16
+_SCALABLE_HEAD = struct.Struct("<IIHHHH")
 _IS_SCALABLE = 1  # of the flags of the set of scalable vectors
 _FLOATS_MAGIC, _SCALABLE_MAGIC = 0x46508001, 0x53564501
 _RESERVED, _INFO_BYTES = 4096, 128
 _BRANCH_TYPE = 3 << 10  # of the state of the processor: how it came here
-_SVC = 0xD4000001
+_SVC, _RET = 0xD4000001, 0xD65F03C0
+_HELD = {RESULT: 0, KEPT: 19, KEPT_TOO: 20}
+_NUMBERS = {
+    "mmap": 222, "sched_yield": 124, "clone": 220, "wait4": 260, "prctl": 167,
+    "exit_group": 94, "close_range": 436, "clone3": 435,
+}  # fmt: skip
 _NANOSLEEP, _FUTEX, _CLOCK_NANOSLEEP, _RESTART_SYSCALL = 101, 98, 115, 128
 _OPERATION, _WAIT, _ABSOLUTE = 127, 0, 1
 _EINTR = 4
 
 
 def _thread(libc: Libc, tid: int) -> ThreadState:
-    registers = general_registers(libc, tid, _REGISTERS)
+    general = libc.registers(tid, GENERAL, 8 * len(_REGISTERS))
+    registers = named(_REGISTERS, general)
     if libc.word(tid, registers["pc"]) & 0xFFFFFFFF == _SVC and _is_timed(registers):
+        # What the kernel itself does: it knows how much time is left.
+        again = dict(registers, x8=_RESTART_SYSCALL)
+        general = struct.pack(f"<{len(again)}Q", *again.values())
         registers["x0"] = (1 << 64) - _EINTR
         registers["pc"] += 4
     try:
         scalable = libc.registers(tid, _SCALABLE, _MOST_SCALABLE)
     except OSError:  # this processor has none
         scalable = b""
-    vectors = _vectors(libc.registers(tid, _FLOATS, _FLOATS_BYTES), scalable)
+    floats = libc.registers(tid, _FLOATS, _FLOATS_BYTES)
+    vectors = _vectors(floats, scalable)
     code = (registers["pc"], registers["x30"])
-    return ThreadState(registers, vectors, registers["sp"], code)
+    saved = [(_FLOATS, floats), (GENERAL, general)]
+    if _is_in_use(scalable):
+        saved.insert(1, (_SCALABLE, scalable))
+    return ThreadState(registers, vectors, registers["sp"], code, tuple(saved))
+
+
+def _is_in_use(scalable: bytes) -> bool:
+    """Whether a thread has more in its scalable vectors than 16 bytes of each."""
+    if len(scalable) < _SCALABLE_HEAD.size:
+        return False
+    *_, flags, _ = _SCALABLE_HEAD.unpack_from(scalable)
+    return bool(flags & _IS_SCALABLE)
 
 
 def _is_timed(registers: Mapping[str, int]) -> bool:
     """Whether a system call that is made again would wait too long.
 
-    A tracer sees a thread before such a call, be it interrupted there. One that would
-    have to know how much time is left returns ``EINTR``, as it may at any signal; those
-    that take a moment, or note what is left, are made again.
+    A tracer sees a thread before such a call, be it interrupted there. Where no tracer
+    sets it back, one that would have to know how much time is left returns ``EINTR``,
+    as it may at any signal; those that take a moment, or note what is left, are made
+    again.
     """
     number = registers["x8"]
     if number == _CLOCK_NANOSLEEP:
@@ -76,13 +107,12 @@ def _vectors(floats: bytes, scalable: bytes) -> bytes:
     """
     made = struct.pack("<II", _FLOATS_MAGIC, _FLOATS_BYTES) + floats[512:520]
     made += floats[:512]
-    if len(scalable) >= 16:
-        _, _, length, _, flags, _ = struct.unpack_from("<IIHHHH", scalable)
-        if flags & _IS_SCALABLE:
-            size = 32 * length + 17 * length // 8  # vectors, predicates, first fault
-            total = 16 + size + 15 & ~15
-            made += struct.pack("<IIHHHH", _SCALABLE_MAGIC, total, length, 0, 0, 0)
-            made += scalable[16 : 16 + size].ljust(total - 16, b"\0")
+    if _is_in_use(scalable):
+        _, _, length, _, _, _ = _SCALABLE_HEAD.unpack_from(scalable)
+        size = 32 * length + 17 * length // 8  # vectors, predicates, first fault
+        total = 16 + size + 15 & ~15
+        made += _SCALABLE_HEAD.pack(_SCALABLE_MAGIC, total, length, 0, 0, 0)
+        made += scalable[16 : 16 + size].ljust(total - 16, b"\0")
     if len(made) + 16 > _RESERVED:
         raise CaptureError("the thread computes with vectors of a kilobit; try again")
     return made.ljust(_RESERVED, b"\0")
@@ -92,16 +122,15 @@ def _prepared(
     thread: ThreadState, wanted: Wanted
 ) -> tuple[list[tuple[int, bytes]], dict[str, int]]:
     context = _context(thread, wanted.blocked)
-    zeros = thread.stack - RED_ZONE - wanted.room & ~15
-    frame = zeros - len(context) & ~15
+    frame = thread.stack - RED_ZONE - len(context) & ~15
     changed = dict(thread.registers)
     changed.update(
         pc=wanted.function, sp=frame, x29=0, x30=wanted.restorer,
         pstate=thread.registers["pstate"] & ~_BRANCH_TYPE,
     )  # fmt: skip
     for number, value in enumerate(wanted.arguments):
-        changed[f"x{number}"] = zeros if value == -1 else value
-    return [(zeros, bytes(wanted.room)), (frame, context)], changed
+        changed[f"x{number}"] = value
+    return [(frame, context)], changed
 
 
 def _context(thread: ThreadState, blocked: int) -> bytes:
@@ -118,7 +147,9 @@ def _words(*words: int) -> bytes:
 
 
 def _load(register: int, value: int) -> bytes:
-    """Code that puts a number of 64 bits into a register."""
+    """Code that puts a number of 64 bits, or what is held, into a register."""
+    if value in _HELD:  # mov
+        return _words(0xAA0003E0 | _HELD[value] << 16 | register)
     made = [0xD2800000 | (value & 0xFFFF) << 5 | register]
     for part in range(1, 4):
         piece = value >> 16 * part & 0xFFFF
@@ -127,18 +158,39 @@ def _load(register: int, value: int) -> bytes:
     return _words(*made)
 
 
-def _function(steps: Sequence[FunctionCall]) -> bytes:
-    # x29, x30 and x19 are saved.
-    made = _words(0xA9BE7BFD, 0xF9000BF3)
-    for step in steps:
-        for number, value in enumerate(step.arguments):
-            if value == KEPT:
-                made += _words(0xAA1303E0)  # x0 = x19
-            elif value != RESULT:
-                made += _load(number, value)
-        made += _load(16, step.function) + _words(0xD63F0200)  # blr x16
-        made += _words(0xAA0003F3) if step.is_kept else b""  # x19 = x0
-    return made + _words(0xD2800000, 0xF9400BF3, 0xA8C27BFD, 0xD65F03C0)
+def _loads(values: Sequence[int]) -> bytes:
+    """Code that sets arguments, the first at last: it is where the result is."""
+    pairs = list(enumerate(values))[::-1]
+    return b"".join(_load(number, value) for number, value in pairs)
+
+
+def _step(step: Step) -> bytes:
+    match step:
+        case FunctionCall(function, arguments, keep):
+            made = _loads(arguments) + _load(16, function) + _words(0xD63F0200)  # blr
+            return made + (_load(_HELD[keep], RESULT) if keep else b"")
+        case SystemCall(name, arguments):
+            return _loads(arguments) + _load(8, _NUMBERS[name]) + _words(_SVC)
+        case Load(at):
+            return _load(16, at) + _words(0xF9400200)  # ldr x0, [x16]
+        case Store(at, value):
+            made = b"" if value is None else _load(0, value)
+            return made + _load(16, at) + _words(0xF9000200)  # str x0, [x16]
+        case If(is_zero, steps):
+            inner = b"".join(map(_step, steps))
+            words = len(inner) // 4 + 1
+            if is_zero:  # cbnz w0
+                return _words(0x35000000 | words << 5) + inner
+            return _words(0x36F80000 | words << 5) + inner  # tbz w0, 31
+        case Return():
+            # x0 = 0; x19 and x20, x29 and x30 are as they were
+            return _words(0xD2800000, 0xA94153F3, 0xA8C27BFD, _RET)
+
+
+def _function(steps: Sequence[Step]) -> bytes:
+    # stp x29, x30, [sp, -32]!; stp x19, x20, [sp, 16]
+    made = _words(0xA9BE7BFD, 0xA90153F3)
+    return made + b"".join(map(_step, [*steps, Return()]))
 
 
 AARCH64 = Machine(
@@ -152,5 +204,9 @@ AARCH64 = Machine(
     thread=_thread,
     prepared=_prepared,
     registers=_REGISTERS,
+    number="x8",
+    numbers=_NUMBERS,
+    audit=0xC00000B7,
+    mutex_bytes=48,
     function=_function,
 )  # fmt: skip

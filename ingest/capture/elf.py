@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROC = Path("/proc")
-_DYNSYM, _FUNCTIONS = 11, (2, 10)
+_DYNSYM, _KINDS = 11, (1, 2, 10)
 
 
 class Mapping(NamedTuple):
@@ -24,7 +24,7 @@ class Mapping(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function: where it begins and ends."""
+    """A function, or a variable: where it begins and ends."""
 
     start: int
     end: int
@@ -47,6 +47,8 @@ def mappings(pid: int) -> list[Mapping]:
 
 def functions(pid: int, names: set[str]) -> dict[str, Function]:
     """Those of ``names`` that a file in the memory of a process exports.
+
+    Variables too.
 
     Raises:
         OSError: it has ended, or may not be looked at.
@@ -142,7 +144,7 @@ def _exported(data: bytes, names: set[str]) -> dict[str, tuple[int, int]]:
             name_at, info, _, section, value, length = struct.unpack_from(
                 "<IBBHQQ", data, place
             )
-            if not section or info & 15 not in _FUNCTIONS:
+            if not section or info & 15 not in _KINDS:
                 continue
             end = data.index(b"\0", strings + name_at)
             if (name := wanted.get(data[strings + name_at : end])) is not None:

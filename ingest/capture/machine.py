@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _PEEK, _GETREGSET, _SETREGSET = 1, 0x4204, 0x4205
-_GENERAL = 1
+_GETSIGMASK, _SETSIGMASK = 0x420A, 0x420B
+GENERAL = 1
+"""The kind of the general registers."""
 RED_ZONE = 128
 """Bytes below the stack that a function may use without saying so."""
 NO_ALTERNATIVE_STACK = struct.pack("<QiIQ", 0, 0x7FFFFFFF, 0, 0)
 """What a signal frame says of the other stack, so that the one there is stays."""
 RESULT: Final = -1
-"""Stands for what the step before has returned; only as the first argument."""
+"""Stands for what the step before has returned."""
 KEPT: Final = -2
-"""Stands for what the step that keeps it has returned; only as the first argument."""
+KEPT_TOO: Final = -3
+"""Stand for what the step that keeps it so has returned."""
 
 
 class Libc:
@@ -39,11 +42,13 @@ class Libc:
             ctypes.c_void_p,
         ]
 
-    def ptrace(self, request: int, tid: int, address: int = 0, data: int = 0) -> None:
-        """Make a request that returns nothing."""
-        if self._c.ptrace(request, tid, address, data) < 0:
+    def ptrace(self, request: int, tid: int, address: int = 0, data: int = 0) -> int:
+        """Make a request that returns nothing, or a number from 0 on."""
+        done: int = self._c.ptrace(request, tid, address, data)
+        if done < 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
+        return done
 
     def word(self, tid: int, at: int) -> int:
         """Eight bytes of the memory of a thread that stands still."""
@@ -52,6 +57,17 @@ class Libc:
         if value == -1 and (number := ctypes.get_errno()):
             raise OSError(number, os.strerror(number))
         return value & (1 << 64) - 1
+
+    def signals(self, tid: int) -> int:
+        """The signals that a thread blocks, or will when its system call has ended."""
+        mask = ctypes.c_uint64()
+        self.ptrace(_GETSIGMASK, tid, 8, ctypes.addressof(mask))
+        return mask.value
+
+    def set_signals(self, tid: int, blocked: int) -> None:
+        """Have a thread block these signals from now on."""
+        mask = ctypes.c_uint64(blocked)
+        self.ptrace(_SETSIGMASK, tid, 8, ctypes.addressof(mask))
 
     def registers(self, tid: int, kind: int, most: int) -> bytes:
         """A set of registers, at most so many bytes of it."""
@@ -71,9 +87,8 @@ class _Vector(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
 
 
-def general_registers(libc: Libc, tid: int, names: Sequence[str]) -> dict[str, int]:
-    """The general registers of a thread that stands still, by their names in order."""
-    data = libc.registers(tid, _GENERAL, 8 * len(names))
+def named(names: Sequence[str], data: bytes) -> dict[str, int]:
+    """General registers by their names, which are in the order of the kernel."""
     return dict(zip(names, struct.unpack(f"<{len(names)}Q", data), strict=True))
 
 
@@ -82,7 +97,7 @@ def set_general_registers(
 ) -> None:
     """Write all general registers of a thread that stands still."""
     values = [registers[name] for name in names]
-    libc.set_registers(tid, _GENERAL, struct.pack(f"<{len(values)}Q", *values))
+    libc.set_registers(tid, GENERAL, struct.pack(f"<{len(values)}Q", *values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +106,62 @@ class FunctionCall:
 
     Attributes:
         function: Its address.
-        arguments: At most three: numbers, `RESULT`, `KEPT`.
-        is_kept: Whether its result is kept.
+        arguments: At most five: numbers, `RESULT`, `KEPT`, `KEPT_TOO`.
+        keep: `KEPT` or `KEPT_TOO` if its result is kept.
     """
 
     function: int
     arguments: tuple[int, ...] = ()
-    is_kept: bool = False
+    keep: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCall:
+    """A system call that made code does, which writes nothing to the stack.
+
+    Attributes:
+        name: Of `Machine.numbers`.
+        arguments: As of a `FunctionCall`.
+    """
+
+    name: str
+    arguments: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The result is what 8 bytes of memory say."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """8 bytes of memory become the result, or a number."""
+
+    at: int
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Steps for a result, of 32 bits, that is 0, or else one that is below.
+
+    Attributes:
+        is_zero: Which of them.
+        steps: What is done then, before going on behind them.
+    """
+
+    is_zero: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The function returns 0."""
+
+
+Step = FunctionCall | SystemCall | Load | Store | If | Return
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +173,15 @@ class ThreadState:
         vectors: Its state of floating point and vectors, as a signal frame has it.
         stack: Its stack pointer.
         code: Where it is, and where it would return to if a register says so.
+        saved: Sets of registers by kind, in order, with which a tracer has it go on
+            as if nothing had been: a call that waits knows how much time is left.
     """
 
     registers: Mapping[str, int]
     vectors: bytes
     stack: int
     code: tuple[int, ...]
+    saved: tuple[tuple[int, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +190,14 @@ class Wanted:
 
     Attributes:
         function: Its address.
-        arguments: At most six; -1 stands for the address of ``room`` bytes of zeros.
+        arguments: At most six.
         restorer: Address of code that returns from a signal.
-        room: Bytes on the stack that the function may write to.
         blocked: The signals that the thread blocks, a bit each.
     """
 
     function: int
     arguments: Sequence[int]
     restorer: int
-    room: int
     blocked: int
 
 
@@ -151,7 +216,11 @@ class Machine:
         prepared: From a thread and a call, what its memory must have below its stack,
             and the registers with which it makes the call and then goes on.
         registers: The names of the general registers, in the order of the kernel.
-        function: Code of a function that makes calls and returns 0.
+        number: The register that tells the number of a system call.
+        numbers: Of system calls, by name.
+        audit: What filters of system calls know this kind by.
+        mutex_bytes: Size of a ``pthread_mutex_t``.
+        function: Code of a function that does steps and returns 0.
     """
 
     place: int
@@ -163,4 +232,8 @@ class Machine:
         [ThreadState, Wanted], tuple[list[tuple[int, bytes]], dict[str, int]]
     ]
     registers: Sequence[str]
-    function: Callable[[Sequence[FunctionCall]], bytes]
+    number: str
+    numbers: Mapping[str, int]
+    audit: int
+    mutex_bytes: int
+    function: Callable[[Sequence[Step]], bytes]

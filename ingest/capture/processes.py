@@ -134,10 +134,14 @@ def check_answers(target: RunningProgram) -> None:
             f"process {target.pid} ({target.name}) belongs to {target.user}; run this "
             "as that user, or as root"
         )
+    tracer = (status_of(target.pid, "TracerPid") or ["0"])[0]
     if is_stopped(target.pid):
+        by, how = "by a signal", f"continue it: kill -CONT {target.pid}"
+        if tracer != "0":
+            by, how = f"by process {tracer}, which traces it", "let that detach from it"
         raise CaptureError(
-            f"process {target.pid} ({target.name}) is stopped, by a signal or a "
-            f"debugger, and cannot answer; continue it: kill -CONT {target.pid}"
+            f"process {target.pid} ({target.name}) is stopped {by}, and cannot answer; "
+            f"{how}"
         )
 
 

@@ -2,10 +2,13 @@
 
 At no moment is the process in a state from which it could not go on: memory is written
 below the stack of the thread, where nothing is; then all its registers are set at once,
-so that it runs the function, which returns into ``rt_sigreturn`` with a signal frame
-that has all the thread was: as after the handler of a signal. If this process is killed
-at any point, the kernel lets the thread go, and it either never sees the call or ends
-it. No code of the process is changed, and it is stopped for microseconds.
+so that it runs the function, with all signals blocked. The last thing that the function
+does is a system call, at the end of which the thread gets back the registers and the
+mask of signals that it had, and goes on as after a stop: a call in which it waited is
+resumed by the kernel, and ends when it would have ended. If this process is killed
+before, the kernel lets the thread go: the function returns into ``rt_sigreturn`` with a
+signal frame that has all the thread was, as after the handler of a signal. No code of
+the process is changed.
 
 Only Linux; what depends on the processor is in `ingest.capture.machine`.
 """
@@ -17,13 +20,19 @@ import platform
 import struct
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.capture.aarch64 import AARCH64
 from ingest.capture.elf import PROC, mappings
-from ingest.capture.machine import Libc, Wanted, set_general_registers
+from ingest.capture.machine import (
+    GENERAL,
+    Libc,
+    Wanted,
+    named,
+    set_general_registers,
+)
 from ingest.capture.x86_64 import X86_64
 from ingest.errors import CaptureError
 
@@ -33,7 +42,9 @@ if TYPE_CHECKING:
 
     from ingest.capture.machine import Machine, ThreadState
 
-_DETACH, _SEIZE, _INTERRUPT = 17, 0x4206, 0x4207
+_CONTINUE, _DETACH, _SYSCALL = 7, 17, 24
+_SEIZE, _INTERRUPT, _SYSCALL_GOOD = 0x4206, 0x4207, 1
+_ALL_SIGNALS = (1 << 64) - 1
 _WALL, _NOHANG = 0x40000000, 1
 _EVENT_STOP, _TRAP = 128, 5
 _STOP_S = 2.0
@@ -63,62 +74,98 @@ def machine() -> Machine:
     return MACHINES[platform.machine()]
 
 
-@contextmanager
-def _stopped(tid: int) -> Iterator[Libc | None]:
-    """A thread that is stopped; ``None`` if a signal came first, which it gets."""
-    libc = Libc()
-    libc.ptrace(_SEIZE, tid)
-    signal_number = 0
-    try:
-        libc.ptrace(_INTERRUPT, tid)
+class TracedThread:
+    """A thread of another process that this one traces."""
+
+    def __init__(self, tid: int) -> None:
+        self.libc, self.tid = Libc(), tid
+        self.signal_number = 0
+        self.libc.ptrace(_SEIZE, tid, 0, _SYSCALL_GOOD)
+
+    def wait(self) -> int:
+        """Wait for its next stop; returns the status of it.
+
+        Raises:
+            CaptureError: it does not stop, or has ended.
+        """
         until = time.monotonic() + _STOP_S
         while True:
-            done, status = os.waitpid(tid, _WALL | _NOHANG)
+            done, status = os.waitpid(self.tid, _WALL | _NOHANG)
             if done:
                 break
             if time.monotonic() > until:
-                raise CaptureError(f"thread {tid} does not stop; try again")
-            time.sleep(0.0002)
+                raise CaptureError(f"thread {self.tid} does not stop; try again")
+            time.sleep(0.00005)
         if not os.WIFSTOPPED(status):
-            raise CaptureError(f"process {tid} has ended")
-        if status >> 16 == _EVENT_STOP and os.WSTOPSIG(status) == _TRAP:
-            yield libc
-        else:
-            if status >> 16 != _EVENT_STOP:
-                signal_number = os.WSTOPSIG(status)
-            yield None
-    finally:
-        _detach(libc, tid, signal_number)
+            raise CaptureError(f"process {self.tid} has ended")
+        is_of_signal = status >> 16 != _EVENT_STOP and not _is_system_call(status)
+        self.signal_number = os.WSTOPSIG(status) if is_of_signal else 0
+        return status
+
+    def interrupt(self) -> bool:
+        """Stop it; ``False`` if a signal came first, which it gets."""
+        self.libc.ptrace(_INTERRUPT, self.tid)
+        return _is_interrupted(self.wait())
+
+    def run_until(self, number: int) -> bool:
+        """Let it go on to the end of a system call of that number, and stop there.
+
+        Returns:
+            Whether it got there; ``False`` if a signal came first.
+        """
+        here, is_within = machine(), False
+        while True:
+            self.libc.ptrace(_SYSCALL, self.tid)
+            if not _is_system_call(self.wait()):
+                return False
+            is_within = not is_within
+            if not is_within:
+                data = self.libc.registers(self.tid, GENERAL, 8 * len(here.registers))
+                if named(here.registers, data)[here.number] == number:
+                    # It stops before its next instruction, where the kernel looks
+                    # whether it has to make a system call again.
+                    self.libc.ptrace(_INTERRUPT, self.tid)
+                    self.libc.ptrace(_CONTINUE, self.tid)
+                    return _is_interrupted(self.wait())
+
+    def detach(self) -> None:
+        """Let it go, with the signal that it was to get."""
+        with suppress(OSError):
+            # It has ended, or has not stopped: then the end of this thread does it.
+            self.libc.ptrace(_DETACH, self.tid, 0, self.signal_number)
 
 
-def _detach(libc: Libc, tid: int, signal_number: int) -> None:
-    try:
-        libc.ptrace(_DETACH, tid, 0, signal_number)
-    except (
-        OSError
-    ):  # it has ended, or has not stopped: then the end of this thread does
-        return
+def _is_interrupted(status: int) -> bool:
+    return status >> 16 == _EVENT_STOP and os.WSTOPSIG(status) == _TRAP
+
+
+def _is_system_call(status: int) -> bool:
+    return os.WSTOPSIG(status) == _TRAP | 0x80
 
 
 @contextmanager
-def all_stopped(pid: int) -> Iterator[bool]:
-    """All threads of a process stand still; ``False`` if now is no good moment."""
-    with ExitStack() as stack:
-        seen: set[int] = set()
-        is_stopped = True
-        while is_stopped:
-            folder = PROC / str(pid) / "task"
-            new = {int(one.name) for one in folder.iterdir()} - seen
-            if not new:
-                break
-            seen |= new
-            for tid in sorted(new):
-                try:
-                    libc = stack.enter_context(_stopped(tid))
-                except ProcessLookupError:  # that thread has ended
-                    continue
-                is_stopped = is_stopped and libc is not None
-        yield is_stopped
+def stopped(tid: int) -> Iterator[TracedThread | None]:
+    """A thread that is stopped; ``None`` if a signal came first, which it gets."""
+    thread = TracedThread(tid)
+    try:
+        yield thread if thread.interrupt() else None
+    finally:
+        thread.detach()
+
+
+@contextmanager
+def held(pid: int, system_call: str) -> Iterator[bool]:
+    """The main thread stands still in a system call, which then goes on as if nothing.
+
+    Args:
+        pid: The process.
+        system_call: What `system_call` says of it.
+
+    Yields:
+        Whether it does; ``False`` if it is not in that call any more.
+    """
+    with stopped(pid) as thread:
+        yield thread is not None and _waiting_in(pid) == system_call
 
 
 def call(
@@ -126,19 +173,19 @@ def call(
     function: int,
     arguments: Sequence[int],
     restorer: int,
+    last: str,
     avoid: Sequence[tuple[int, int]] = (),
-    room: int = 0,
 ) -> bool:
-    """Have the main thread of a process call a function; do not wait for its end.
+    """Have the main thread of a process call a function.
 
     Args:
         pid: The process.
         function: Address of the function.
-        arguments: At most six; -1 stands for the address of ``room`` bytes of zeros.
+        arguments: At most six.
         restorer: From `restorer_of`.
+        last: Name of the system call that is the last thing that the function does.
         avoid: Spans of code in which the thread must not be, because it may hold a
             lock there that the function takes.
-        room: Bytes for the function to write to, on the stack.
 
     Returns:
         Whether it does; ``False`` if now is no good moment.
@@ -148,19 +195,25 @@ def call(
     """
     with (
         (PROC / str(pid) / "mem").open("r+b", buffering=0) as memory,
-        _stopped(pid) as libc,
+        stopped(pid) as traced,
     ):
-        if libc is None:
+        if traced is None:
             return False
-        here = machine()
+        here, libc = machine(), traced.libc
         thread = here.thread(libc, pid)
         if _is_within(memory, thread, avoid):
             return False
-        wanted = Wanted(function, arguments, restorer, room, _blocked(pid))
+        blocked = libc.signals(pid)
+        wanted = Wanted(function, arguments, restorer, blocked)
         writes, registers = here.prepared(thread, wanted)
         for at, data in writes:
             os.pwrite(memory.fileno(), data, at)
+        libc.set_signals(pid, _ALL_SIGNALS)
         set_general_registers(libc, pid, here.registers, registers)
+        if traced.run_until(here.numbers[last]):
+            libc.set_signals(pid, blocked)
+            for kind, data in thread.saved:
+                libc.set_registers(pid, kind, data)
     return True
 
 
@@ -174,14 +227,6 @@ def _is_within(
     count = len(stack) // 8
     values = [*thread.code, *struct.unpack(f"<{count}Q", stack[: 8 * count])]
     return any(start <= value < end for value in values for start, end in avoid)
-
-
-def _blocked(pid: int) -> int:
-    """Which signals the main thread blocks."""
-    for line in (PROC / f"{pid}/task/{pid}/status").read_text().splitlines():
-        if line.startswith("SigBlk:"):
-            return int(line.split()[1], 16)
-    return 0
 
 
 def restorer_of(pid: int) -> int:
@@ -208,12 +253,27 @@ def write_memory(pid: int, at: int, data: bytes) -> None:
         os.pwrite(memory.fileno(), data, at)
 
 
-def system_call(pid: int) -> tuple[int, int] | None:
-    """Number and first argument of the call in which the main thread waits.
+def read_memory(pid: int, at: int, size: int) -> bytes:
+    """Memory of a process.
 
-    ``None`` if it runs, or waits in none.
+    Raises:
+        OSError: it has ended, or may not be looked at.
     """
-    text = Path(PROC / f"{pid}/task/{pid}/syscall").read_text().split()
-    if text[0] == "running" or int(text[0]) < 0:
-        return None
-    return int(text[0]), int(text[1], 16)
+    with (PROC / str(pid) / "mem").open("rb", buffering=0) as memory:
+        data = os.pread(memory.fileno(), size, at)
+    if len(data) != size:
+        raise OSError(f"only {len(data)} bytes")
+    return data
+
+
+def system_call(pid: int) -> str:
+    """The call in which the main thread waits, with its arguments and where it is.
+
+    Empty if it runs, or waits in none.
+    """
+    found = _waiting_in(pid)
+    return "" if found.startswith(("running", "-1")) else found
+
+
+def _waiting_in(pid: int) -> str:
+    return Path(PROC / f"{pid}/task/{pid}/syscall").read_text().strip()

@@ -17,6 +17,7 @@ from ingest.capture.processes import (
     Finder,
     RunningProgram,
     has_mapped,
+    status_of,
     user_of,
 )
 from ingest.capture.remote_exec import look
@@ -58,6 +59,8 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
     del proc
     target = _target(pid)
     shown = f"process {pid} ({target.name})"
+    if status_of(pid, "State")[:1] in ([], ["Z"]):
+        raise CaptureError(f"process {pid} has ended; {LOOK}")
     if not target.is_ours:
         return target
     try:

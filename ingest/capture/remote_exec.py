@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingest.capture.elf import PROC, section
-from ingest.capture.ptrace import all_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,62 +139,3 @@ def _is_refused(pid: int) -> bool:
     words = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
     option = re.compile(rb"(-\w*X)?disable-remote-debug(=.*)?")
     return b"PYTHON_DISABLE_REMOTE_DEBUG" in names or any(map(option.fullmatch, words))
-
-
-def request(pid: int, runtime: PythonRuntime, script: str, *, main: bool) -> int:
-    """Ask the main thread, or all others, to run a script; returns how many.
-
-    Args:
-        pid: The process.
-        runtime: From `look`.
-        script: Path of the script, as the process sees it.
-        main: Whether to ask the main thread, else the others.
-
-    Raises:
-        CaptureError, OSError: it cannot be asked.
-    """
-    path = os.fsencode(script) + b"\0"
-    if len(path) > runtime.offsets["script_path_size"]:
-        return 0
-    return _written(pid, runtime, path, main=main)
-
-
-def withdraw(pid: int, runtime: PythonRuntime) -> None:
-    """Take back what no thread has begun to run; its script may go.
-
-    Raises:
-        CaptureError, OSError: it cannot be.
-    """
-    for _ in range(20):
-        if _written(pid, runtime, None, main=None) >= 0:
-            return
-
-
-def _written(
-    pid: int, runtime: PythonRuntime, path: bytes | None, *, main: bool | None
-) -> int:
-    """Write a request, or without a path take it back; -1 if now is no good moment."""
-    memory, offsets = _Memory(pid), runtime.offsets
-    with all_stopped(pid) as is_stopped:
-        if not is_stopped:
-            return -1
-        main_thread = memory.word(runtime.interpreter + offsets["main"])
-        state = memory.word(runtime.interpreter + offsets["threads_head"])
-        states: list[int] = []
-        while state and len(states) < _MOST_THREADS:
-            if memory.word(state + offsets["interp"]) != runtime.interpreter:
-                break
-            states.append(state)
-            state = memory.word(state + offsets["thread_next"])
-        chosen = [s for s in states if main is None or (s == main_thread) == main]
-        for state in chosen:
-            support = state + offsets["support"]
-            if path is not None:
-                memory.write(support + offsets["script_path"], path)
-            flag = int(path is not None).to_bytes(4, "little")
-            memory.write(support + offsets["pending"], flag)
-            if path is not None:
-                breaker = state + offsets["eval_breaker"]
-                (byte,) = memory.read(breaker, 1)
-                memory.write(breaker, bytes([byte | _PLEASE_STOP]))
-        return len(chosen)

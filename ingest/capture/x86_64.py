@@ -9,20 +9,28 @@ import struct
 from typing import TYPE_CHECKING
 
 from ingest.capture.machine import (
+    GENERAL,
     KEPT,
+    KEPT_TOO,
     NO_ALTERNATIVE_STACK,
     RED_ZONE,
     RESULT,
+    FunctionCall,
+    If,
+    Load,
     Machine,
+    Return,
+    Store,
+    SystemCall,
     ThreadState,
-    general_registers,
+    named,
 )
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.capture.machine import FunctionCall, Libc, Wanted
+    from ingest.capture.machine import Libc, Step, Wanted
 
 _XSTATE, _MOST_STATE = 0x202, 1 << 16
 _REGISTERS = [
@@ -38,14 +46,23 @@ _IN_FRAME = [
 _RESTART, _RESTART_BLOCK, _EINTR = (512, 513, 514), 516, 4
 _MAGIC1, _MAGIC2 = 0x46505853, 0x46505845
 _LARGE_STATE, _STATE_WITHOUT_AMX = 8192, 2696
-_LOAD = (b"\x48\xbf", b"\x48\xbe", b"\x48\xba")
-_FROM_RESULT, _FROM_KEPT, _KEEP = b"\x48\x89\xc7", b"\x48\x89\xdf", b"\x48\x89\xc3"
+_RAX = 0
+_HELD = {RESULT: _RAX, KEPT: 3, KEPT_TOO: 12}
+_FOR_FUNCTION, _FOR_SYSTEM = (7, 6, 2, 1, 8, 9), (7, 6, 2, 10, 8, 9)
+_NUMBERS = {
+    "mmap": 9, "sched_yield": 24, "clone": 56, "wait4": 61, "prctl": 157,
+    "exit_group": 231, "close_range": 436, "clone3": 435,
+}  # fmt: skip
 
 
 def _thread(libc: Libc, tid: int) -> ThreadState:
-    registers = general_registers(libc, tid, _REGISTERS)
-    vectors = _vectors(libc.registers(tid, _XSTATE, _MOST_STATE))
-    return ThreadState(registers, vectors, registers["rsp"], (registers["rip"],))
+    general = libc.registers(tid, GENERAL, 8 * len(_REGISTERS))
+    state = libc.registers(tid, _XSTATE, _MOST_STATE)
+    registers = named(_REGISTERS, general)
+    return ThreadState(
+        registers, _vectors(state), registers["rsp"], (registers["rip"],),
+        ((_XSTATE, state), (GENERAL, general)),
+    )  # fmt: skip
 
 
 def _vectors(data: bytes) -> bytes:
@@ -68,12 +85,10 @@ def _prepared(
     thread: ThreadState, wanted: Wanted
 ) -> tuple[list[tuple[int, bytes]], dict[str, int]]:
     place = thread.stack - RED_ZONE - len(thread.vectors) & ~63
-    zeros = place - wanted.room & ~63
-    frame = (zeros - 512 & ~63) - 8
+    frame = (place - 512 & ~63) - 8
     context = _context(thread.registers, place, wanted.blocked)
     writes = [
         (place, thread.vectors),
-        (zeros, bytes(wanted.room)),
         (frame, struct.pack("<Q", wanted.restorer) + context),
     ]
     changed = dict(thread.registers)
@@ -81,13 +96,12 @@ def _prepared(
         rip=wanted.function, rsp=frame, orig_rax=(1 << 64) - 1, rax=0,
         eflags=thread.registers["eflags"] & ~0x400,
     )  # fmt: skip
-    for name, value in zip(_ARGUMENTS, wanted.arguments, strict=False):
-        changed[name] = zeros if value == -1 else value
+    changed.update(zip(_ARGUMENTS, wanted.arguments, strict=False))
     return writes, changed
 
 
 def _context(registers: Mapping[str, int], state_at: int, blocked: int) -> bytes:
-    """What ``rt_sigreturn`` restores.
+    """What ``rt_sigreturn`` restores, where no tracer sets the thread back.
 
     A system call that was interrupted is made again; one that would have to know how
     much time is left returns ``EINTR``, as it may at any signal.
@@ -107,17 +121,50 @@ def _context(registers: Mapping[str, int], state_at: int, blocked: int) -> bytes
     return made + struct.pack("<Q", blocked)
 
 
-def _function(steps: Sequence[FunctionCall]) -> bytes:
-    made = b"\x53"  # push rbx
-    for step in steps:
-        for load, value in zip(_LOAD, step.arguments, strict=False):
-            if value in (RESULT, KEPT):
-                made += _FROM_RESULT if value == RESULT else _FROM_KEPT
-            else:
-                made += load + struct.pack("<Q", value)
-        made += b"\x48\xb8" + struct.pack("<Q", step.function) + b"\xff\xd0"
-        made += _KEEP if step.is_kept else b""
-    return made + b"\x31\xc0\x5b\xc3"  # eax = 0, pop rbx, ret
+def _loads(registers: Sequence[int], values: Sequence[int]) -> bytes:
+    """Code that puts values into registers, which have numbers."""
+    made = b""
+    for register, value in zip(registers, values, strict=False):
+        high = register >> 3
+        if value in _HELD:  # mov register, rax or rbx or r12
+            source = _HELD[value]
+            prefix = 0x48 | high | (source >> 3) << 2
+            made += bytes([prefix, 0x89, 0xC0 | (source & 7) << 3 | register & 7])
+        else:
+            made += bytes([0x48 | high, 0xB8 | register & 7])
+            made += struct.pack("<Q", value & (1 << 64) - 1)
+    return made
+
+
+def _step(step: Step) -> bytes:
+    match step:
+        case FunctionCall(function, arguments, keep):
+            made = _loads(_FOR_FUNCTION, arguments)
+            made += _loads([_RAX], [function]) + b"\xff\xd0"  # call rax
+            if keep:
+                made += _loads([_HELD[keep]], [RESULT])
+            return made
+        case SystemCall(name, arguments):
+            made = _loads(_FOR_SYSTEM, arguments)
+            return made + _loads([_RAX], [_NUMBERS[name]]) + b"\x0f\x05"
+        case Load(at):
+            return b"\x48\xa1" + struct.pack("<Q", at)
+        case Store(at, value):
+            made = b"" if value is None else _loads([_RAX], [value])
+            return made + b"\x48\xa3" + struct.pack("<Q", at)
+        case If(is_zero, steps):
+            inner = b"".join(map(_step, steps))
+            # test eax, eax; jnz or jns
+            made = b"\x85\xc0\x0f" + (b"\x85" if is_zero else b"\x89")
+            return made + struct.pack("<i", len(inner)) + inner
+        case Return():
+            # eax = 0; add rsp, 8; pop r12; pop rbx; ret
+            return b"\x31\xc0\x48\x83\xc4\x08\x41\x5c\x5b\xc3"
+
+
+def _function(steps: Sequence[Step]) -> bytes:
+    made = b"\x53\x41\x54\x48\x83\xec\x08"  # push rbx; push r12; sub rsp, 8
+    return made + b"".join(map(_step, [*steps, Return()]))
 
 
 X86_64 = Machine(
@@ -134,5 +181,9 @@ X86_64 = Machine(
     thread=_thread,
     prepared=_prepared,
     registers=_REGISTERS,
+    number="orig_rax",
+    numbers=_NUMBERS,
+    audit=0xC000003E,
+    mutex_bytes=40,
     function=_function,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from ingest.capture import EVERY_S, TIMEOUT_S
+from ingest.capture import EVERY_S, TIMEOUT_S, WHOLE_S
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson, usage_errors
@@ -42,6 +42,9 @@ app = typer.Typer(
 
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a response.")
+]
+Whole = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds that all may take.")
 ]
 Overwrite = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
 
@@ -419,7 +422,7 @@ def python(
             "program's code.",
         ),
     ] = False,
-    timeout_s: Timeout = TIMEOUT_S,
+    timeout_s: Whole = WHOLE_S,
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:

@@ -22,16 +22,20 @@ The format, ``.hrpy``, is described in ``ingest/readers/README.md``.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import time
-from itertools import chain
+from array import array
+from itertools import chain, filterfalse, islice, repeat
+
+try:  # what a program may have replaced in `os` is not called
+    import posix
+except ImportError:
+    import nt as posix
 
 if __name__ != "__heaproots__":
     # `ingest capture python` lists all objects before it compiles this text, so that
-    # nothing of it is in the dump. It compiles what follows "What follows writes" in
-    # the copy of the program: that takes some MiB, which would not all be given back.
-    _BEFORE = []
+    # nothing of it is in the dump.
+    _BEFORE, _ASKED = [], None
 
 __all__ = ["DumpRefused", "dump", "install"]
 
@@ -120,13 +124,13 @@ def _threads(kept):
             name = _value_or_missing(_attribute, thread, "_name")
             if _is_text(name):
                 names[ident] = name
-    threads, this = [], _thread_ident()
+    threads, this = [], id(sys._getframe())
     for ident, frame in list(sys._current_frames().items()):
         frames = []
-        if ident == this:
-            frame = _skipped(frame)
-            if frame is None and __name__ == "__heaproots__":
+        if id(frame) == this:
+            if _ASKED:
                 continue  # it was made to write this
+            frame = _skipped(frame)
         while frame is not None and len(frames) < _MOST_FRAMES:
             code = frame.f_code
             frames.append(
@@ -139,13 +143,8 @@ def _threads(kept):
             )
             frame = frame.f_back
         threads.append({"ident": ident, "name": names.get(ident, ""), "frames": frames})
+    frame = None  # it may be the one of this function
     return threads
-
-
-def _thread_ident():
-    import _thread
-
-    return _thread.get_ident()
 
 
 def _own_frames(frame):
@@ -292,7 +291,7 @@ class _Moment:
     """What is read before a copy is made: objects, stacks, modules."""
 
     def __init__(self, is_copy):
-        self.started = time.time()
+        self.started, self.pid = time.time(), posix.getpid()
         # In a copy of several threads, what they held goes away, unless something here
         # holds it. One of a single thread lists its objects by itself.
         self.lists_later = is_copy and not _BEFORE and _is_alone()
@@ -303,7 +302,7 @@ class _Moment:
         self.threads = _threads(self.kept)
         self.modules = _modules()
         self.held = _handlers(self.kept)
-        several = is_copy and len(self.threads) > 1
+        several = is_copy and not _ASKED and len(self.threads) > 1
         self.of_threads = _locals_of_threads() if several else []
         self.is_frozen = bool(gc.get_freeze_count())
         self.is_copy = is_copy
@@ -342,7 +341,7 @@ class _Moment:
 def _is_alone():
     """Whether the process has one thread only, be it one without Python code."""
     try:
-        return len(os.listdir("/proc/self/task")) == 1
+        return len(posix.listdir("/proc/self/task")) == 1
     except OSError:
         return False
 
@@ -379,7 +378,7 @@ def _free_bytes():
 def _resident_bytes():
     try:
         with open("/proc/self/statm") as line:
-            return int(line.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            return int(line.read().split()[1]) * posix.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return None
 
@@ -432,36 +431,33 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
         OSError: The file cannot be written.
     """
     _check()
-    path = os.fspath(path)
+    path = posix.fspath(path)
     if compress is None:
         compress = path.endswith(".gz")
     mode = _mode(mode)
-    partial = "%s.%d.part" % (path, os.getpid())
-    began = globals().pop("_BEGAN", None) or time.perf_counter()
+    partial = "%s.%d.part" % (path, posix.getpid())
+    began = time.perf_counter()
     was_enabled = gc.isenabled()
     gc.disable()  # a collection would run the program's finalizers
     moment = None
     try:
         moment = _Moment(mode == "fork")
-        moment.pid = os.getpid()
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        fd = _opened(partial)
         try:
             if mode == "fork":
                 found = _forked(moment, fd, partial, path, values, compress, wait)
                 pause = found.pop("until", time.perf_counter()) - began
             else:
-                _writes(fd)
-                _complete()
                 found = _write(
                     moment, fd, values=values, compress=compress, mode="stop"
                 )
-                os.rename(partial, path)
+                posix.rename(partial, path)
                 pause = time.perf_counter() - began
         except BaseException:
             _remove(partial)
             raise
         finally:
-            os.close(fd)
+            posix.close(fd)
     finally:
         # It is among its own objects: garbage that would hold all of them until the
         # next collection, and be in the next dump.
@@ -472,9 +468,13 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
             moment.buckets.clear()
         if was_enabled:
             gc.enable()
-    if not wait and not _is_own_thread():  # the program's goes on only now
-        pause = time.perf_counter() - began
     return dict(found, mode=mode, pause_seconds=pause, interpreters=_interpreters())
+
+
+def _opened(path):
+    """A new file, which only this user can read."""
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL
+    return posix.open(path, flags | getattr(posix, "O_CLOEXEC", 0), 0o600)
 
 
 def _let_go(objects):
@@ -485,15 +485,6 @@ def _let_go(objects):
     while len(objects) > _AT_A_TIME:
         del objects[-_AT_A_TIME:]
     del objects[:]
-
-
-def _is_own_thread():
-    """Whether this runs in a thread that was made for it, which delays no other."""
-    if __name__ != "__heaproots__" or _skipped(sys._getframe()) is not None:
-        return False
-    import _thread
-
-    return _thread.get_native_id() != os.getpid()
 
 
 def _interpreters():
@@ -512,7 +503,7 @@ def _interpreters():
 
 def _remove(path):
     try:
-        os.unlink(path)
+        posix.unlink(path)
     except OSError:
         pass
 
@@ -520,60 +511,46 @@ def _remove(path):
 def _forked(moment, fd, partial, path, values, compress, wait):
     """Write from a copy of this process.
 
-    The copy ends by `os._exit`, so that no handler of the program runs in it.
+    The copy ends by `_exit`, so that no handler of the program runs in it.
     """
-    is_awaited = not wait and _is_own_thread()
-    read_end, write_end = os.pipe()
-    child = os.fork()
+    read_end, write_end = posix.pipe()
+    child = posix.fork()
     if child == 0:
         try:
-            os.write(write_end, b"+")
-            os.close(read_end)
+            posix.write(write_end, b"+")
+            posix.close(read_end)
             # Not waited for: another copy writes, which the program never sees.
-            if not wait and os.fork():
-                os._exit(0)
-            asked = _writes(fd)
-            if is_awaited:
-                # It has pages of its own then, and its parent's are not shared.
-                del list(moment.objects)[:]
-                try:
-                    os.write(write_end, b"+")
-                except OSError:  # that was too late
-                    pass
+            if not wait and posix.fork():
+                posix._exit(0)
             told = _copied(moment, fd, partial, path, values, compress)
-            if asked and not told.startswith("ok "):
-                _told(asked["folder"], "failed", told)
-            os.write(write_end, told.encode("utf-8", "replace")[:4000])
+            posix.write(write_end, told.encode("utf-8", "replace")[:4000])
         except BaseException:
             pass
         finally:
-            os._exit(0)
-    os.close(write_end)
+            posix._exit(0)
+    posix.close(write_end)
     del moment.kept[:]
     try:
         if not _has_begun(read_end):
-            os.kill(child, 9)
-            os.waitpid(child, 0)
+            posix.kill(child, 9)
+            posix.waitpid(child, 0)
             raise DumpRefused("no copy of this process can run; use mode='stop'")
-        if not wait:
-            until = time.perf_counter()
-            os.waitpid(child, 0)
-            if is_awaited:
-                _has_begun(read_end)
-            return {"until": until}
         until = time.perf_counter()
+        if not wait:
+            posix.waitpid(child, 0)
+            return {"until": until}
         told = b""
         while True:
-            piece = os.read(read_end, 4096)
+            piece = posix.read(read_end, 4096)
             if not piece:
                 break
             told += piece
     except ChildProcessError:  # the program ignores its children
         return {}
     finally:
-        os.close(read_end)
+        posix.close(read_end)
     try:
-        os.waitpid(child, 0)
+        posix.waitpid(child, 0)
     except ChildProcessError:
         pass
     text = told.decode("utf-8", "replace")
@@ -584,37 +561,29 @@ def _forked(moment, fd, partial, path, values, compress, wait):
 
 
 def _has_begun(read_end):
-    """Whether a copy of this process says that it runs, or then that it has its pages.
+    """Whether a copy of this process says that it runs.
 
     Some stop in what the program does after the copying. With other interpreters in the
     process, the copy waits for itself or is ended.
     """
     until = time.perf_counter() + _BEGIN_SECONDS
-    os.set_blocking(read_end, False)
+    posix.set_blocking(read_end, False)
     try:
         while time.perf_counter() < until:
             try:
-                return os.read(read_end, 1) == b"+"
+                return posix.read(read_end, 1) == b"+"
             except BlockingIOError:
-                time.sleep(0.0002)
+                posix.sched_yield()
         return False
     finally:
-        os.set_blocking(read_end, True)
-
-
-def _complete():
-    """Compile what writes, where that is left for later."""
-    rest = globals().pop("_REST", None)
-    if rest is not None:
-        exec(compile(rest, "<heaproots>", "exec"), globals())
+        posix.set_blocking(read_end, True)
 
 
 def _copied(moment, fd, partial, path, values, compress):
     try:
         moment.list_in_copy()  # before anything is made that it could find
-        _complete()
         footer = _write(moment, fd, values=values, compress=compress, mode="fork")
-        os.rename(partial, path)
+        posix.rename(partial, path)
     except BaseException as error:
         _remove(partial)
         return "%s: %s" % (type(error).__name__, error)
@@ -637,11 +606,12 @@ def install(signal_number, pattern, mode="auto", *, values=True):
     def write(_signal, _frame):
         number[0] += 1
         path = pattern.replace("{n}", str(number[0]))
-        path = path.replace("{pid}", str(os.getpid()))
+        path = path.replace("{pid}", str(posix.getpid()))
         try:
             dump(path, mode, values=values, wait=False)
         except Exception as error:  # the program goes on whatever happens here
-            os.write(2, ("heaproots_dump: %s\n" % (error,)).encode("utf-8", "replace"))
+            text = "heaproots_dump: %s\n" % (error,)
+            posix.write(2, text.encode("utf-8", "replace"))
 
     signal.signal(signal_number, write)
 
@@ -649,40 +619,65 @@ def install(signal_number, pattern, mode="auto", *, values=True):
 def _told(folder, name, text):
     """Leave a word for ``ingest``, whole or not at all."""
     path = folder + "/" + name
-    fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(fd, text.encode("utf-8", "replace"))
-    os.close(fd)
-    os.rename(path + ".new", path)
-
-
-def _writes(fd):
-    """Tell ``ingest`` that this process writes, by a lock that ends with it."""
-    asked = globals().get("_ASKED")
-    if asked:
-        try:
-            os.lockf(fd, os.F_TLOCK, 0)
-            _told(asked["folder"], "writer", str(os.getpid()))
-        except OSError:  # a file system without locks
-            pass
-    return asked
+    fd = _opened(path + ".new")
+    posix.write(fd, text.encode("utf-8", "replace"))
+    posix.close(fd)
+    posix.rename(path + ".new", path)
 
 
 def _answer(asked):
-    """Write the dump that ``ingest capture python`` asks for; once only."""
-    folder = asked["folder"]
+    """Write the dump that ``ingest capture python`` asks for; once only.
+
+    In a copy of the program or in a thread of its own, in which nothing is raised.
+    """
+    folder, path = asked["folder"], asked["path"]
+    is_copy = asked["mode"] == "fork"
+    moment = None
     try:
-        os.close(os.open(folder + "/started", os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError:  # asked twice, or nobody waits any more
-        del _BEFORE[:]
-        return
-    try:
-        found = dump(asked["path"], asked["mode"], values=asked["values"], wait=False)
-        _told(folder, "told", _json(found))
-    except Exception as error:
+        posix.close(_opened(folder + "/started"))  # asked twice, or no longer: an error
         try:
+            _check()
+            began = time.perf_counter()
+            moment = _Moment(is_copy)
+            partial = path + ".part"
+            fd = _opened(partial)
+            try:
+                _lock(fd)
+                _told(folder, "writer", str(posix.getpid()))
+                found = _write(
+                    moment, fd, values=asked["values"], compress=asked["compress"],
+                    mode=asked["mode"],
+                )  # fmt: skip
+                pause = time.perf_counter() - began
+                found.update(pause_seconds=pause, interpreters=_interpreters())
+                _told(folder, "told", _json(found))
+                posix.rename(partial, path)
+            except BaseException:
+                _remove(partial)
+                raise
+            finally:
+                posix.close(fd)
+        except Exception as error:
             _told(folder, "failed", "%s: %s" % (type(error).__name__, error))
-        except OSError:
-            pass
+    except Exception:  # nobody waits any more, or can be told
+        pass
+    finally:
+        if not is_copy:
+            _let_go(_BEFORE)
+            if moment is not None:
+                _let_go(moment.objects)
+                del moment.kept[:]
+                moment.buckets.clear()
+            del moment
+            _forget(globals())
+
+
+def _lock(fd):
+    """Tell ``ingest`` that this process writes, by a lock that ends with it."""
+    try:
+        posix.lockf(fd, posix.F_TLOCK, 0)
+    except OSError:  # a file system without locks
+        pass
 
 
 def _forget(space):
@@ -696,18 +691,6 @@ def _forget(space):
                     pass
     space.clear()
 
-
-if __name__ == "__heaproots__":
-    try:
-        _answer(_ASKED)  # noqa: F821
-    finally:
-        _forget(globals())
-
-
-# What follows writes.
-
-from array import array  # noqa: E402
-from itertools import filterfalse, islice, repeat  # noqa: E402
 
 MAGIC = b"\x89HRPY\r\n\x01"
 
@@ -910,7 +893,7 @@ class _Out:
             data = self._zip.compress(data)
         view = memoryview(data)
         while view:
-            done = os.write(self._fd, view)
+            done = posix.write(self._fd, view)
             self.written += done
             view = view[done:]
 
@@ -2008,3 +1991,7 @@ def _write(moment, fd, *, values, compress, mode):
     out.end()
     footer["bytes"] = out.written
     return footer
+
+
+if __name__ == "__heaproots__":
+    _answer(_ASKED)

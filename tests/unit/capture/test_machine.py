@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.capture.aarch64 import AARCH64
-from ingest.capture.machine import KEPT, RESULT, FunctionCall, Wanted
+from ingest.capture.machine import (
+    KEPT,
+    KEPT_TOO,
+    RESULT,
+    FunctionCall,
+    If,
+    Load,
+    Store,
+    SystemCall,
+    Wanted,
+)
 from ingest.capture.x86_64 import X86_64
 from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
-    from ingest.capture.machine import Libc
+    from ingest.capture.machine import Libc, Step
 
 STACK, SVC, NOP = 0x7FFFFF12_3450, 0xD4000001, 0xD503201F
 NAMES = [*(f"x{number}" for number in range(31)), "sp", "pc", "pstate"]
@@ -65,7 +75,7 @@ def went_on(tracee: Tracee, arguments: tuple[int, ...] = ()) -> dict[str, int]:
     memory = bytearray(1 << 16)
     base = STACK - len(memory)
     thread = AARCH64.thread(tracee.libc, 5)
-    writes, called = AARCH64.prepared(thread, Wanted(77, arguments, 0x8888, 64, 0x5))
+    writes, called = AARCH64.prepared(thread, Wanted(77, arguments, 0x8888, 0x5))
     for at, data in writes:
         assert base <= at
         assert at + len(data) <= STACK - 128
@@ -74,12 +84,7 @@ def went_on(tracee: Tracee, arguments: tuple[int, ...] = ()) -> dict[str, int]:
     assert called["sp"] % 16 == 0
     assert not called["pstate"] & 0xC00, "branch type of what it was"
     for number, value in enumerate(arguments):
-        if value == -1:
-            zeros = called[f"x{number}"] - base
-            assert memory[zeros : zeros + 64] == bytes(64)
-            assert called["sp"] - base + 4688 <= zeros, "it would write to the frame"
-        else:
-            assert called[f"x{number}"] == value
+        assert called[f"x{number}"] == value
     frame = memory[called["sp"] - base :][:4688]
     context = frame[128 + 176 :]
     assert struct.unpack_from("<Q", frame, 128 + 40) == (5,), "blocked signals"
@@ -100,7 +105,7 @@ def went_on(tracee: Tracee, arguments: tuple[int, ...] = ()) -> dict[str, int]:
 def test_a_thread_of_aarch64_goes_on_as_it_was() -> None:
     tracee = Tracee()
 
-    assert went_on(tracee, (-1, 0, 4096, 0)) == tracee.registers_now
+    assert went_on(tracee, (7, 0, 4096, 0)) == tracee.registers_now
 
 
 SLEEP, CLOCK_SLEEP, FUTEX, RESTART, PPOLL = 101, 115, 98, 128, 73
@@ -125,6 +130,12 @@ def test_a_call_that_was_interrupted_waits_no_longer_than_it_was_to(
     """Linux shows a tracer the thread before the call, whatever it was to return."""
     tracee = Tracee(SVC, {"x8": number, **arguments})
     then = went_on(tracee)
+    thread = AARCH64.thread(tracee.libc, 5)
+    kind, general = thread.saved[-1]
+    assert kind == 1
+    kept = dict(zip(NAMES, struct.unpack("<34Q", general), strict=True))
+    resumed = number if is_again else RESTART
+    assert kept == {**tracee.registers_now, "x8": resumed}
     if not is_again:
         was = tracee.registers_now
         assert then["x0"] == (1 << 64) - 4
@@ -154,33 +165,52 @@ def test_scalable_vectors_are_kept_where_they_are_in_use() -> None:
         went_on(Tracee(scalable=large))
 
 
-STEPS = [FunctionCall(0x1122_3344_5566_7788, (2, 0xFFFF_0000_0000), is_kept=True)]
-STEPS += [FunctionCall(0x10, (RESULT,)), FunctionCall(0x20, (KEPT, 5))]
+STEPS: list[Step] = [
+    FunctionCall(0x1122_3344_5566_7788, (2, 0xFFFF_0000_0000), keep=KEPT)
+]
+STEPS += [FunctionCall(0x10, (RESULT,)), FunctionCall(0x20, (KEPT, 5), keep=KEPT_TOO)]
+MORE: list[Step] = [Load(0x30), If(is_zero=True, steps=(Store(0x40, 1), Store(0x50)))]
+MORE += [SystemCall("wait4", (RESULT, 0)), If(is_zero=False, steps=(Load(0x60),))]
 
 
 def test_code_of_aarch64() -> None:
     """As an assembler makes it."""
-    words = struct.unpack("<21I", AARCH64.function(STEPS))
+    data = AARCH64.function([*STEPS, *MORE])
+    words = struct.unpack(f"<{len(data) // 4}I", data)
     assert [f"{word:08x}" for word in words] == [
-        "a9be7bfd", "f9000bf3",  # stp x29, x30, [sp, -32]!; str x19, [sp, 16]
-        "d2800040",  # mov x0, 2
+        "a9be7bfd", "a90153f3",  # stp x29, x30, [sp, -32]!; stp x19, x20, [sp, 16]
         "d2800001", "f2dfffe1",  # movz x1, 0; movk x1, 0xffff, lsl 32
+        "d2800040",  # mov x0, 2
         "d28ef110", "f2aaacd0", "f2c66890", "f2e22450",  # x16, by 16 bits
         "d63f0200", "aa0003f3",  # blr x16; mov x19, x0
-        "d2800210", "d63f0200",
-        "aa1303e0", "d28000a1", "d2800410", "d63f0200",  # mov x0, x19; mov x1, 5
-        "d2800000", "f9400bf3", "a8c27bfd", "d65f03c0",  # ldr, ldp; ret
+        "aa0003e0", "d2800210", "d63f0200",
+        "d28000a1", "aa1303e0", "d2800410", "d63f0200",  # mov x1, 5; mov x0, x19
+        "aa0003f4",  # mov x20, x0
+        "d2800610", "f9400200",  # ldr x0, [x16]
+        "350000c0",  # cbnz w0, 6 words on
+        "d2800020", "d2800810", "f9000200", "d2800a10", "f9000200",  # str x0, [x16]
+        "d2800001", "aa0003e0", "d2802088", "d4000001",  # mov x8, 260; svc 0
+        "36f80060", "d2800c10", "f9400200",  # tbz w0, 31, 3 words on
+        "d2800000", "a94153f3", "a8c27bfd", "d65f03c0",  # ldp, ldp; ret
     ]  # fmt: skip
 
 
 def test_code_of_x86_64() -> None:
-    made = X86_64.function(STEPS[1:])
-
-    assert made.hex(" ") == (
-        "53 48 89 c7 48 b8 10 00 00 00 00 00 00 00 ff d0 "
-        "48 89 df 48 be 05 00 00 00 00 00 00 00 48 b8 20 00 00 00 00 00 00 00 ff d0 "
-        "31 c0 5b c3"
-    )
+    """As an assembler makes it."""
+    made = X86_64.function([*STEPS[1:], *MORE])
+    zeros = " 00 00 00 00 00 00 00"
+    words = [
+        "53 41 54 48 83 ec 08",
+        "48 89 c7 48 b8 10" + zeros + " ff d0",
+        "48 89 df 48 be 05" + zeros + " 48 b8 20" + zeros + " ff d0 49 89 c4",
+        "48 a1 30" + zeros,
+        "85 c0 0f 85 1e 00 00 00",
+        "48 b8 01" + zeros + " 48 a3 40" + zeros + " 48 a3 50" + zeros,
+        "48 89 c7 48 be 00" + zeros + " 48 b8 3d" + zeros + " 0f 05",
+        "85 c0 0f 89 0a 00 00 00 48 a1 60" + zeros,
+        "31 c0 48 83 c4 08 41 5c 5b c3",
+    ]
+    assert made.hex(" ") == " ".join(words)
 
 
 def test_matrices_of_x86_64_are_refused() -> None:

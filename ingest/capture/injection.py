@@ -1,0 +1,401 @@
+"""Has a running CPython run a text: in a copy of the program, or in a thread of it.
+
+Machine code is put into the program, in memory of its own that stays for the next
+capture. The main thread is told to make a thread, or if it computes, to make a pending
+call that makes it; nothing of Python runs in either. The thread blocks all signals and
+takes the interpreter's lock like any other. Then it runs the text itself, or has the
+program copied:
+
+- It makes a process that shares all memory with the program, and waits for its end. No
+  ``wait`` of the program finds that one, for its end sends no signal.
+- That process calls ``fork`` of the C library, so that the locks of the allocator are
+  free in the copy, releases the interpreter's lock, and waits for the end of the copy.
+- The copy closes all files. Threads that waited for the interpreter's lock are not in
+  it, so what they left in that lock is overwritten. It runs the text and ends. Nothing
+  of CPython's own is told of the copying: no handler of the program runs, and all
+  states of its threads are there to be read.
+
+Where another thread had one of CPython's inner locks, the copy comes to a halt: it is
+killed, and another one is made.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psutil
+
+from ingest.capture.elf import PROC, functions, mappings
+from ingest.capture.machine import (
+    KEPT,
+    KEPT_TOO,
+    RESULT,
+    FunctionCall,
+    If,
+    Load,
+    Return,
+    Store,
+    SystemCall,
+)
+from ingest.capture.processes import status_of
+from ingest.capture.ptrace import (
+    call,
+    machine,
+    read_memory,
+    restorer_of,
+    system_call,
+    write_memory,
+)
+from ingest.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ingest.capture.elf import Function
+    from ingest.capture.machine import Step
+
+_CODE_BYTES, _DATA_BYTES = 0x1000, 0x3000
+# In the code: what a thread runs, what the main thread runs, and what is read.
+_THREADS = {"fork": 0x0, "stop": 0x600}
+_STARTS = {"fork": 0x800, "stop": 0x880}
+_ADDS = {"fork": 0x900, "stop": 0x980}
+_PENDING = {"fork": 0xA00, "stop": 0xA80}
+_TRIMMING, _TRIM_START = 0xB80, 0xC00
+_MASK_AT, _MAGIC_AT = 0xE00, 0xFF0
+_MAGIC = b"heaproots 2\0"
+# In the data.
+_IS_ASKED, _THREAD, _COPY, _BEGAN, _COPIED, _TEXT = 0, 8, 16, 32, 48, 256
+_SIGNAL_SET_BYTES, _SET_MASK, _FILE_INPUT = 128, 2, 257
+_SHARED_MEMORY, _ANY_CHILD, _DEATH_SIGNAL, _KILL = 0x100, 0x80000000, 1, 9
+_MONOTONIC, _NO_PROCESS = 1, (1 << 32) - 1
+_ALL_FILES = (1 << 32) - 1
+_READ_EXECUTE, _READ_WRITE = 5, 3
+_PRIVATE_FIXED, _NO_FILE = 0x100022, (1 << 64) - 1
+_MAP_S, _PENDING_S, _ROUND_S = 2.0, 1.0, 0.02
+_START_S, _BEGIN_S, _MOST_COPIES = 10.0, 5.0, 3
+_NEEDED = {
+    "mmap", "fork", "_exit", "clock_gettime", "pthread_create", "pthread_join",
+    "pthread_detach", "pthread_sigmask", "Py_AddPendingCall", "PyGILState_Ensure",
+    "PyGILState_Release", "PyEval_SaveThread", "PyEval_RestoreThread", "PyDict_New",
+    "Py_DecRef", "PyRun_StringFlags", "PyErr_Clear",
+}  # fmt: skip
+_TRIM, _RUNTIME = "malloc_trim", "_PyRuntime"
+_LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
+_INTERVAL_US, _CONDITION_BYTES = 1_000_000_000, 48
+_LOCK_AT = 32
+"""Where the condition of the interpreter's lock is in what describes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Machine code in a program.
+
+    Attributes:
+        pid: The program.
+        place: Where the code is; behind it is memory to write to.
+        restorer: Code of the program that returns from a signal.
+        known: Functions of the program.
+    """
+
+    pid: int
+    place: int
+    restorer: int
+    known: Mapping[str, Function]
+
+    def ask(self, text: bytes) -> None:
+        """Say what is to be run, by the next thread that is made for it.
+
+        Raises:
+            CaptureError: that is too long.
+        """
+        if len(text) >= _DATA_BYTES - _TEXT:
+            raise CaptureError("the folder of the program has too long a name")
+        self._write(_TEXT, text + b"\0")
+        self._write(0, struct.pack("<Q", 1).ljust(_TEXT, b"\0"))
+
+    def withdraw(self) -> None:
+        """Nothing is run by a thread that comes late."""
+        with suppress(OSError):
+            self._write(_IS_ASKED, bytes(8))
+
+    def is_begun(self) -> bool:
+        """Whether a thread has the interpreter's lock, and runs what it was to."""
+        return not self._word(_IS_ASKED)
+
+    def copy(self) -> int | None:
+        """The copy of the program, as that numbers it; 0 if none could be made."""
+        found = self._word(_COPY) & _NO_PROCESS
+        return 0 if found == _NO_PROCESS else found or None
+
+    def pause_s(self) -> float:
+        """How long the interpreter's lock was held to make the copy."""
+        data = read_memory(self.pid, self._data + _BEGAN, 32)
+        began_s, began_ns, then_s, then_ns = struct.unpack("<4Q", data)
+        return float(then_s - began_s + (then_ns - began_ns) / 1e9)
+
+    def start(self, mode: str) -> bool:
+        """Have the main thread, which waits, make a thread; whether it does."""
+        return self._call(_STARTS[mode])
+
+    def add_pending(self, mode: str) -> bool:
+        """Have the main thread make a thread when it comes to; whether it will.
+
+        As it goes on only when that thread has ended, if that runs the text itself.
+        """
+        locked = [self.known[name] for name in _LOCKED & self.known.keys()]
+        return self._call(_ADDS[mode], locked)
+
+    def trim(self) -> None:
+        """Have the allocator give back what the text took, if the main thread waits."""
+        if _TRIM in self.known and waiting_in(self.pid):
+            self._call(_TRIM_START)
+
+    @property
+    def _data(self) -> int:
+        return self.place + _CODE_BYTES
+
+    def _word(self, at: int) -> int:
+        data = read_memory(self.pid, self._data + at, 8)
+        return int.from_bytes(data, "little")
+
+    def _write(self, at: int, data: bytes) -> None:
+        write_memory(self.pid, self._data + at, data)
+
+    def _call(self, at: int, avoid: Sequence[tuple[int, int]] = ()) -> bool:
+        at += self.place
+        return call(self.pid, at, (), self.restorer, "sched_yield", avoid)
+
+
+def injected(pid: int) -> Injection:
+    """Put the code into a program, unless it is there.
+
+    Raises:
+        CaptureError: it cannot be there.
+        OSError: the program has ended, or may not be traced.
+    """
+    known = functions(pid, {*_NEEDED, *_LOCKED, _TRIM, _RUNTIME})
+    if missing := _NEEDED - known.keys():
+        raise CaptureError(
+            f"process {pid} does not export {min(missing)}, so it cannot be asked; "
+            "have the program import heaproots_dump and call dump(PATH)"
+        )
+    restorer = restorer_of(pid)
+    taken = mappings(pid)
+    for one in taken:
+        if not one.path and one.mode.startswith("r-x"):
+            with suppress(OSError):
+                if read_memory(pid, one.start + _MAGIC_AT, len(_MAGIC)) == _MAGIC:
+                    return Injection(pid, one.start, restorer, known)
+    place = machine().place
+    size = _CODE_BYTES + _DATA_BYTES
+    while any(one.start < place + size and place < one.end for one in taken):
+        place += 1 << 24
+    mmap = known["mmap"].start
+    _map(pid, mmap, place, _CODE_BYTES, _READ_EXECUTE, restorer)
+    _map(pid, mmap, place + _CODE_BYTES, _DATA_BYTES, _READ_WRITE, restorer)
+    write_memory(pid, place, _code(known, place, _lock_of(pid, known.get(_RUNTIME))))
+    return Injection(pid, place, restorer, known)
+
+
+def _map(pid: int, mmap: int, place: int, size: int, mode: int, restorer: int) -> None:
+    """Have a program make a mapping there."""
+    arguments = (place, size, mode, _PRIVATE_FIXED, _NO_FILE, 0)
+    until = time.monotonic() + _MAP_S
+    while time.monotonic() < until:
+        if call(pid, mmap, arguments, restorer, "mmap"):
+            for _ in range(50):
+                if any(one.start <= place < one.end for one in mappings(pid)):
+                    return
+                time.sleep(0.002)
+        time.sleep(_ROUND_S)
+    raise CaptureError(
+        f"process {pid} does not run: it got no memory for the question; try again"
+    )
+
+
+def _code(
+    known: Mapping[str, Function], place: int, lock: Sequence[tuple[int, int]]
+) -> bytes:
+    """The machine code; the same for each capture of one process."""
+    at = {name: one.start for name, one in known.items()}
+    data = place + _CODE_BYTES
+    release = FunctionCall(at["PyGILState_Release"], (KEPT,))
+    ensure = FunctionCall(at["PyGILState_Ensure"], keep=KEPT)
+    # A signal that the thread got would not wake the main one, which runs the handlers
+    # of Python.
+    begin: list[Step] = [
+        FunctionCall(at["pthread_sigmask"], (_SET_MASK, place + _MASK_AT, 0)),
+        ensure,
+        Load(data + _IS_ASKED),
+        If(is_zero=True, steps=(release, Return())),
+        Store(data + _IS_ASKED, 0),
+    ]
+    run = (
+        FunctionCall(at["PyDict_New"], keep=KEPT_TOO),
+        FunctionCall(
+            at["PyRun_StringFlags"],
+            (data + _TEXT, _FILE_INPUT, KEPT_TOO, KEPT_TOO, 0),
+        ),
+    )
+    trim: list[Step] = [FunctionCall(at[_TRIM], (0,))] if _TRIM in at else []
+    copy: tuple[Step, ...] = (
+        *(Store(address, value) for address, value in lock),
+        SystemCall("close_range", (0, _ALL_FILES, 0)),
+        release,  # which also takes back that others wait for the lock
+        ensure,
+        *run,
+        FunctionCall(at["_exit"], (1,)),
+    )
+    between: tuple[Step, ...] = (
+        SystemCall("prctl", (_DEATH_SIGNAL, _KILL)),
+        FunctionCall(at["fork"], keep=KEPT_TOO),
+        If(is_zero=True, steps=copy),
+        Store(data + _COPY),
+        FunctionCall(at["clock_gettime"], (_MONOTONIC, data + _COPIED)),
+        release,
+        SystemCall("wait4", (KEPT_TOO, 0, 0, 0)),
+        SystemCall("exit_group", (0,)),
+    )
+    fork = [
+        *begin,
+        FunctionCall(at["clock_gettime"], (_MONOTONIC, data + _BEGAN)),
+        SystemCall("clone", (_SHARED_MEMORY, 0, 0, 0, 0)),
+        If(is_zero=True, steps=between),
+        If(is_zero=False, steps=(Store(data + _COPY, _NO_PROCESS), release, Return())),
+        SystemCall("wait4", (RESULT, 0, _ANY_CHILD, 0)),
+    ]
+    stop = [
+        *begin,
+        *run,
+        FunctionCall(at["PyErr_Clear"]),
+        FunctionCall(at["Py_DecRef"], (KEPT_TOO,)),
+        release,
+        *trim,
+    ]
+
+    def make(function: int) -> FunctionCall:
+        arguments = (data + _THREAD, 0, place + function, 0)
+        return FunctionCall(at["pthread_create"], arguments)
+
+    thread, last = Load(data + _THREAD), SystemCall("sched_yield")
+    let_go = (thread, FunctionCall(at["pthread_detach"], (RESULT,)))
+    await_end = (thread, FunctionCall(at["pthread_join"], (RESULT, 0)))
+    made: dict[int, list[Step]] = {_THREADS["fork"]: fork, _THREADS["stop"]: stop}
+    for mode, function in _THREADS.items():
+        create = make(function)
+        made[_STARTS[mode]] = [create, If(is_zero=True, steps=let_go), last]
+        pending = (place + _PENDING[mode], 0)
+        made[_ADDS[mode]] = [FunctionCall(at["Py_AddPendingCall"], pending), last]
+    made[_PENDING["fork"]] = [
+        make(_THREADS["fork"]), If(is_zero=True, steps=let_go),
+    ]  # fmt: skip
+    made[_PENDING["stop"]] = [
+        FunctionCall(at["PyEval_SaveThread"], keep=KEPT),
+        make(_THREADS["stop"]),
+        If(is_zero=True, steps=await_end),
+        FunctionCall(at["PyEval_RestoreThread"], (KEPT,)),
+    ]
+    made[_TRIMMING] = trim
+    made[_TRIM_START] = [make(_TRIMMING), If(is_zero=True, steps=let_go), last]
+    parts = [(begin, machine().function(steps)) for begin, steps in made.items()]
+    parts += [(_MASK_AT, b"\xff" * _SIGNAL_SET_BYTES), (_MAGIC_AT, _MAGIC)]
+    code = b""
+    for begins, part in sorted(parts):
+        assert len(code) <= begins
+        code = code.ljust(begins, b"\0") + part
+    return code
+
+
+def _lock_of(pid: int, runtime: Function | None) -> list[tuple[int, int]]:
+    """What the interpreter's lock is where nobody waits for it: addresses and words.
+
+    It is found by its look: how long a thread may have the lock, who had it last,
+    whether somebody has it; then twice a condition, whose clock is the monotonic one,
+    and a mutex of the usual kind. None where it does not look so.
+
+    Source: CPython, Include/internal/pycore_gil.h; glibc, struct_mutex.h and
+    thread-shared-types.h.
+    """
+    if runtime is None:
+        return []
+    size, mutex_bytes = runtime.end - runtime.start, machine().mutex_bytes
+    data = read_memory(pid, runtime.start, size)
+    first, second = _LOCK_AT, _LOCK_AT + _CONDITION_BYTES + mutex_bytes
+    length = second + _CONDITION_BYTES + mutex_bytes
+    found = []
+    for at in range(0, size - length, 8):
+        interval, holder, is_locked = struct.unpack_from("<3Q", data, at)
+        clocks = [
+            struct.unpack_from("<I", data, at + begin + 36)[0] & 7
+            for begin in (first, second)
+        ]
+        kinds = [
+            struct.unpack_from("<I", data, at + begin + _CONDITION_BYTES + 16)[0]
+            for begin in (first, second)
+        ]
+        is_it = 0 < interval <= _INTERVAL_US and is_locked <= 1
+        if is_it and (holder > 1 << 16) and clocks == [2, 2] and kinds == [0, 0]:
+            found.append(at)
+    if len(found) != 1:
+        return []
+    fresh = bytearray(length - _LOCK_AT)
+    for begin in (first, second):
+        struct.pack_into("<I", fresh, begin - _LOCK_AT + 36, 2)
+    base = runtime.start + found[0] + _LOCK_AT
+    words = struct.unpack(f"<{len(fresh) // 8}Q", fresh)
+    return [(base + 8 * number, word) for number, word in enumerate(words)]
+
+
+def waiting_in(pid: int) -> str:
+    """The call in which the main thread waits for something from outside.
+
+    Empty unless it does so twice in a row.
+    """
+    seen = []
+    for _ in range(2):
+        now = system_call(pid)
+        number, *arguments = now.split() or ["-1"]
+        here = machine()
+        if int(number) not in here.waiting:
+            return ""
+        if int(number) in here.futex and _is_of_library(pid, int(arguments[0], 16)):
+            return ""
+        seen.append(now)
+        time.sleep(_ROUND_S)
+    return now if seen[0] == seen[1] else ""
+
+
+def _is_of_library(pid: int, address: int) -> bool:
+    """Whether a lock is of the C library or the loader, which a new thread needs."""
+    last = ""
+    for one in mappings(pid):
+        last = one.path or last
+        if one.start <= address < one.end:
+            name = last.rpartition("/")[2]
+            return name.startswith(("libc.", "libc-", "ld-", "libpthread"))
+    return True
+
+
+def process_within(pid: int, number: int) -> int | None:
+    """The process that a program numbers so, which it has made, as numbered here."""
+    with suppress(psutil.Error):
+        for one in psutil.Process(pid).children(recursive=True):
+            if status_of(one.pid, "NSpid")[-1:] == [str(number)]:
+                return one.pid
+    return None
+
+
+def kill(pid: int) -> None:
+    """Kill a copy of a program."""
+    with suppress(OSError):
+        os.kill(pid, _KILL)
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process is there, be it one that has ended and is not waited for."""
+    return (PROC / str(pid)).exists()
