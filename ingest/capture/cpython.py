@@ -125,7 +125,6 @@ def capture(
     if output is not None:
         check_writable(output, force=force)
     target = PYTHON.find(wanted)
-    check_answers(target)
     if why := unsupported():
         raise CaptureError(
             f"a running Python cannot be asked for its heap here: {why}; {_ADVICE}"
@@ -133,11 +132,15 @@ def capture(
     path = output or Path(safe_name(target.name.removesuffix(".py")) + SUFFIX)
     check_writable(path, force=force)
     began = time.monotonic()
-    with _traced(target), _alone(target), _folder(target.pid) as (folder, inner):
+    with ExitStack() as stack:
+        stack.enter_context(_traced(target))
+        stack.enter_context(_alone(target))
+        check_answers(target)
         runtime = look(target.pid)
         check_filters(target)
         room = room_of(target)
         mode = room.mode() if mode == "auto" else mode
+        folder, inner = stack.enter_context(_folder(target.pid))
         made = "heap.hrpy"
         asked = {
             "folder": inner, "path": f"{inner}/{made}", "mode": mode, "values": values,

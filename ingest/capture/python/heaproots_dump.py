@@ -292,6 +292,7 @@ class _Moment:
 
     def __init__(self, is_copy):
         self.started, self.pid = time.time(), posix.getpid()
+        self.memory = _memory()
         # In a copy of several threads, what they held goes away, unless something here
         # holds it. One of a single thread lists its objects by itself.
         self.lists_later = is_copy and not _BEFORE and _is_alone()
@@ -327,6 +328,7 @@ class _Moment:
         """Ids of what is listed and was made here."""
         found = {id(self), id(vars(self)), id(self.objects), id(self.kept)}
         found |= {id(_BEFORE), id(self.of_threads), id(self.buckets), id(self.written)}
+        found.add(id(self.memory))
         found.update(_own_namespaces())
         todo = [self.threads, self.modules, self.held]
         while todo:
@@ -381,6 +383,24 @@ def _resident_bytes():
             return int(line.read().split()[1]) * posix.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return None
+
+
+def _memory():
+    """Bytes of memory by kind: resident in all, of no file, and swapped out.
+
+    With what Python has of the system for small objects, where that can be asked.
+    """
+    names = {"VmRSS": "resident", "RssAnon": "anonymous", "VmSwap": "swapped"}
+    found = {}
+    try:
+        with open("/proc/self/status") as lines:
+            for line in lines:
+                name, _, rest = line.partition(":")
+                if name in names:
+                    found[names[name]] = int(rest.split()[0]) << 10
+    except (OSError, ValueError):
+        pass
+    return found
 
 
 def _mode(mode):
@@ -811,6 +831,9 @@ _NAMED_BY_NAME = {
 _HAMT = ("hamt_bitmap_node", "hamt_collision_node")  # what contexts have variables in
 _THREADS = "(threads)"
 _BASE_EXCEPTION = ("__traceback__", "__context__", "__cause__", "args")
+# The collector is told nothing of greenlets that have begun, nor that they are tracked.
+_OF_GREENLET = ("parent", "gr_context", "run", "args", "kwargs", "value", "_links")
+_OF_GREENLET += ("__dict__",) if _PY >= (3, 11) else ("__dict__", "gr_frame")
 _OF_TYPES = ("__mro__", "__bases__", "__base__")
 _OF_CODE = ("co_consts", "co_names", "co_filename", "co_name")
 if _PY >= (3, 11):
@@ -951,6 +974,11 @@ class _Kind:
             names = _BASE_EXCEPTION
         if t is _Code:
             names, self.told = _OF_CODE, False
+        self.is_greenlet = any(
+            _type_name(k) == "greenlet.greenlet" for k in _mro_of(t) or ()
+        )
+        if self.is_greenlet:
+            names = _OF_GREENLET
         for name in names:
             found = _in_mro(t, name)
             if type(found) is _Member or type(found) is _GetSet:
@@ -975,7 +1003,7 @@ class _Kind:
             self._add(writer, "dtype", _array_member(self.array, "dtype"))
             self.texts = _array_name(self.array)
         self.outside = _outside(t, self.array)
-        self.has_locals = (
+        self.has_locals = self.is_greenlet or (
             t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
         )
         self.is_instance = bool(self.flags & _HEAP_TYPE)
@@ -1211,7 +1239,7 @@ class _Writer:
         self._pages, self._is_all_new = {}, is_frozen
         self._pending, self._pending_count = {}, 0
         self._late, self._is_flushing = {}, False
-        self._program_names, self._around = set(), {}
+        self._program_names, self._around, self._greenlets = set(), {}, set()
         self.objects = self.references = 0
         self._own = _own_count()
 
@@ -1368,6 +1396,9 @@ class _Writer:
         kind = self.kind(type(bucket[0]))
         if not kind.flags & _HEAP_TYPE or _PY < (3, 9):
             self.found([kind.type])
+        if kind.is_greenlet:
+            bucket = [o for o in bucket if id(o) not in self._greenlets]
+            self._greenlets.update(map(id, bucket))
         for at in range(0, len(bucket), _CHUNK):
             kind.write(kind, bucket[at : at + _CHUNK])
             if self._pending_count > _PENDING and not self._is_flushing:
@@ -1601,7 +1632,11 @@ class _Writer:
                 for found, more in zip(lists, told)
             ]
         if kind.has_locals:
-            self._add_locals(part[0], columns, names)
+            self._add_locals(kind, part[0], columns, names)
+        if kind.is_greenlet:
+            told = set(map(id, lists[0])) | {_MISSING_ID}
+            values = chain.from_iterable(columns)
+            lists[0] += [o for o in values if id(o) not in told]
         first, elements = self._elements(kind, part)
         typed = kind.is_instance and (
             _PY < (3, 9) or any(o is kind.type for o in lists[0])
@@ -1611,8 +1646,11 @@ class _Writer:
             # Most objects: all that they refer to has a name.
             ids = [array("Q", map(id, column)) for column in columns]
             many = list(map(len, lists))
-            if many.count(own + len(ids)) == len(many) and not any(
-                _MISSING_ID in column for column in ids
+            own_type = (id(kind.type),) if own else ()
+            if (
+                many.count(own + len(ids)) == len(many)
+                and not any(_MISSING_ID in column for column in ids)
+                and all(map(_are_named(own_type), lists, zip(*ids)))
             ):
                 children = list(chain.from_iterable(lists))
                 del lists, columns
@@ -1647,6 +1685,12 @@ class _Writer:
             same = list(map(int.__eq__, there, map(len, lists)))
             if not kind.told:
                 same = [False] * len(part)
+            are_named = _are_named((id(kind.type),) if own else ())
+            for at, is_same in enumerate(same):
+                if is_same and ids:
+                    named = [column[at] for column in ids]
+                    named += map(id, elements[at]) if elements is not None else ()
+                    same[at] = are_named(lists[at], named)
             plain = [at for at, fits in enumerate(same) if fits]
             odd = [at for at, fits in enumerate(same) if not fits]
         else:
@@ -1771,17 +1815,17 @@ class _Writer:
             columns.append(column)
         return columns
 
-    def _add_locals(self, o, columns, names):
+    def _add_locals(self, kind, o, columns, names):
         """What the locals of a frame that is kept refer to, with their names."""
         if type(o) is not _Frame:
             if not self.is_copy:  # it would make a frame, which stays
                 return
-            o = _suspended_frame(o)
-            if o is None:
-                return
-        for name, value in _local_pairs(o):
-            columns.append([value])
-            names.append(self.name(name))
+            o = None if _PY < (3, 11) and kind.is_greenlet else _suspended_frame(o)
+        while o is not None:
+            for name, value in _local_pairs(o):
+                columns.append([value])
+                names.append(self.name(name))
+            o = o.f_back if kind.is_greenlet else None
 
     def _elements(self, kind, part):
         """The elements of objects that extend a collection, or are an array of objects.
@@ -1810,6 +1854,18 @@ class _Writer:
         else:
             return [], None
         return list(map(len, found)), found
+
+
+def _are_named(more):
+    """How to see whether all that an object refers to has a name, or is of `more`.
+
+    As many may be others: what a future refers to is not what it is asked for.
+    """
+
+    def are_named(referents, ids):
+        return not set(map(id, referents)).difference(ids, more)
+
+    return are_named
 
 
 def _elements_of(part, flag):
@@ -1932,10 +1988,10 @@ def _own_count():
 
 
 def _suspended_frame(o):
-    """The frame of a generator or coroutine, which is made if it has none."""
-    for name in ("gi_frame", "cr_frame", "ag_frame"):
-        found = type(o).__dict__.get(name)
-        if found is not None:
+    """The frame of a generator, coroutine or greenlet, made if it has none."""
+    for name in ("gi_frame", "cr_frame", "ag_frame", "gr_frame"):
+        found = _in_mro(type(o), name)
+        if type(found) is _GetSet:
             return found.__get__(o)
     return None
 
@@ -1963,7 +2019,7 @@ def _write(moment, fd, *, values, compress, mode):
         "values": bool(values), "byteorder": sys.byteorder, "align_bytes": 16,
         "own_references": _own_count(), "immortal_references": _IMMORTAL,
         "frames_are_objects": _PY < (3, 11), "thread_count": len(moment.threads),
-        "platform": sys.platform,
+        "platform": sys.platform, "memory": moment.memory,
     }  # fmt: skip
     out.record(b"HEAD", [_json(header).encode("ascii")])
     roots = {

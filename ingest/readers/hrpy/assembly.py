@@ -41,6 +41,7 @@ from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import CPYTHON
+from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from ingest.compiled import Bools, Ids, Ints, Longs
@@ -59,6 +60,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     type_names = recorded.declared.type_names
     history, outside = _history(recorded), _outside(recorded)
     values, objects, table = _joined(recorded, counter)
+    told_bytes = int(objects.size_bytes.sum()) + int(outside[1].sum())
     is_held, is_lost = _unexplained(recorded, objects, table)
     fields = Fields(recorded.declared.names)
     roots = PythonRoots(fields)
@@ -92,7 +94,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         format_name=NAME,
         runtime=CPYTHON.name,
         producer=_producer(recorded),
-        notes=_notes(recorded),
+        notes=_notes(recorded, told_bytes),
         owners=tuple(roots.owners),
         stacks=ThreadStacks.of(roots.stacks),
         field_names=tuple(fields.names),
@@ -103,6 +105,9 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         history=history,
     )
 
+
+_UNEXPLAINED_BYTES = 32 << 20
+"""An interpreter with a few libraries has less that is no object."""
 
 _OF_C = {
     "context of a thread": ("Context", "_contextvars.Context"),
@@ -149,13 +154,34 @@ def _producer(recorded: Recorded) -> str:
     return f"CPython {version}".strip() if isinstance(version, str) else "CPython"
 
 
-def _notes(recorded: Recorded) -> tuple[str, ...]:
+def _notes(recorded: Recorded, object_bytes: int) -> tuple[str, ...]:
+    """What the file says of the process as a whole.
+
+    Args:
+        recorded: The file.
+        object_bytes: Of all objects, with memory that they keep outside the heap.
+    """
+    notes = []
     if recorded.header.get("mode") == "stop" and len(recorded.threads) > 1:
-        return (
+        notes.append(
             "It was written while other threads could run, so it may not be of one "
-            "moment; a dump by a copy of the process (fork) is.",
+            "moment; a dump by a copy of the process (fork) is."
         )
-    return ()
+    memory = recorded.header.get("memory")
+    if isinstance(memory, dict):
+        told = [memory.get(name) for name in ("resident", "anonymous", "swapped")]
+        resident, anonymous, swapped = (
+            one if isinstance(one, int) and 0 <= one < 1 << 62 else 0 for one in told
+        )
+        taken = anonymous + swapped
+        if taken - object_bytes > _UNEXPLAINED_BYTES and object_bytes < taken / 2:
+            notes.append(
+                f"Its objects explain {object_bytes / taken:.0%} of the "
+                f"{human_bytes(taken)} of memory that the process had for itself "
+                f"(resident {human_bytes(resident)}, RSS): the rest is of libraries in "
+                "C, or free in an allocator."
+            )
+    return tuple(notes)
 
 
 def _row_of(names: list[str], name: str) -> int:
