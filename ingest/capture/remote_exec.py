@@ -1,11 +1,9 @@
-"""Have CPython run a script as it offers to since 3.14 (PEP 768).
+"""What CPython tells of itself to debuggers since 3.13 (PEP 768).
 
 At the start of ``_PyRuntime``, which has an ELF section of its own, a table tells where
-things are in that build. The path of a script and a flag are written into the state of
-a thread, and a bit into its eval breaker: the thread runs the script where it would
-handle a signal. All threads stand still meanwhile, so that no state is freed, and no
-other bit of the eval breaker lost; if this process is killed, the kernel lets them go.
-The tables of 3.13 to 3.15 are known: each minor version has a layout.
+things are in that build: how many interpreters there are, and whether who started the
+program lets it be debugged. The tables of 3.13 to 3.15 are known: each minor version
+has a layout.
 
 Source: CPython, Include/internal/pycore_debug_offsets.h, and "Remote debugging
 attachment protocol" in its manual.
@@ -28,8 +26,7 @@ SECTION = ".PyRuntime"
 COOKIE = b"xdebugpy"
 
 _FINAL = 0xF0
-_MOST_THREADS, _MOST_INTERPRETERS = 100_000, 10_000
-_PLEASE_STOP = 1 << 5
+_MOST_INTERPRETERS = 10_000
 _HEAD = struct.Struct("<8sQQ")
 _COMMON = {"interpreters_head": 5, "id": 7, "next": 8}
 _DEBUGGER = (
@@ -64,8 +61,8 @@ class PythonRuntime:
         version: Major and minor version.
         is_free_threaded: Whether it is built without the interpreter's lock.
         interpreter_count: How many interpreters there are; 0 if that is not known.
-        is_offered: Whether `request` can be made; ``None`` if it is refused by who
-            started the program.
+        is_offered: Whether it runs scripts; ``None`` if who started the program has
+            refused that.
         interpreter: Address of the main interpreter's state.
         offsets: By field, what its table says; empty if the table is not known.
     """
@@ -91,10 +88,6 @@ class _Memory:
 
     def word(self, at: int) -> int:
         return int.from_bytes(self.read(at, 8), "little")
-
-    def write(self, at: int, data: bytes) -> None:
-        with self._path.open("r+b", buffering=0) as memory:
-            os.pwrite(memory.fileno(), data, at)
 
 
 def look(pid: int) -> PythonRuntime | None:

@@ -348,25 +348,31 @@ def _is_alone():
         return False
 
 
+def _text_of(path):
+    """A small file of the kernel; the program may have replaced `open`."""
+    fd = posix.open(path, posix.O_RDONLY)
+    try:
+        return posix.read(fd, 1 << 16).decode("ascii", "replace")
+    finally:
+        posix.close(fd)
+
+
 def _free_bytes():
     """Memory that a copy may take: of the system, and of the control group."""
     free = None
     try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    free = int(line.split()[1]) << 10
+        for line in _text_of("/proc/meminfo").splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) << 10
         group = "/"
-        with open("/proc/self/cgroup") as lines:
-            for line in lines:
-                if line.startswith("0::"):
-                    group = line.strip()[3:]
+        for line in _text_of("/proc/self/cgroup").splitlines():
+            if line.startswith("0::"):
+                group = line.strip()[3:]
         for base in ("/sys/fs/cgroup" + group, "/sys/fs/cgroup"):
             try:
-                with open(base + "/memory.max") as limit:
-                    most = limit.read().strip()
-                with open(base + "/memory.current") as used:
-                    left = int(most) - int(used.read()) if most != "max" else None
+                most = _text_of(base + "/memory.max").strip()
+                used = int(_text_of(base + "/memory.current"))
+                left = int(most) - used if most != "max" else None
             except (OSError, ValueError):
                 continue
             if left is not None:
@@ -379,8 +385,8 @@ def _free_bytes():
 
 def _resident_bytes():
     try:
-        with open("/proc/self/statm") as line:
-            return int(line.read().split()[1]) * posix.sysconf("SC_PAGE_SIZE")
+        pages = int(_text_of("/proc/self/statm").split()[1])
+        return pages * posix.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return None
 
@@ -393,11 +399,10 @@ def _memory():
     names = {"VmRSS": "resident", "RssAnon": "anonymous", "VmSwap": "swapped"}
     found = {}
     try:
-        with open("/proc/self/status") as lines:
-            for line in lines:
-                name, _, rest = line.partition(":")
-                if name in names:
-                    found[names[name]] = int(rest.split()[0]) << 10
+        for line in _text_of("/proc/self/status").splitlines():
+            name, _, rest = line.partition(":")
+            if name in names:
+                found[names[name]] = int(rest.split()[0]) << 10
     except (OSError, ValueError):
         pass
     return found

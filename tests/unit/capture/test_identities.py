@@ -89,6 +89,7 @@ def test_all_that_the_collector_is_told_of_is_in_a_dump(
         graph = read(source, replace(DEFAULTS, fold=Fold.NONE), silent)
     ids = graph.object_id.tolist()
     row = {number: at for at, number in enumerate(ids[: graph.object_count])}
+    assert graph.type_object is not None
     lacking: Counter[str] = Counter()
     compared: Counter[str] = Counter()
     for number, (kind, referents) in told.items():
