@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.errors import NotFound
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import OF_LOADER, RootKind
 from ingest.type_names import find_type, guess_type, hint
 from ingest.what_if.freed import Cut
 
@@ -159,8 +159,18 @@ class CutParser:
             return _Step(nothing, np.asarray(roots))
         types, field = self._type(_STATIC.sub("", text, count=1))
         objects = np.isin(graph.type_index, types)
+        if field is not None:
+            objects[self._class_objects(types)] = True
         roots = np.isin(graph.root_type, types) if first else no_roots
         return _Step(objects, roots, field)
+
+    def _class_objects(self, types: NDArray[np.int64]) -> Ints:
+        """The objects that hold the static fields of types, in place of roots."""
+        graph = self._graph
+        if graph.type_object is None or OF_LOADER not in graph.field_names:
+            return np.empty(0, np.int32)
+        rows = graph.type_object[types]
+        return rows[rows >= 0]
 
     @cached_property
     def _types(self) -> dict[str, list[int]]:

@@ -12,6 +12,7 @@ from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.suspects.find import find_suspects
 from ingest.suspects.holders import Paths
+from ingest.what_if.cut_parser import CutParser
 from tests.dumps.hprof import BYTE, OBJECT, SYSTEM_CLASS, Hprof, jdk
 from tests.unit.readers.shared import by_id
 
@@ -175,6 +176,10 @@ def test_a_class_is_no_holder_and_its_static_fields_are(reading: Reading) -> Non
         assert found is not None
         return found[0].type_name, found[0].reference
 
+    cut = CutParser(graph).cut("Script.CACHE -> Object")
+    assert set(graph.ref_target[cut.references].tolist()) == {
+        rows[0x6000 + 0x1000 * number] for number in range(0x100, 0x200, 0x10)
+    }
     assert held_by(0x103000) == ("app.Main", "SCRIPTS")  # a loader
     assert held_by(0x106000) == ("app.Script", "CACHE")
 
