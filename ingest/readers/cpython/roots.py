@@ -25,6 +25,9 @@ _RELOADED = ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__
     "__cached__", "__builtins__", "__path__")  # fmt: skip
 """Names that every module has."""
 
+_MAIN, _SPAWNED = "__main__", "__mp_main__"
+"""Names of the program's own module; a spawned process has it under both."""
+
 _MOST_NAMES = 4
 """Names of one module, under which its variables are told: else a file could have them
 told as often as it has modules."""
@@ -71,7 +74,8 @@ class PythonRoots:
 
         An object of several modules comes first under the name of the one that it says
         it is of, else of the one that was imported last: a module that takes a name
-        from another one is imported before that.
+        from another one is imported before that. In a process that multiprocessing
+        has spawned, what is of ``__mp_main__`` is told as of ``__main__``.
 
         Args:
             modules: In the order in which they were imported.
@@ -83,7 +87,13 @@ class PythonRoots:
         names: list[str] = []
         foreign: list[bool] = []
         told_spaces: Counter[int] = Counter()
-        for module, space in zip(modules[::-1], spaces[::-1].tolist(), strict=True):
+        pairs = list(zip(modules[::-1], spaces[::-1].tolist(), strict=True))
+        pairs.sort(key=lambda pair: pair[0].name == _SPAWNED)
+        has_main = any(module.name == _MAIN for module in modules)
+        for module, space in pairs:
+            name = module.name
+            homes = [f"{name}."] + [f"{_SPAWNED}."] * (name == _MAIN)
+            is_second = has_main and name == _SPAWNED
             told_spaces[space] += 1
             if space < 0 or not module.ident or told_spaces[space] > _MOST_NAMES:
                 continue
@@ -104,19 +114,18 @@ class PythonRoots:
                     continue
                 ids.append(ident)
                 names.append(f"{module.name}.{key}")
-                home = f"{module.name}."
-                foreign.append(
-                    text is None
-                    or not text.startswith(home)
-                    or "." in text[len(home) :]
+                own = text is not None and any(
+                    text.startswith(home) and "." not in text[len(home) :]
+                    for home in homes
                 )
+                foreign.append(is_second or not own)
         order = np.argsort(np.array(foreign, np.bool_), kind="stable").tolist()
         self.add(
             [ids[at] for at in order],
             RootKind.STATIC,
             [self._fields.row(names[at]) for at in order],
         )
-        named = [m for m in modules[::-1] if m.ident]
+        named = [module for module, _ in pairs if module.ident]
         self.add(
             [m.ident for m in named],
             RootKind.STATIC,

@@ -229,6 +229,21 @@ def test_an_object_of_several_modules_is_first_under_its_own_name() -> None:
     ]
 
 
+def test_what_a_spawned_process_has_twice_is_of_main() -> None:
+    """Its classes say that they are of the module's second name."""
+    heap = HrpyHeap()
+    heap.texts([0x10], ["work"])
+    texts = _texts("__mp_main__.work")
+    heap.chunk("function", [0x100], flags=32, values=texts, counts=[4])
+    heap.dict(0x200, {0x10: 0x100})
+    heap.module("__main__", 0x100, 0x200).module("__mp_main__", 0x100, 0x200)
+
+    assert root_names(graph_of(heap), 0x100)[:2] == [
+        "static root __main__.work",
+        "static root __mp_main__.work",
+    ]
+
+
 def _texts(*texts: str) -> bytes:
     from tests.dumps.hrpy import texts_of
 
