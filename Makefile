@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 .PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-limits bench-queries bench-answers \
         bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
-        readme dist test-wheels clean
+        readme neo4j-lock dist test-wheels clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | \
@@ -121,6 +121,9 @@ fuzz: $(VENV)/.tools ## read changed dumps; ARGS="--format gcdump --inputs 20000
 
 readme: $(VENV)/.tools ## regenerate the generated parts of README.md
 	@$(BIN)/python -m tests.readme --write $(ARGS)
+
+neo4j-lock: $(VENV)/.tools ## ship another Neo4j: VERSION=5.26.31; without it, list newer ones
+	@$(BIN)/python -m tests.locks $(or $(VERSION),--newer)
 
 dist: $(VENV)/.tools ## build wheel and sdist into dist/, with the compiled kernels
 	@$(BIN)/python -m tests.prebuild

@@ -48,7 +48,7 @@ class Settings:
     """
 
     neo4j_version: str = field(
-        default="5.26.29", metadata=_from("INGEST_NEO4J_VERSION")
+        default="5.26.31", metadata=_from("INGEST_NEO4J_VERSION")
     )
     heap_mib: int | None = field(default=None, metadata=_from("INGEST_NEO4J_HEAP_MIB"))
     page_cache_mib: int | None = field(
@@ -71,7 +71,7 @@ class Settings:
         if not _VERSION.fullmatch(self.neo4j_version):
             raise IngestError(
                 f"neo4j_version {self.neo4j_version!r} is not a version such as "
-                "5.26.29: correct INGEST_NEO4J_VERSION or config.toml"
+                "5.26.31: correct INGEST_NEO4J_VERSION or config.toml"
             )
         if not self.maven_url.startswith(("https://", "http://")):
             raise IngestError(

@@ -202,7 +202,7 @@ def _container() -> Iterator[Target]:
     from ingest.server.target import Target
     from tests.summary import note_use
 
-    image = os.environ.get("INGEST_TEST_IMAGE", "neo4j:5.26.29")
+    image = os.environ.get("INGEST_TEST_IMAGE", "neo4j:5.26.31")
     password = "only-for-tests"
     container = Neo4jContainer(image, password=password)
     # Its heap is small. Without a limit a test of a query that needs all of it would

@@ -267,7 +267,7 @@ def check_java(version: str, java_major: int) -> None:
     series = _series(version)
     if series < (5, 26):
         raise EmbeddedError(
-            f"Neo4j {version} is too old: set neo4j_version to 5.26.29 or later "
+            f"Neo4j {version} is too old: set neo4j_version to 5.26.31 or later "
             "(INGEST_NEO4J_VERSION)"
         )
     if series < (2025, 1):

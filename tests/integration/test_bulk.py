@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import datetime
@@ -33,10 +34,12 @@ from ingest.heap.identity import Identity
 from ingest.pipeline import Loader
 from ingest.process_names import this_process
 from ingest.queries.library import find
+from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import target_of
 from ingest.tables.column import DType
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS, fleet_label
 from ingest.tables.heap_tables import HeapTables
+from ingest.tables.import_files import write_import_files
 from tests.conftest import embedded_only
 from tests.cypher.heap import main_heap
 from tests.dumps.dartheap import DartHeap, latin1, named, utf16
@@ -448,3 +451,37 @@ def test_a_new_store_that_is_no_good_is_discarded(
     assert content(database, "small") == before
     assert [dump.name for dump in list_dumps(database)] == ["small"]
     Loader(Store(database), via=Via.BOLT).load(str(tiny))  # in the same process
+
+
+@pytest.mark.deep
+def test_a_row_that_the_importer_leaves_out_is_missed(
+    server: EmbeddedServer, database: Database, small: Path, tmp_path: Path
+) -> None:
+    """Whatever the importer tolerates, the counts are those of what was written."""
+    Loader(Store(database), via=Via.BOLT).load(str(small))
+    before, data = content(database, "small"), server.files.data
+    dropped = []
+
+    def without_a_row(folder: Path, *given: object, **more: object) -> list[str]:
+        arguments = write_import_files(folder, *given, **more)  # type: ignore[arg-type]
+        parts = folder.glob("Object-REFERENCES-Object-*.csv")
+        path = max(parts, key=lambda path: path.stat().st_size)
+        first, last, *rows = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([first, *rows]))
+        dropped.append(last)
+        return arguments
+
+    other = tmp_path / "other.gclog"
+    other.write_text(example_gclog(8), encoding="utf-8")
+    with (
+        mock.patch.object(bulk, "write_import_files", without_a_row),
+        pytest.raises(StoreError, match="and has been discarded") as said,
+    ):
+        Loader(Store(database), via=Via.BULK).load(str(other))
+
+    assert len(dropped) == 1
+    found, expected = map(int, re.findall(r"\d+", str(said.value).replace(",", "")))
+    assert found == expected - 1
+    assert server.files.data == data
+    assert is_tidy(server)
+    assert content(database, "small") == before

@@ -25,7 +25,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("config")
 def test_defaults() -> None:
     assert settings() == Settings(
-        "5.26.29",
+        "5.26.31",
         heap_mib=None,
         page_cache_mib=None,
         maven_url="https://repo1.maven.org/maven2",

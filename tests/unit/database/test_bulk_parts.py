@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 IMPORTER_SAYS = """\
-Neo4j version: 5.26.29
+Neo4j version: 5.26.31
   Max worker threads: 2
 (1/4) Node import 2026-11-21 16:47:28.166+0000
   Estimated number of nodes: 1.04 M
@@ -447,7 +447,7 @@ def test_an_export_is_whole_or_not_there(
 ) -> None:
     def put(folder: Path, *, force: bool = False) -> dict[str, int]:
         return export(
-            tables, folder, ExportFormat.CSV, version="5.26.29", about={}, force=force
+            tables, folder, ExportFormat.CSV, version="5.26.31", about={}, force=force
         )
 
     folder = tmp_path / "out"

@@ -15,6 +15,7 @@ from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.server.artifacts import Artifact, Lock, distrust, fetch, lock_for, read_lock
 from ingest.settings import settings
+from tests.locks import newer, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -262,11 +263,23 @@ def test_a_lock_without_a_digest_is_refused() -> None:
         read_lock("1", _toml(row), "lock")
 
 
-@pytest.mark.parametrize(("version", "jars"), [("5.26.29", 216), ("2026.08.1", 238)])
-def test_shipped_locks_need_no_network(version: str, jars: int) -> None:
+@pytest.mark.parametrize("version", shipped().values())
+def test_shipped_locks_need_no_network(version: str) -> None:
     lock = lock_for(version, _no_progress, maven_url="http://127.0.0.1:9/")
-    assert len({entry.path for entry in lock.artifacts}) == jars
+    assert len({entry.path for entry in lock.artifacts}) > 200
+    assert any(entry.version == version for entry in lock.artifacts)
     assert any(entry.name == "neo4j-browser" for entry in lock.artifacts)
+
+
+def test_newer_versions_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {"5.26": "5.26.9", "calendar": "2026.11.1"}
+    monkeypatch.setattr("tests.locks.shipped", lambda: here)
+    there = {"5.26.8", "5.26.9", "5.26.11", "5.26.12", "5.26.30", "2027.01.0"}
+
+    found = newer(lambda version: version in there)
+
+    assert found == {"5.26": "5.26.12", "calendar": "2027.01.0"}
+    assert newer(lambda _: False) == {}
 
 
 def test_a_version_that_is_not_there_is_told(mirror: Mirror) -> None:

@@ -49,7 +49,7 @@ def _keys(version: str) -> dict[str, str]:
 
 
 def test_everything_listens_and_is_advertised_on_loopback_only() -> None:
-    for version in ("5.26.29", "2026.08.1"):
+    for version in ("5.26.31", "2026.09.0"):
         keys = _keys(version)
         for key, value in keys.items():
             if key.endswith("_address"):
@@ -63,7 +63,7 @@ def test_everything_listens_and_is_advertised_on_loopback_only() -> None:
 @pytest.mark.parametrize(
     ("version", "fleet_manager", "discovery"),
     [
-        ("5.26.29", False, False),
+        ("5.26.31", False, False),
         ("2026.02.0", False, False),
         ("2026.03.0", True, False),
         ("2026.05.1", True, True),
@@ -83,34 +83,34 @@ def test_internal_keys_are_only_for_series_in_which_they_were_seen() -> None:
         return [key for key in _keys(version) if key.startswith("internal.")]
 
     assert internal("2025.06.0") == internal("2026.07.0") == []
-    assert internal("5.26.29") != internal("2026.08.1")
+    assert internal("5.26.31") != internal("2026.09.0")
 
 
 def test_no_query_reads_files_or_other_hosts_and_no_page_locks_the_user_out() -> None:
-    for version in ("5.26.29", "2026.08.1"):
+    for version in ("5.26.31", "2026.09.0"):
         keys = _keys(version)
         assert keys["dbms.security.allow_csv_import_from_file_urls"] == "false"
         assert keys["server.directories.import"] == "import"
         assert keys["dbms.security.auth_max_failed_attempts"] == "0"
         origin = keys["dbms.security.http_access_control_allow_origin"]
         assert origin == "http://127.0.0.1:2222"
-    blocked = _keys("5.26.29")["internal.dbms.cypher_ip_blocklist"]
+    blocked = _keys("5.26.31")["internal.dbms.cypher_ip_blocklist"]
     assert blocked == "0.0.0.0/0,::/0"
 
 
 def test_heap_and_page_cache_are_written_once_and_the_same() -> None:
-    assert _keys("5.26.29")["server.memory.heap.max_size"] == "300m"
-    assert _keys("5.26.29")["server.memory.pagecache.size"] == "100m"
-    assert "-Xmx300m" in jvm_flags("5.26.29", 21, heap_mib=300)
+    assert _keys("5.26.31")["server.memory.heap.max_size"] == "300m"
+    assert _keys("5.26.31")["server.memory.pagecache.size"] == "100m"
+    assert "-Xmx300m" in jvm_flags("5.26.31", 21, heap_mib=300)
 
 
 def test_flags_by_java_and_version() -> None:
     unsafe = "--sun-misc-unsafe-memory-access=allow"
     concurrent = "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED"
-    assert unsafe not in jvm_flags("2026.08.1", 21, heap_mib=300)
-    assert unsafe in jvm_flags("2026.08.1", 25, heap_mib=300)
-    assert concurrent not in jvm_flags("5.26.29", 21, heap_mib=300)
-    assert concurrent in jvm_flags("2026.08.1", 21, heap_mib=300)
+    assert unsafe not in jvm_flags("2026.09.0", 21, heap_mib=300)
+    assert unsafe in jvm_flags("2026.09.0", 25, heap_mib=300)
+    assert concurrent not in jvm_flags("5.26.31", 21, heap_mib=300)
+    assert concurrent in jvm_flags("2026.09.0", 21, heap_mib=300)
 
 
 def test_java_of_other_systems_gets_no_flag_that_only_linux_knows(
@@ -118,19 +118,19 @@ def test_java_of_other_systems_gets_no_flag_that_only_linux_knows(
 ) -> None:
     pages = "-XX:+UseTransparentHugePages"
     monkeypatch.setattr(sys, "platform", "linux")
-    assert pages in jvm_flags("5.26.29", 21, heap_mib=300)
+    assert pages in jvm_flags("5.26.31", 21, heap_mib=300)
     for other in ("darwin", "win32"):
         monkeypatch.setattr(sys, "platform", other)
-        assert pages not in jvm_flags("5.26.29", 21, heap_mib=300)
+        assert pages not in jvm_flags("5.26.31", 21, heap_mib=300)
 
 
 @pytest.mark.parametrize(
     ("version", "java", "extra"),
     [
-        ("5.26.29", 25, r"'\.\[embedded\]'"),
+        ("5.26.31", 25, r"'\.\[embedded\]'"),
         ("2025.09.0", 25, r"'\.\[embedded\]'"),
         ("2025.10.0", 26, r"'\.\[embedded-java25\]'"),
-        ("2026.08.1", 17, r"'\.\[embedded\]'"),
+        ("2026.09.0", 17, r"'\.\[embedded\]'"),
         ("5.25.1", 21, "too old"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_wrong_java_is_told_with_its_remedy(
 
 @pytest.mark.parametrize(
     ("version", "java"),
-    [("5.26.29", 17), ("5.26.29", 21), ("2025.10.0", 25), ("2026.08.1", 21)],
+    [("5.26.31", 17), ("5.26.31", 21), ("2025.10.0", 25), ("2026.09.0", 21)],
 )
 def test_a_right_java_is_accepted(version: str, java: int) -> None:
     check_java(version, java)
@@ -193,7 +193,7 @@ def test_a_home_with_a_colon_is_refused_in_one_line(home: str, jar: str) -> None
 def test_no_path_is_written_into_the_configuration() -> None:
     """Neo4j would read ``ö`` as two characters, and a backslash as none."""
     text = configuration(
-        "5.26.29",
+        "5.26.31",
         data=Path("/höme\\n/data-0badcafe"),
         bolt_port=1111,
         http_port=2222,
@@ -251,7 +251,7 @@ def _finish(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
 
 
 def _state(pid: int, bolt_port: int = 7687) -> State:
-    return State("5.26.29", bolt_port, 7474, pid, ready=True)
+    return State("5.26.31", bolt_port, 7474, pid, ready=True)
 
 
 LISTENER = """
@@ -556,7 +556,7 @@ def test_who_finds_the_server_of_another_home_on_its_port_takes_other_ports(
         '{"pid": "x"}',
         json.dumps(
             {
-                "version": "5.26.29",
+                "version": "5.26.31",
                 "bolt_port": 70000,
                 "http_port": 7474,
                 "pid": 1,
@@ -615,12 +615,12 @@ def test_one_folder_for_a_series(
     monkeypatch.setenv("INGEST_HOME", str(tmp_path))
     homes = {
         version: EmbeddedServer(Settings(version)).home.name
-        for version in ("5.26.29", "5.26.30", "2026.08.1")
+        for version in ("5.26.28", "5.26.30", "2026.01.1")
     }
     assert homes == {
-        "5.26.29": "neo4j-5.26",
+        "5.26.28": "neo4j-5.26",
         "5.26.30": "neo4j-5.26",
-        "2026.08.1": "neo4j-2026.08",
+        "2026.01.1": "neo4j-2026.01",
     }
 
 
@@ -633,7 +633,7 @@ def test_asking_where_nobody_listens_is_silent(
 ) -> None:
     from neo4j.exceptions import ServiceUnavailable
 
-    state = State("5.26.29", free_port(0), 1, 1)
+    state = State("5.26.31", free_port(0), 1, 1)
     with pytest.raises(ServiceUnavailable):
         ask(state.endpoint("x" * 8), DATABASE)
     assert [r for r in caplog.records if r.levelno >= 30] == []
