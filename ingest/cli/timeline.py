@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import AsJson, DumpFile, Format, Reading
+from ingest.command_line import command
 from ingest.queries.answer import Answer
 from ingest.reports.render import OutputFormat
 
@@ -38,11 +39,19 @@ def timeline(
     It need not contain a heap dump. For a loaded dump: ingest query gc-timeline.
     Exit 3: not a readable trace or log.
     """
+    from ingest.dumps import is_file
+    from ingest.errors import DumpError
     from ingest.heap.graph import GarbageCollection
     from ingest.readers import open_source
     from ingest.readers import timeline as timeline_of
     from ingest.reports.render import write_answer
 
+    if not is_file(dump):
+        raise DumpError(
+            "collections are read from a dump's file: name that; for a loaded dump: "
+            f"{command('query', 'gc-timeline', dump='NAME')}",
+            path=dump,
+        )
     options = reading.options()
     with Bars() as progress, open_source(dump) as source:
         found = timeline_of(source, options, progress)

@@ -165,6 +165,11 @@ class Opener:
             from ingest.dumps.dump import kept_export
 
             return kept_export(Path(what))
+        if not self.keepers:
+            raise UnknownDump(
+                f"{what}: no such file; name the dump's file, or an exported folder: "
+                "dumps that a database or a fleet keeps are not taken here"
+            )
         missing = None
         for keeper in self.keepers:
             try:

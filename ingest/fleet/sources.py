@@ -82,6 +82,7 @@ def find_sources(
     if must_find and not found:
         raise IngestError(
             "no dump found; name files, folders or patterns that match some"
+            + "".join(map(_of_kept, names[:1]))
         )
     matched = {address: pattern.match(address) if pattern else {} for address in found}
     if must_find and pattern and not any(matched.values()):
@@ -206,7 +207,7 @@ def _expand(name: str) -> Iterator[FleetSource]:
             relative = path.relative_to(path.anchor) if path.anchor else path
             files = (p for p in sorted(root.glob(str(relative))) if p.is_file())
         else:
-            raise IngestError(f"{name}: no such file or folder")
+            raise IngestError(f"{name}: no such file or folder{_of_kept(name)}")
         for file in files:
             status = file.stat()
             yield FleetSource(
@@ -215,6 +216,15 @@ def _expand(name: str) -> Iterator[FleetSource]:
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise IngestError(f"{name}: cannot be read ({why})") from error
+
+
+def _of_kept(name: str) -> str:
+    """What to say of a name that is no file's but of something that was read before."""
+    outer, mark, _ = name.partition("::")
+    kept = Path(outer) / ("types.parquet" if not mark else "")
+    if not (kept.is_dir() if mark else kept.is_file()):
+        return ""
+    return f"; {name} was read before, and a fleet takes the files of dumps"
 
 
 def _expand_remote(name: str) -> Iterator[FleetSource]:

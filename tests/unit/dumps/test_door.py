@@ -184,7 +184,7 @@ def test_what_is_meant_as_a_file(
 def test_what_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match="no such file"):
         _ = Opener().open(str(tmp_path / "missing.gclog")).graph
-    with pytest.raises(UnknownDump, match="no such file, and no loaded dump"):
+    with pytest.raises(UnknownDump, match="name the dump's file"):
         Opener().open("monday")
     with pytest.raises(DumpError, match="not an exported dump"):
         Opener().open(str(tmp_path))
