@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ingest.capture import QUIET_S
 from ingest.capture.web_socket import open_socket
 from ingest.errors import CaptureError
 from ingest.text import counted
@@ -92,20 +95,28 @@ def get(place: InspectorAddress, path: str, timeout_s: float) -> Any:  # noqa: A
         CaptureError: nothing answers there, or it is no inspector.
     """
     connection = http.client.HTTPConnection(place.host, place.port, timeout=timeout_s)
+    # A byte now and then would restart the timeout of the socket.
+    late = threading.Event()
+    timer = threading.Timer(timeout_s, _shut, (connection, late))
+    timer.daemon = True
     try:
+        timer.start()
         connection.request("GET", path)
         response = connection.getresponse()
         data = response.read(_LIST_BYTES + 1)
         status = response.status
-    except TimeoutError as error:
-        raise CaptureError(
-            f"no answer from {place} within {timeout_s:g} s: the program is stopped or "
-            "busy, or this is no inspector"
-        ) from error
+        if late.is_set():
+            raise TimeoutError
     except (OSError, http.client.HTTPException) as error:
+        if late.is_set() or isinstance(error, TimeoutError):
+            raise CaptureError(
+                f"no answer from {place} within {timeout_s:g} s: the program is "
+                "stopped or busy, or this is no inspector"
+            ) from error
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise CaptureError(f"nothing answers at {place} ({_short(why)})") from error
     finally:
+        timer.cancel()
         connection.close()
     try:
         if status != http.HTTPStatus.OK or len(data) > _LIST_BYTES:
@@ -113,6 +124,12 @@ def get(place: InspectorAddress, path: str, timeout_s: float) -> Any:  # noqa: A
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise CaptureError(f"{place} is not an inspector of V8") from error
+
+
+def _shut(connection: http.client.HTTPConnection, late: threading.Event) -> None:
+    late.set()
+    with suppress(OSError, AttributeError):  # it is not connected, or no more
+        connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def targets(place: InspectorAddress, timeout_s: float) -> tuple[InspectedTarget, ...]:
@@ -146,7 +163,7 @@ class InspectorSession:
     ) -> None:
         self._connection, self._target = connection, target
         self._timeout_s = timeout_s
-        self._waits_until = 0.0
+        self._waits_until = self._until = 0.0
         self._requests = 0
 
     def snapshot(self) -> Iterator[bytes]:
@@ -155,6 +172,7 @@ class InspectorSession:
         Raises:
             CaptureError: it does not arrive, or the target ends.
         """
+        self._until = time.monotonic() + self._timeout_s
         request = self._send("HeapProfiler.takeHeapSnapshot", {"reportProgress": True})
         byte_count = 0
         while True:
@@ -194,8 +212,8 @@ class InspectorSession:
         return self._requests
 
     def _wait_anew(self) -> None:
-        """Restart the timeout, after something of the snapshot has arrived."""
-        self._waits_until = time.monotonic() + self._timeout_s
+        """Wait anew, after something of the snapshot has arrived, but not for ever."""
+        self._waits_until = min(time.monotonic() + QUIET_S, self._until)
 
     def _receive(self, byte_count: int) -> dict[str, Any]:
         from websockets.exceptions import ConnectionClosed
@@ -254,7 +272,12 @@ def inspecting(
             "be connected to it"
         ) from error
     with connection:
-        yield InspectorSession(connection, target, timeout_s)
+        try:
+            yield InspectorSession(connection, target, timeout_s)
+        finally:
+            # Without a farewell, which a program that goes on sending would not hear.
+            with suppress(OSError):
+                connection.socket.shutdown(socket.SHUT_RDWR)
 
 
 def _short(text: str) -> str:

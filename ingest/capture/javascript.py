@@ -7,6 +7,7 @@ its heap; then it continues. The protocol is in `ingest.capture.inspector`.
 from __future__ import annotations
 
 import math
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest.capture import EVERY_S, TIMEOUT_S
+from ingest.capture import EVERY_S, QUIET_S, WHOLE_S
 from ingest.capture.completeness import check_captured
 from ingest.capture.inspector import (
     InspectorAddress,
@@ -35,6 +36,7 @@ from ingest.capture.processes import (
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file
 from ingest.progress import silent
+from ingest.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,6 +50,7 @@ _POLL_S = 0.1
 _ANSWER_S = 2.0
 """How long a port may take to say whether it is an inspector."""
 _LISTED = 10
+_DISK_SHARE = 0.8
 _INTERNAL = ("devtools://", "chrome-extension://")
 
 
@@ -79,7 +82,7 @@ def capture(
     wanted: str | None = None,
     start_inspector: bool = False,
     force: bool = False,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = WHOLE_S,
     progress: Progress = silent,
 ) -> JavaScriptCapture:
     """Take a heap snapshot of a program or page; see `captures`."""
@@ -104,7 +107,7 @@ def captures(
     wanted: str | None = None,
     start_inspector: bool = False,
     force: bool = False,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = WHOLE_S,
     progress: Progress = silent,
 ) -> Iterator[JavaScriptCapture]:
     """Take heap snapshots of a program or page over one connection.
@@ -120,7 +123,7 @@ def captures(
         wanted: Id, or part of the title or URL, of a target; optional if there is one.
         start_inspector: Have a Node program that has no inspector start one.
         force: Overwrite the file.
-        timeout_s: How long to wait for an answer, or for more data.
+        timeout_s: How long each snapshot may take.
         progress: Receives the bytes captured, as stage ``capture``.
 
     Yields:
@@ -140,15 +143,23 @@ def captures(
         )
     else:
         place = place_of(address)
-    target = choose(targets(place, timeout_s), wanted, place)
+    answers_s = min(timeout_s, QUIET_S)
+    target = choose(targets(place, answers_s), wanted, place)
     paths = _numbered(output or Path(file_name(target)), count)
     with inspecting(place, target, timeout_s) as session:
         for number, path in enumerate(paths):
             if number:
                 _wait(every_s, progress)
             began = time.monotonic()
+            most = int(shutil.disk_usage(path.absolute().parent).free * _DISK_SHARE)
             with output_file(path, force=force, private=True) as file:
                 for piece in session.snapshot():
+                    if file.byte_count + len(piece) > most:
+                        raise CaptureError(
+                            f"the snapshot of {target.title} takes more than "
+                            f"{human_bytes(most)}, which would fill the disk; name a "
+                            "file on a larger one with -o"
+                        )
                     file.write(piece)
                     progress("capture", file.byte_count, None)
                 taken_s = time.monotonic() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ FRAME_BYTES = 64 << 20
 """Largest frame; a VM sends 1 MiB of a snapshot in one, V8 100 KiB."""
 CLOSE_S = 2.0
 _QUEUED_FRAMES = 4
+_SILENT = logging.getLogger("ingest.web_socket")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+"""What the other end does wrong is told once, as an error of the capture."""
 
 
 def open_socket(address: str, timeout_s: float) -> ClientConnection:
@@ -23,6 +28,7 @@ def open_socket(address: str, timeout_s: float) -> ClientConnection:
         close_timeout=CLOSE_S,
         max_size=FRAME_BYTES,
         max_queue=_QUEUED_FRAMES,
+        logger=_SILENT,
         compression=None,  # costs the program time
         proxy=None,  # the address may have a token, which is secret
         ping_interval=None,  # a program does not answer while it writes its heap

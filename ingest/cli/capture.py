@@ -159,7 +159,7 @@ def node(
     ] = False,
     count: Count = 1,
     every_s: Every = EVERY_S,
-    timeout_s: Timeout = TIMEOUT_S,
+    timeout_s: Whole = WHOLE_S,
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -196,7 +196,7 @@ def chrome(
     target: Target = None,
     count: Count = 1,
     every_s: Every = EVERY_S,
-    timeout_s: Timeout = TIMEOUT_S,
+    timeout_s: Whole = WHOLE_S,
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Response
 from websockets.sync.server import serve
 
+from ingest.capture import javascript
 from ingest.capture.inspector import InspectedTarget, InspectorAddress, place_of
 from ingest.capture.javascript import capture, captures, choose, file_name
 from ingest.errors import CaptureError
@@ -136,6 +139,55 @@ def test_several_come_over_one_connection_and_those_before_a_fault_are_kept(
 def closes(connection: ServerConnection, _: int) -> None:
     connection.send(chunk(HEAP[:2000]))
     connection.close()
+
+
+def never_ends(connection: ServerConnection, _: int) -> None:
+    """Chunks and pings for ever."""
+    with suppress(ConnectionClosed):
+        while True:
+            connection.send(chunk("x" * 1000))
+            connection.ping()
+            time.sleep(0.001)
+
+
+def test_what_never_ends_is_given_up(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    began = time.monotonic()
+    with inspector(never_ends) as address, pytest.raises(CaptureError, match="stopped"):
+        capture(address, tmp_path / "x.heapsnapshot", timeout_s=1)
+    assert time.monotonic() - began < 10
+    assert capfd.readouterr().err == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_snapshot_does_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(javascript, "_DISK_SHARE", 1e-9)
+    with inspector(never_ends) as address, pytest.raises(CaptureError, match="disk"):
+        capture(address, tmp_path / "x.heapsnapshot")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_list_that_comes_byte_by_byte_is_given_up(tmp_path: Path) -> None:
+    def drip(listener: socket.socket) -> None:
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" * 9:
+                    connection.send(bytes([byte]))
+                    time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(CaptureError, match="no answer"):
+            capture(address, tmp_path / "x.heapsnapshot", timeout_s=0.5)
+        assert time.monotonic() - began < 10
+        thread.join()
 
 
 def is_gone(connection: ServerConnection, _: int) -> None:
