@@ -223,27 +223,21 @@ class HeapResolver:
             links.insert(added)
         stays = self._remaining()
         self._table = _NO_IDS
-        drops = self._drops or stays is not None
-        null_count = links.drop(stays) if drops else 0
+        null_count = links.drop(stays) if self._drops or stays is not None else 0
         if links.kind is not None and not links.kind.any():
             links.kind = None
         if folding is not None:
             lost = recorded_count - len(links.target) - null_count
             lost -= len(root_object) if folding.makes_roots else 0
             facts["folded"] = self._folded(stays, lost)
-        if columns.null_count is not None:
-            null_count += int(columns.null_count.sum(dtype=np.int64))
-            columns.null_count = None
-        facts["null_reference_count"] = null_count
+        facts["null_reference_count"] = null_count + self._recorded_nulls()
         if complete is not None:
             resolved = ResolvedHeap(links, roots, root_object, columns.type_id)
             complete(resolved)
             root_object = resolved.root_object
         objects = self._object_columns(stays, ids, scopes, links.start, by_id)
-        irregularities = self._counter.finish()
-        if not records_garbage and not any(
-            found.kind.startswith(CUT) for found in irregularities
-        ):
+        found = self._counter.finish()
+        if not records_garbage and not any(one.kind.startswith(CUT) for one in found):
             root_object = _completed(roots, root_object, links, objects)
         graph = HeapGraph(
             object_count=self._object_count,
@@ -254,21 +248,22 @@ class HeapResolver:
             root_object=root_object,
             root_kind=roots.kind,
             root_flags=roots.flags,
-            root_type=np.full(len(root_object), NO_TYPE, np.int32)
-            if roots.type is None
-            else roots.type,
+            root_type=_types_of(roots, len(root_object)),
             root_field=roots.field,
             root_owner=roots.owner,
             root_frame=roots.frame,
             type_names=tuple(self._types.names),
             type_domain=self._types.domains(),
-            irregularities=irregularities,
+            irregularities=found,
             **({"domains": (Domain(NO_DOMAIN),)} | facts),
         )
-        for column in vars(graph).values():  # which were checked
-            if isinstance(column, np.ndarray):
-                array_files.release_pages(column)
+        _release_pages(graph)
         return graph
+
+    def _recorded_nulls(self) -> int:
+        """References of which only the number was kept; asked once."""
+        counts, self._columns.null_count = self._columns.null_count, None
+        return 0 if counts is None else int(counts.sum(dtype=np.int64))
 
     def _starts(self) -> Starts:
         """Where the references of each object begin, in a type with room for all."""
@@ -523,6 +518,16 @@ class ResolvedHeap:
         """Drop the other roots."""
         self.root_object = self.root_object[kept]
         self.roots.keep(kept)
+
+
+def _release_pages(graph: HeapGraph) -> None:
+    for column in vars(graph).values():  # which were checked
+        if isinstance(column, np.ndarray):
+            array_files.release_pages(column)
+
+
+def _types_of(roots: RootColumns, count: int) -> Ints:
+    return np.full(count, NO_TYPE, np.int32) if roots.type is None else roots.type
 
 
 def _completed(
