@@ -7,9 +7,12 @@ does a strong reference of a softly reachable object. References that hold make 
 graph in which distances, dominators and retained sizes are computed. So what is weakly
 reachable never changes what a strongly reachable object retains.
 
-A program that writes its own heap, as Node.js can, has on the stack whatever it did
-last, beside the variables of the module that runs. The stack of V8 is searched last, as
-by Chrome DevTools, and of it the modules first.
+Of two paths the one from a better owner is taken, and of those the shorter one: first
+static fields, modules, threads and all that is not named here, then handles, and frames
+last, for these end of themselves. So an object that a thread happens to look at while
+the dump is taken has the path that it has otherwise. A program that writes its own
+heap, as Node.js can, has the variables of the module that runs on the stack: these come
+before the rest of it, as in Chrome DevTools.
 
 Source: `java.lang.ref` of the Java API for the order of strengths; M. Pollack, The
 maximum capacity through a network (1960), for paths as strong as possible.
@@ -49,6 +52,14 @@ _AHEAD = 8
 """Steps of a loop between asking for an entry of a column and using it."""
 
 
+_HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
+_BLOCKS = (RootKind.THREAD_BLOCK, RootKind.MONITOR)
+_FRAMES = (
+    RootKind.LOCAL, RootKind.JNI_LOCAL, RootKind.JAVA_FRAME, RootKind.NATIVE_STACK
+)  # fmt: skip
+"""What owns objects last, the weakest at the end: a frame ends of itself."""
+
+
 class ReferenceColumns(NamedTuple):
     """The references and roots that a search follows.
 
@@ -68,9 +79,9 @@ class Reach(NamedTuple):
     """What the roots reach, of N + M objects and placeholders.
 
     Attributes:
-        distance: int32 (N + M,). Length of a shortest path of references that hold,
-            1 for an object that a root refers to; -1 if unreachable. In heaps of V8 a
-            path from the stack only where there is no other.
+        distance: int32 (N + M,). Length of a shortest path of references that hold
+            from the best owners that reach it, 1 for an object that a root refers to;
+            -1 if unreachable.
         parent: int32 (N + M,). The previous object on that path, `ROOT`, or
             `UNREACHABLE`.
         strength: uint8 (N + M,). `RefKind` of the weakest reference on the strongest
@@ -201,21 +212,25 @@ def _in_turn(
 
     Those that are not recorded come last: they say least of what another one reaches.
     """
-    runtime = named(graph.runtime)
-    unrecorded = strong & (graph.root_kind == RootKind.NOT_RECORDED)
-    if unrecorded.any():
-        yield from _in_turn(graph, strong & ~unrecorded)
-        yield unrecorded
-        return
-    if not runtime.stack_last:
-        yield strong
-        return
-    on_stack = strong & (graph.root_kind == RootKind.LOCAL)
-    yield strong & ~on_stack
-    modules = [name.startswith(runtime.module_prefix) for name in graph.type_names]
-    is_module = np.array([*modules, False])[graph.type_index[graph.root_object]]
-    yield on_stack & is_module
-    yield on_stack & ~is_module
+    kinds = graph.root_kind
+    unrecorded = strong & (kinds == RootKind.NOT_RECORDED)
+    strong = strong & ~unrecorded
+    # Static fields of .NET may be in pinned arrays.
+    on_stack = strong & np.isin(kinds, _FRAMES)
+    blocks = strong & np.isin(kinds, _BLOCKS)
+    handles = strong & np.isin(kinds, _HANDLES)
+    handles &= ~RootFlag.PINNED.is_in(graph.root_flags)
+    yield strong & ~(on_stack | blocks | handles)
+    yield handles
+    yield blocks
+    prefix = named(graph.runtime).module_prefix
+    if prefix:
+        modules = [name.startswith(prefix) for name in graph.type_names]
+        is_module = np.array([*modules, False])[graph.type_index[graph.root_object]]
+        yield on_stack & is_module
+        on_stack &= ~is_module
+    yield on_stack
+    yield unrecorded
 
 
 @kernel

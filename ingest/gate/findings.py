@@ -9,7 +9,8 @@ that ends in a type of the program: a collection, its entries and a lambda only 
 what leaks. What grows below objects that are as many in every dump is a finding of its
 own: a timer may lead to a module, and that to the cache that leaks. Objects that a
 stack or the finalizer queue refers to directly, and what is below them, are work in
-progress if their number changes. A new suspect of three dumps or more must have grown
+progress if their number changes. What is the runtime's metadata, but for loaders of
+classes, never grows. A new suspect of three dumps or more must have grown
 in each.
 """
 
@@ -199,7 +200,8 @@ def judge(
         rule = Rule.NEW_SUSPECT if earlier else Rule.SUSPECT
         found.findings += [
             Finding(rule, row["fingerprint"], _places(last, row), row["sentence"])
-            for row in last.suspects.iter_rows(named=True)
+            # What holds much beside the first one may well be needed.
+            for row in last.suspects.head(1).iter_rows(named=True)
             if row["fingerprint"] not in known
             and not _is_told(row, found.findings)
             and _kept_growing(dumps, normalised_type(row["type_name"]), rules)
@@ -280,6 +282,11 @@ def growths(
     sizes = [dump.reachable_bytes for dump in dumps]
     grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
+    # Code that was compiled meanwhile is no leak; a loader of classes may be one.
+    classes = named(dumps[-1].runtime).type_classes(tree.name, rules.own)
+    is_code = (classes == TypeClass.METADATA) & tree.has_objects
+    is_code &= ["Loader" not in name for name in tree.name]
+    grows &= ~is_code
     has_more = np.zeros(len(grows), np.bool_)
     rows = np.flatnonzero(grows).tolist()
     has_more[[row for row in rows if _has_more(dumps, tree, row)]] = True
@@ -569,9 +576,9 @@ def with_examples(
                 )
                 continue
             kind = int(graph.type_index[rows[0]])
-            if (held := paths.holder(kind, rows, -1)) is not None:
-                example, _ = paths.steps(held[0])
-                sentence = _sentence(finding, graph, held[0], kind)
+            if (held := paths.holder(kind, rows)) is not None:
+                example, _ = paths.steps(held)
+                sentence = _sentence(finding, graph, held, kind)
         found.append(replace(finding, example=example, sentence=sentence))
     return found, notes
 

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from ingest.suspects.find import Suspect
 
 _NO_SUSPECTS = (
-    "No leak suspects: no group of objects of one type, kept alive by one holder, "
-    "retains clearly more of the reachable heap than the others."
+    "No leak suspects: no group of objects of one type, kept alive by one holder or by "
+    "many alike, retains a tenth of the reachable heap."
 )
 _NONE_FOUND = "No leak suspects in the part of the heap that the dump has."
 
+_COUNTS = ("none", "one", "two", "three", "four", "five")
 _MOSTLY_GARBAGE = 0.5
 _NOTABLE_METADATA = 0.05
 
@@ -228,4 +229,10 @@ def suspects_text(
         )
         if suspect["advice"]:
             text += folded(printable(str(suspect["advice"])), "     ")
+    share = sum(cast("float", suspect["share"]) for suspect in suspects)
+    if len(suspects) > 1 and share <= 1:
+        text += "\n" + folded(
+            f"Together these {_COUNTS[min(len(suspects), 5)]} hold {share:.0%} of the "
+            "reachable heap."
+        )
     return text

@@ -116,8 +116,6 @@ class Runtime:
             if there is none. Its entries are of types nested in it.
         lasting_ids: Tells which ids name the same object in all dumps of one process;
             ``None`` where none does.
-        stack_last: Whether an object that the stack refers to has its path and distance
-            from another root or a module, where one reaches it too.
         module_prefix: Begins the name of a type that stands for the variables of a
             script or module, which follows; empty if there is none.
         limited_keys: Globs of types of which a program has a limited number, whatever
@@ -135,6 +133,13 @@ class Runtime:
             part of the program, of which their value is the name; for each the words
             by the field that holds, with ``{name}`` and ``{field}``, and under ``""``
             those for other fields.
+        keyed_by: Of those the ones that stand for another object, and the field that
+            refers to it: an entry of a map of thread-locals stands for its key, and is
+            called by the static field that has this.
+        namespaces: Full names of types that hold static fields a second time, beside
+            the root that each of these is.
+        weak_holders: Of those the ones that end of themselves, as frames do: they are
+            named only where nothing else holds.
         root_words: What to call a root, by the name of its kind, where the word is
             not that of `ingest.suspects.words`.
     """
@@ -164,9 +169,11 @@ class Runtime:
     library_functions: str = r"(?!)"
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    keyed_by: Mapping[str, str] = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
+    weak_holders: tuple[str, ...] = ()
     root_words: Mapping[str, str] = field(default_factory=dict)
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
-    stack_last: bool = False
     module_prefix: str = ""
 
     @cached_property

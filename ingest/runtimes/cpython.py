@@ -102,6 +102,8 @@ CPYTHON = Runtime(
         "hamt_bitmap_node": _CONTEXT,
         "hamt_collision_node": _CONTEXT,
     },
+    namespaces=("dict",),
+    weak_holders=("frame",),
     root_words={
         "static": "global variable",
         "runtime": "something in C",

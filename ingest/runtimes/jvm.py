@@ -47,12 +47,18 @@ JVM = Runtime(
     ),
     missing="such as archived classes of HotSpot that the program has not used",
     bounded=(
-        "com.github.benmanes.caffeine.cache.*", "com.google.common.cache.*",
-        "org.ehcache.*",
+        # Generated classes of Caffeine are named by what they have: a maximum of size
+        # or weight; those of Guava by what their entries record for it.
+        "com.github.benmanes.caffeine.cache.[SW][SI]*M[SW]*",
+        "com.google.common.cache.LocalCache$*Access*Entry", "org.ehcache.*",
     ),
     extended_map="java.util.LinkedHashMap",
     limited_keys=("java.lang.Class", "java.util.Locale", "java.lang.reflect.Method",
         "java.util.TimeZone", "sun.util.calendar.ZoneInfo"),
+    holders={
+        "java.lang.ThreadLocal$ThreadLocalMap$Entry": {"": "ThreadLocal {name}"},
+    },
+    keyed_by={"java.lang.ThreadLocal$ThreadLocalMap$Entry": "referent"},
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(
         # Lambdas, hidden classes, proxies, generated classes.

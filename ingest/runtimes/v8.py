@@ -48,7 +48,6 @@ V8 = Runtime(
     name="v8",
     program="a program of V8",
     lasting_ids=_lasting,
-    stack_last=True,
     module_prefix="module ",
     delegate_types=_listener_tables,
     roots=("(synthetic)",),

@@ -31,6 +31,11 @@ _KEPT = "finished"
 """The word that the records of a history have as well, which are held on purpose."""
 _SAMPLE = 1000
 _ENTRIES = 20
+_OF_ENTRY = 8
+"""References of an entry of a map, at most."""
+
+_KEYS = ("key", "_key", "referent")
+"""Fields in which entries of maps have their keys."""
 
 _PATTERNS = {
     "event handlers": "Event handlers are held until they are removed.",
@@ -163,13 +168,15 @@ def _few_keys(
         if entry < 0:
             return ""
         begin, end = graph.ref_start[entry : entry + 2].tolist()
-        kinds = graph.type_index[graph.ref_target[begin : min(end, begin + 8)]]
+        if end - begin > _OF_ENTRY:
+            return ""
         found = [
-            graph.type_names[kind]
-            for kind in kinds[kinds >= 0].tolist()
-            if runtime.is_limited(graph.type_names[kind])
+            name
+            for row in range(begin, end)
+            if (graph.field_name(row) or "") in _KEYS
+            and runtime.is_limited(name := graph.type_name(int(graph.ref_target[row])))
         ]
-        if end - begin > 8 or not found:
+        if not found:
             return ""
         keys.append(found[0])
     if len(set(keys)) != 1:

@@ -1,9 +1,11 @@
 """Leak suspects: what accumulates, what holds it, and where to cut.
 
-A suspect is a pile (`ingest.suspects.piles`) that stands out from all others.
+A suspect is a pile (`ingest.suspects.piles`), or a group of objects that places of one
+role hold, of at least a tenth of the heap, with the cut that frees it
+(`ingest.suspects.cuts`): its bytes are those that the cut frees.
 
 Source: the idea of an accumulation point is that of the leak reports of heap analysers.
-The folding over runtime types and the measure of standing out are our own.
+The folding over runtime types is our own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from ingest.array_files import release_pages
 from ingest.runtimes import TypeClass
 from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.ownership import with_types_by_name
-from ingest.suspects.piles import PILE_SHARE, Pile, PileSearch, marked
+from ingest.suspects.piles import Held, Pile, PileSearch
 from ingest.suspects.words import Words
 from ingest.text import human_bytes, printable
 
@@ -39,17 +41,13 @@ SUSPECT_SHARE = 0.10
 LEAST_SHARE = 0.05
 """Of all reachable bytes, from which on a pile can be a suspect."""
 
-STANDS_OUT = 1.5
-"""Factor by which the score of the last suspect exceeds that of the next pile."""
-
-MAX_SUSPECTS = 3
+MAX_SUSPECTS = 5
 
 SMALLER_SHARE = 0.01
 """Of the reachable bytes, from which on a group of the program's objects is told."""
 
-_LEAST_OF_SMALLER = 100
-_MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT = 3, 10, 200
-_IN_NONE = 255  # of what `marked` tells
+_LEAST_OF_SMALLER, _FEW = 100, 5
+_MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
 _MAX_CONTENTS = 5
 
 
@@ -144,148 +142,224 @@ def find_suspects(
         return Findings((), 0)
     graph = with_types_by_name(graph)
     release_pages(graph.object_id, graph.shallow_bytes)
-    search = PileSearch(graph, metrics, own)
-    held = [
-        _told(search, *found) for pile in search.piles() if (found := search.held(pile))
-    ]
-    search.forget_owners()
-    held.sort(key=lambda found: (-found.score, found.pile.members[0]))
-    least = LEAST_SHARE * metrics.reachable_bytes
-    count = _standing_out(held, search.base, least)
-    chosen = held[:count]
-    # What says of itself that it is done is suspect, however large the rest is.
-    chosen += [one for one in held[count:] if one.evidence.is_done]
-    chosen.sort(key=lambda one: not one.evidence.is_done)
-    del chosen[MAX_SUSPECTS:]
-    smaller = _smaller(search, [found.pile.members for found in chosen])
-    told = chosen + smaller
-    contents = _contents_of(graph, metrics, [found.pile.members for found in told])
-    suspects = tuple(
-        _suspect(search, found, listed)
-        for found, listed in zip(told, contents, strict=True)
-    )
-    count = len(chosen)
-    return Findings(suspects[:count], search.metadata_bytes, suspects[count:])
+    return _Search(graph, metrics, own).findings()
 
 
-def _smaller(search: PileSearch, taken: list[NDArray[np.int32]]) -> list[_Held]:
-    """Groups of the program's own objects besides the piles that are taken."""
-    graph, metrics = search.graph, search.metrics
-    sizes = np.where(
-        search.classes == TypeClass.PROGRAM, metrics.type_retained_bytes, 0
-    )
-    sizes[metrics.instance_count < _LEAST_OF_SMALLER] = 0
-    order = np.argsort(-sizes, kind="stable")[:_MAX_LOOKED_AT]
-    found: list[_Held] = []
-    mark: NDArray[np.uint8] | None = None
-    for kind in order[sizes[order] >= SMALLER_SHARE * metrics.reachable_bytes].tolist():
-        rows = rows_where(graph.type_index == kind)
-        rows = rows[metrics.root_distance[rows] >= 0]
-        if mark is None and taken:
-            mark = marked(metrics, taken)
-        # What a pile retains is a part of it.
-        if mark is not None and 2 * np.sum(mark[rows] != _IN_NONE) > len(rows):
-            continue
-        rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
-        size = int(sizes[kind])
-        pile = Pile(kind, len(rows), size, rows, -1, ROOT)
-        held = search.held(pile, _LOOKED_AT)
-        if held and held[0].retained_bytes >= SMALLER_SHARE * metrics.reachable_bytes:
-            found.append(_told(search, *held))
-            taken, mark = [*taken, held[0].members], None
-        if len(found) == _MAX_SMALLER:
-            break
-    return found
+class _Told(NamedTuple):
+    """A pile and its cut, what is said of them, and what is known besides the size.
 
+    Attributes:
+        held: The pile and the cut.
+        words: The same in words.
+        evidence: What speaks for and against a leak.
+        lost: uint8. Bits of the objects that the cut frees.
+    """
 
-class _Held(NamedTuple):
-    """A pile, what holds it, and what is known of it besides its size."""
-
-    pile: Pile
-    holder: Holder
+    held: Held
     words: Words
     evidence: Evidence
+    lost: NDArray[np.uint8]
 
     @property
     def score(self) -> float:
         """That of the pile, less where something speaks against a leak."""
-        return self.pile.score * self.evidence.factor
+        return self.held.pile.score * self.evidence.factor
 
 
-def _told(search: PileSearch, pile: Pile, holder: Holder) -> _Held:
-    """A pile in words, and what speaks for and against a leak."""
-    graph, metrics = search.graph, search.metrics
-    words = Words(
-        type_name=graph.type_names[pile.type_index],
-        object_count=pile.object_count,
-        retained_bytes=pile.retained_bytes,
-        share=pile.retained_bytes / metrics.reachable_bytes,
-        holder=holder,
-        between=[graph.type_name(at) for at in holder.between],
-        is_run=pile.is_run,
-        captions=graph.captions,
-        runtime=graph.runtime,
-        function=search.paths.function(holder),
-    )
-    found = evidence(graph, metrics, holder, pile.members, words.pattern)
-    return _Held(pile, holder, words, found)
+class _Search:
+    """The search for the suspects of one heap."""
 
+    def __init__(
+        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+    ) -> None:
+        self._graph, self._metrics = graph, metrics
+        self._search = PileSearch(graph, metrics, own)
+        self._taken = np.zeros(0, np.uint8)
 
-def _standing_out(piles: Sequence[_Held], base: int, least: float) -> int:
-    """How many of the piles, by descending score, stand out from the rest.
+    def findings(self) -> Findings:
+        """All that there is to say."""
+        search, metrics = self._search, self._metrics
+        piles = sorted(search.piles(), key=lambda pile: -pile.score)[:_MAX_TRIED]
+        search.forget_owners()
+        cuts = search.paths.cuts
+        cuts.look_at((pile.members, pile.retained_bytes) for pile in piles)
+        # A few objects without a container are parts of what refers to them.
+        piles = [pile for pile in piles if pile.is_many or pile.object_count == 1]
+        told = [one for pile in piles if (one := self._told(search.held(pile)))]
+        least = max(SUSPECT_SHARE * search.base, LEAST_SHARE * metrics.reachable_bytes)
+        chosen = self._chosen(told, least)
+        chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
+        chosen.sort(key=lambda one: (not one.evidence.is_done, -one.score))
+        least = SMALLER_SHARE * metrics.reachable_bytes
+        smaller = self._groups(least, _MAX_LOOKED_AT, _MAX_SMALLER, only_own=True)
+        return Findings(
+            tuple(map(self._suspect, chosen)),
+            search.metadata_bytes,
+            tuple(map(self._suspect, smaller)),
+        )
 
-    Args:
-        piles: The piles.
-        base: Reachable bytes without metadata.
-        least: Bytes that a suspect retains.
-    """
-    scores = [pile.score for pile in piles] + [PILE_SHARE * base]
-    best, count = STANDS_OUT, 0
-    for rank in range(min(MAX_SUSPECTS, len(piles))):
-        if piles[rank].pile.compared_bytes < max(SUSPECT_SHARE * base, least):
-            break
-        factor = scores[rank] / max(scores[rank + 1], 1.0)
-        if factor >= best:
-            best, count = factor, rank + 1
-    return count
+    def _chosen(self, told: list[_Told], least: float) -> list[_Told]:
+        """The suspects among piles, the best first; none within another one."""
+        # Of what is in one container, the program's own objects are named.
+        classes = self._search.classes
 
+        def is_of_library(one: _Told) -> bool:
+            return bool(classes[one.held.pile.type_index] != TypeClass.PROGRAM)
 
-def _suspect(search: PileSearch, found: _Held, contents: list[str]) -> Suspect:
-    """What is known of a pile."""
-    pile, holder, words, told = found
-    largest = int(pile.members[0])
-    container = pile.entry if pile.entry >= 0 else holder.index
-    path, cut_step = search.paths.steps(holder)
-    return Suspect(
-        type_index=pile.type_index,
-        object_count=pile.object_count,
-        retained_bytes=pile.retained_bytes,
-        share=words.share,
-        object_index=holder.member,
-        container_index=container if container >= 0 else largest,
-        pattern=words.pattern,
-        holder=holder.type_name,
-        reference=holder.reference,
-        root_kind=holder.root_kind,
-        root_name=holder.root_name,
-        path=path,
-        cut_step=cut_step,
-        cut=words.cut,
-        contents=tuple(contents),
-        sentence=words.sentence,
-        advice=words.advice,
-        signs=told.signs,
-        doubts=told.doubts,
-        fingerprint=of_suspect(
-            holder=_told_apart(holder) if holder.index >= 0 else None,
+        by_cut: dict[str, _Told] = {}
+        for one in sorted(told, key=lambda one: (is_of_library(one), -one.score)):
+            by_cut.setdefault(one.words.cut, one)
+        found: list[_Told] = []
+        # What says of itself that it is done is suspect, however large the rest is.
+        order = sorted(
+            by_cut.values(), key=lambda one: (not one.evidence.is_done, -one.score)
+        )
+        for one in order:
+            is_large = one.held.pile.retained_bytes >= least
+            if not is_large and not one.evidence.is_done:
+                continue
+            if len(found) < MAX_SUSPECTS and self._take(one):
+                found.append(one)
+        return found
+
+    def _take(self, one: _Told) -> bool:
+        """Note what a suspect frees; false if most of that is told already."""
+        if not len(self._taken):
+            self._taken = np.zeros_like(one.lost)
+        both = one.lost & self._taken
+        if both.any():
+            rows = np.unpackbits(both, count=len(self._graph.object_id)).view(np.bool_)
+            size = int(self._graph.shallow_bytes[rows].sum())
+            if 2 * size > one.held.pile.retained_bytes:
+                return False
+        self._taken = self._taken | one.lost
+        return True
+
+    def _groups(
+        self, least: float, most_looked_at: int, most: int, *, only_own: bool = False
+    ) -> list[_Told]:
+        """Objects of one type that places of one role hold, besides what is told.
+
+        Args:
+            least: Bytes that they retain.
+            most_looked_at: Types.
+            most: Groups that are wanted.
+            only_own: Whether only types of the program are looked at.
+        """
+        graph, metrics, classes = self._graph, self._metrics, self._search.classes
+        wanted = classes == TypeClass.PROGRAM
+        if not only_own:
+            wanted |= classes == TypeClass.LIBRARY
+        sizes = np.where(wanted, metrics.type_retained_bytes, 0)
+        sizes[metrics.instance_count < (_LEAST_OF_SMALLER if only_own else _FEW)] = 0
+        order = np.lexsort((classes, -sizes))[:most_looked_at]
+        is_freed_next = metrics.is_freed_next()
+        found: list[_Told] = []
+        for kind in order[sizes[order] >= least].tolist():
+            if len(found) >= most:
+                break
+            rows = rows_where(graph.type_index == kind)
+            rows = rows[(metrics.root_distance[rows] >= 0) & ~is_freed_next[rows]]
+            if not len(rows):
+                continue
+            # What a suspect frees is a part of it.
+            if len(self._taken):
+                bits = self._taken[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1
+                if 2 * int(bits.sum()) > len(rows):
+                    continue
+            rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
+            pile = Pile(kind, len(rows), int(sizes[kind]), rows, -1, ROOT)
+            one = self._told(self._search.held(pile, _LOOKED_AT))
+            if one is None or one.held.pile.retained_bytes < least:
+                continue
+            if self._take(one):
+                found.append(one)
+        return found
+
+    def _told(self, held: Held | None) -> _Told | None:
+        """A pile in words, and what speaks for and against a leak."""
+        if held is None:
+            return None
+        graph, metrics = self._graph, self._metrics
+        pile, holder, cut, is_group = held
+        also, meanwhile = self._search.paths.cuts.places_of(cut.edges)
+        words = Words(
+            type_name=graph.type_names[pile.type_index],
+            object_count=pile.object_count,
+            retained_bytes=cut.freed_bytes,
+            share=cut.freed_bytes / metrics.reachable_bytes,
+            holder=holder,
+            between=[graph.type_name(at) for at in holder.between],
+            is_run=pile.is_run,
+            captions=graph.captions,
+            runtime=graph.runtime,
+            function=self._search.paths.function(holder),
+            cut=cut.text,
+            also=also,
+            meanwhile=meanwhile,
+            is_group=is_group,
+            companions=self._companions(held),
+        )
+        found = evidence(graph, metrics, holder, pile.members, words.pattern)
+        return _Told(held, words, found, np.packbits(cut.lost))
+
+    def _companions(self, held: Held) -> str:
+        """What is freed with the objects of a pile and is more than these."""
+        graph, metrics, pile = self._graph, self._metrics, held.pile
+        own = int(metrics.retained_bytes[pile.members].sum())
+        if 2 * own >= held.cut.freed_bytes:
+            return ""
+        rows = np.flatnonzero(held.cut.lost)
+        kinds = graph.type_index[rows]
+        classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
+        is_value = classes[kinds] <= TypeClass.LIBRARY
+        rows, kinds = rows[is_value], kinds[is_value]
+        sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
+        sizes[pile.type_index] = 0
+        kind = int(np.argmax(sizes))
+        if sizes[kind] <= own:
+            return ""
+        count = int(np.count_nonzero(kinds == kind))
+        return f"{count:,} {printable(graph.captions.of(graph.type_names[kind]))}"
+
+    def _suspect(self, found: _Told) -> Suspect:
+        """What is known of a pile."""
+        (pile, holder, cut, _), words, told, lost = found
+        graph = self._graph
+        rows = np.unpackbits(lost, count=len(graph.object_id)).view(np.bool_)
+        largest = int(pile.members[0])
+        container = pile.entry if pile.entry >= 0 else holder.index
+        path, cut_step = self._search.paths.steps(holder)
+        return Suspect(
+            type_index=pile.type_index,
+            object_count=pile.object_count,
+            retained_bytes=cut.freed_bytes,
+            share=words.share,
+            object_index=holder.member,
+            container_index=container if container >= 0 else largest,
+            pattern=words.pattern,
+            holder=holder.type_name,
             reference=holder.reference,
             root_kind=holder.root_kind,
-            root_type=holder.type_name if holder.index < 0 else None,
-            root_owner=holder.root_owner,
-            target=words.between[0] if words.between else words.type_name,
-            type_name=words.type_name,
-        ),
-    )
+            root_name=holder.root_name,
+            path=path,
+            cut_step=cut_step,
+            cut=cut.text,
+            contents=tuple(_contents_of(graph, np.flatnonzero(rows))),
+            sentence=words.sentence,
+            advice=words.advice,
+            signs=told.signs,
+            doubts=told.doubts,
+            fingerprint=of_suspect(
+                holder=_told_apart(holder) if holder.index >= 0 else None,
+                reference=holder.reference,
+                root_kind=holder.root_kind,
+                root_type=holder.type_name if holder.index < 0 else None,
+                root_owner=holder.root_owner,
+                target=words.between[0] if words.between else words.type_name,
+                type_name=words.type_name,
+            ),
+        )
 
 
 def _told_apart(holder: Holder) -> str | None:
@@ -295,34 +369,17 @@ def _told_apart(holder: Holder) -> str | None:
     return f"{holder.type_name} {holder.name}"
 
 
-def _contents_of(
-    graph: HeapGraph, metrics: HeapMetrics, piles: Sequence[NDArray[np.int32]]
-) -> list[list[str]]:
-    """The types that have most bytes of each pile, as ``1,200 Tile, 3.1 MiB``.
-
-    Args:
-        graph: The heap.
-        metrics: Its metrics.
-        piles: Objects of each pile; a pile includes all that they dominate.
-    """
-    if not piles:
-        return []
-    mark = marked(metrics, piles)
-    types, listed = len(graph.type_names), []
-    for number in range(1, len(piles) + 1):
-        rows = rows_where(mark == number)
-        kinds = graph.type_index[rows]
-        size = sum_by(kinds, graph.shallow_bytes[rows], types)
-        del rows
-        count = count_by(kinds, types)
-        order = np.argsort(-size, kind="stable")[:_MAX_CONTENTS]
-        listed.append(
-            [
-                f"{count[kind]:,} "
-                f"{printable(graph.captions.of(graph.type_names[kind]))}, "
-                f"{human_bytes(int(size[kind]))}"
-                for kind in order.tolist()
-                if size[kind]
-            ]
-        )
-    return listed
+def _contents_of(graph: HeapGraph, rows: NDArray[np.int64]) -> list[str]:
+    """The types that have most bytes of some objects, as ``1,200 Tile, 3.1 MiB``."""
+    types = len(graph.type_names)
+    rows = rows[rows < graph.object_count]
+    kinds = graph.type_index[rows]
+    size = sum_by(kinds, graph.shallow_bytes[rows], types)
+    count = count_by(kinds, types)
+    order = np.argsort(-size, kind="stable")[:_MAX_CONTENTS]
+    return [
+        f"{count[kind]:,} {printable(graph.captions.of(graph.type_names[kind]))}, "
+        f"{human_bytes(int(size[kind]))}"
+        for kind in order.tolist()
+        if size[kind]
+    ]

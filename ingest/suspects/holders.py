@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, holding_roots, holds
-from ingest.heap.graph import OF_CLASS, RootKind
-from ingest.runtimes import TypeClass, named
-from ingest.suspects.ownership import described_types, statics_tables
+from ingest.analysis.distances import ROOT, holds
+from ingest.heap.graph import RootKind
+from ingest.runtimes import named
+from ingest.suspects.cuts import Cuts
 from ingest.text import printable
+from ingest.what_if.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
-
-SAMPLE = 1000
-"""Members of a pile whose paths are compared."""
+    from ingest.suspects.cuts import Edge
 
 _MAX_STEPS = 24
 """Steps of a path that are written; the middle of a longer one is folded."""
@@ -54,6 +52,9 @@ class Holder:
         name: What part of the program the holder stands for, such as a function; see
             `ingest.runtimes.base.Runtime.holders`. ``None`` for none.
         reference: Its field; ``None`` if not recorded.
+        words: It and its field in words.
+        role: The same where it is one of many that differ in numbers alone.
+        root_words: The root in words.
         target: The object that the reference leads to.
         between: Objects from that one down to the member, without it.
         path: Objects from a root to the member.
@@ -62,8 +63,6 @@ class Holder:
         root_name: Its static field, its type or its thread; ``None`` if not recorded.
         root_field: Its static field alone; ``None`` if not recorded.
         root_owner: Its thread or isolate; ``None`` if not recorded.
-        is_thread_static: Whether the root is a static field of which each thread has
-            one of its own.
         is_statics_table: Whether the root is a pinned array, in which the runtime
             has its static fields.
     """
@@ -73,6 +72,9 @@ class Holder:
     index: int
     name: str | None
     reference: str | None
+    words: str
+    role: str
+    root_words: str
     target: int
     between: tuple[int, ...]
     path: tuple[int, ...]
@@ -81,7 +83,6 @@ class Holder:
     root_name: str | None
     root_field: str | None
     root_owner: str | None
-    is_thread_static: bool
     is_statics_table: bool
 
 
@@ -102,128 +103,61 @@ class Paths:
     def __init__(
         self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
     ) -> None:
-        self._graph, self._metrics, self._classes = graph, metrics, classes
-        stand_for = named(graph.runtime).holders
-        self._stands = np.array([name in stand_for for name in graph.type_names])
-        self._tables = statics_tables(graph)
-        self._roots = holding_roots(graph, metrics.strength)
-        self._described = described_types(graph)
-        self._root_of: dict[int, int] = {}
+        self._graph, self._metrics = graph, metrics
+        self.places = Places(graph)
+        self.cuts = Cuts(graph, metrics, classes, self.places)
 
-    def holder(
-        self,
-        type_index: int,
-        members: NDArray[np.int32],
-        entry: int,
-        most: int = SAMPLE,
-    ) -> tuple[Holder, NDArray[np.int32]] | None:
-        """What holds most objects of a pile; ``None`` if nothing does.
+    def holder(self, kind: int, members: NDArray[np.int32]) -> Holder | None:
+        """What holds most objects of one type; ``None`` if nothing does.
 
         Args:
-            type_index: The type of the pile.
-            members: int32. Its objects, the one that retains most first.
-            entry: The container that all are in, or -1.
-            most: How many are looked at.
-
-        Returns:
-            The holder, and the objects that it holds, in their order: all of them if
-            there are more than ``most``.
+            kind: Their type.
+            members: int32. They, the one that retains most first.
         """
-        if entry >= 0:
-            return self._holder(int(members[0]), type_index, entry), members
-        sample = members
-        if len(members) > most:
-            sample = members[np.linspace(0, len(members) - 1, most).astype(int)]
-        holders = [self._holder(index, type_index, -1) for index in sample.tolist()]
-        keys = [_key(holder) for holder in holders]
-        common, count = Counter(keys).most_common(1)[0]
-        if 2 * count < len(keys):
-            return None
-        held = np.array([key == common for key in keys])
-        # Members come by descending retained size.
-        first = holders[int(np.argmax(held))]
-        return first, members[held] if sample is members else members
+        found = self.cuts.nearest(kind, members)
+        return None if found is None else self.of(*found)
 
-    def _holder(self, member: int, type_index: int, entry: int) -> Holder:
-        """The last object of the program's on the path to a member."""
-        graph = self._graph
-        path = shortest_path(self._metrics, member)
-        at = path.index(entry) if entry >= 0 else len(path) - 1
-        # The member itself, and others of its type, do not hold it.
-        holder = self._part_below(path, at)
-        if holder < 0:
-            holder = at - 1
-        while holder >= 0:
-            kind = int(graph.type_index[path[holder]])
-            if self._declares(path, holder) or (
-                kind != type_index
-                and self._is_holder(path[holder], kind)
-                # That an object holds its class is no reference that a program has.
-                and self.field(path[holder], path[holder + 1]) != OF_CLASS
-            ):
-                break
-            holder -= 1
-        root = self._root(path[0])
-        kind = RootKind(int(graph.root_kind[root]))
+    def of(self, edge: Edge, member: int) -> Holder:
+        """The holder that a place is, on a path to an object."""
+        graph, places = self._graph, self.places
+        inner = shortest_path(self._metrics, member)
+        last = edge.below[-1]
+        inner = inner[inner.index(last) + 1 :] if last in inner else ()
+        path: tuple[int, ...] = ()
+        root = edge.row
+        if edge.source != ROOT:
+            path = shortest_path(self._metrics, edge.source)
+            root = self.cuts.root_of(path[0])
         declaring = int(graph.root_type[root])
-        if holder >= 0:
-            described = self._described.get(path[holder])
-            name: str | None = (
-                graph.type_name(path[holder])
-                if described is None
-                else graph.type_names[described]
-            )
-            reference = self.field(path[holder], path[holder + 1])
+        is_object = edge.source != ROOT and not self.cuts.is_of_table(edge)
+        if is_object:
+            name: str | None = graph.type_name(edge.source)
+            reference = graph.field_name(edge.row)
+            if places.declares(edge.source, reference):
+                name = graph.type_names[places.described[edge.source]]
         else:
             name = graph.type_names[declaring] if declaring >= 0 else None
-            reference = self._static_field(root)
+            reference = places.static_field(root)
+        down = (*edge.below, *inner)
         return Holder(
             member=member,
             type_name=name,
-            index=path[holder] if holder >= 0 else -1,
-            name=self._part(path[holder]) if holder >= 0 else None,
+            index=edge.source if is_object else -1,
+            name=None if not is_object else places.part(edge.source),
             reference=reference,
-            target=path[holder + 1],
-            between=path[holder + 1 : -1],
-            path=path,
+            words=self.cuts.holder(edge),
+            role=self.cuts.role(edge),
+            root_words=places.root(root),
+            target=down[0],
+            between=down[:-1],
+            path=(*path, *down),
             root=root,
-            root_kind=kind.label,
-            root_name=self._root_name(root),
-            root_field=self._static_field(root),
-            root_owner=self._owner(root),
-            is_thread_static=kind is RootKind.THREAD_STATIC,
-            is_statics_table=bool(self._tables[root]),
+            root_kind=RootKind(int(graph.root_kind[root])).label,
+            root_name=places.root_name(root),
+            root_field=places.static_field(root),
+            root_owner=places.owner(root),
+            is_statics_table=bool(places.tables[root]),
         )
-
-    def _declares(self, path: Sequence[int], at: int) -> bool:
-        """Whether what a path goes on with is in a static field of a class object."""
-        if path[at] not in self._described:
-            return False
-        field = self.field(path[at], path[at + 1])
-        return field is not None and not field.startswith("<")
-
-    def _part_below(self, path: Sequence[int], at: int) -> int:
-        """The last object from ``at`` on that stands for a part of the program, or -1.
-
-        Such an object may be, or be in, the container that has all members.
-        """
-        for holder in range(len(path) - 2, at - 1, -1):
-            kind = int(self._graph.type_index[path[holder]])
-            if self._stands[kind] and self._part(path[holder]) is not None:
-                return holder
-        return -1
-
-    def _is_holder(self, index: int, kind: int) -> bool:
-        if self._stands[kind]:
-            return self._part(index) is not None
-        return bool(self._classes[kind] == TypeClass.PROGRAM)
-
-    def _part(self, index: int) -> str | None:
-        """The part of the program that an object of the runtime stands for."""
-        graph = self._graph
-        if graph.values is None or not self._stands[graph.type_index[index]]:
-            return None
-        return graph.values.pick(np.array([index], np.int32))[0]
 
     def function(self, holder: Holder) -> str | None:
         """The last function of the program's that holds what a holder holds.
@@ -256,52 +190,6 @@ class Paths:
         if value is None or re.search(runtime.library_functions, value):
             return None
         return value
-
-    def _root(self, index: int) -> int:
-        """The root that holds an object and says most: a static field, if any."""
-        # Many paths begin at the same few objects.
-        if index not in self._root_of:
-            self._root_of[index] = self._find_root(index)
-        return self._root_of[index]
-
-    def _find_root(self, index: int) -> int:
-        graph = self._graph
-        says_less = np.full(len(graph.root_object), 2, np.uint8)
-        says_less[graph.root_kind == RootKind.STATIC] = 0
-        says_less += graph.root_type < 0
-        says_less[~self._roots | (graph.root_object != index)] = 4
-        return int(says_less.argmin())
-
-    def _static_field(self, root: int) -> str | None:
-        graph = self._graph
-        if graph.root_field is None or graph.root_field[root] < 0:
-            return None
-        return graph.field_names[int(graph.root_field[root])]
-
-    def _root_name(self, root: int) -> str | None:
-        graph = self._graph
-        field, declaring = self._static_field(root), int(graph.root_type[root])
-        is_local = graph.root_kind[root] == RootKind.LOCAL
-        if field is not None and is_local:
-            return f"{field} of {self._frame(root)}"
-        names = (
-            [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
-        )
-        names += [] if field is None else [field]
-        return ".".join(names) or self._owner(root)
-
-    def _frame(self, root: int) -> str:
-        graph = self._graph
-        at = -1 if graph.root_frame is None else int(graph.root_frame[root])
-        if at < 0 or graph.stacks is None:
-            return self._owner(root) or "a thread"
-        return graph.stacks.frames[at]
-
-    def _owner(self, root: int) -> str | None:
-        graph = self._graph
-        if graph.root_owner is None or graph.root_owner[root] < 0:
-            return None
-        return graph.owners[int(graph.root_owner[root])]
 
     def field(self, source: int, target: int) -> str | None:
         """The field that holds an object, the first by name if there are several."""
@@ -347,15 +235,6 @@ class Paths:
             + f"{graph.captions.of(graph.type_name(index))} {graph.address(index)}"
             + ("" if value is None else f' "{value[:_MAX_VALUE]}"')
         )
-
-
-def _key(holder: Holder) -> tuple[object, ...]:
-    """Equal for members that are held in the same way."""
-    if holder.is_statics_table and len(holder.path) == 2:
-        return (holder.member,)  # each in a field of its own
-    if holder.type_name is None:
-        return (holder.root_kind, holder.root_name, holder.is_statics_table)
-    return (holder.type_name, holder.name, holder.reference)
 
 
 def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.compiled import kernel
-from ingest.heap.graph import NO_TYPE, OF_LOADER, RootFlag, RootKind
-from ingest.runtimes import TypeClass, named
+from ingest.heap.graph import NO_TYPE, OF_LOADER
+from ingest.runtimes import TypeClass
+from ingest.what_if.places import described_types, statics_tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,30 +104,6 @@ def _fill(
                 at = at if at < 0 else -1 - at
                 found = owner[found]
             owner[row], entry[row] = found, at
-
-
-def statics_tables(graph: HeapGraph) -> Bools:
-    """Bool (R,): roots that are pinned arrays in which a runtime has static fields."""
-    prefix = named(graph.runtime).statics_table
-    if not prefix:
-        return np.zeros(len(graph.root_object), np.bool_)
-    found = graph.root_kind == RootKind.HANDLE
-    found &= RootFlag.PINNED.is_in(graph.root_flags)
-    rows = np.flatnonzero(found)
-    kinds = graph.type_index[graph.root_object[rows]]
-    arrays = [
-        row for row, name in enumerate(graph.type_names) if name.startswith(prefix)
-    ]
-    found[rows] = np.isin(kinds, arrays)
-    return np.asarray(found)
-
-
-def described_types(graph: HeapGraph) -> dict[int, int]:
-    """The type that an object describes, by that, where classes hold static fields."""
-    if graph.type_object is None or OF_LOADER not in graph.field_names:
-        return {}
-    kinds = enumerate(graph.type_object.tolist())
-    return {row: kind for kind, row in kinds if row >= 0}
 
 
 def with_types_by_name(graph: HeapGraph) -> HeapGraph:

@@ -20,7 +20,8 @@ from ingest.compiled import fetch, kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
 from ingest.memory import beside, in_halves
 from ingest.runtimes import TypeClass, TypeColumns, named
-from ingest.suspects.holders import SAMPLE, Holder, Paths
+from ingest.suspects.holders import Holder, Paths
+from ingest.suspects.joints import marked
 from ingest.suspects.ownership import Ownership, ownership
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.compiled import Bools, Bytes, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.cuts import Verified
+
+SAMPLE = 1000
+"""Members of a pile whose paths are compared."""
 
 PILE_SHARE = 0.04
 """Of the reachable bytes without metadata, from which on piles are compared."""
@@ -110,6 +115,22 @@ class Pile(NamedTuple):
         """
         weight = 0.34 + 0.22 * math.log10(self.object_count if self.is_many else 1)
         return self.compared_bytes * min(weight, 1.0)
+
+
+class Held(NamedTuple):
+    """A pile, what holds it, and the cut that frees it.
+
+    Attributes:
+        pile: Its objects and bytes are those that the cut frees.
+        holder: What to name as the holder.
+        cut: The cut.
+        is_group: Whether many places of one role hold the objects, each its own.
+    """
+
+    pile: Pile
+    holder: Holder
+    cut: Verified
+    is_group: bool
 
 
 @kernel
@@ -201,39 +222,6 @@ def _owned(
     return rows, entry, is_inner
 
 
-@kernel
-def _mark(dominator: Ints, mark: Bytes, links: Ints) -> None:
-    """Give each object the mark of the nearest marked object that dominates it.
-
-    ``mark`` is 0 where it is not known; 255 is for none. ``links`` is scratch.
-    """
-    for first in range(len(dominator)):
-        row, below = first, -1
-        while row >= 0 and mark[row] == 0:
-            links[row] = below
-            below, row = row, dominator[row]
-        found = mark[row] if row >= 0 else 255
-        while below >= 0:
-            mark[below] = found
-            below = links[below]
-
-
-def marked(
-    metrics: HeapMetrics, piles: Sequence[NDArray[np.int32]]
-) -> NDArray[np.uint8]:
-    """uint8 (N + M,): 1 + the pile that an object is in, 255 for none.
-
-    Args:
-        metrics: The metrics of the heap.
-        piles: Objects of at most 254 piles; a pile includes all that they dominate.
-    """
-    mark = np.zeros(len(metrics.dominator), np.uint8)
-    for number, members in enumerate(piles, start=1):
-        mark[members] = number
-    _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
-    return mark
-
-
 def _classes(
     graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
 ) -> NDArray[np.uint8]:
@@ -284,29 +272,36 @@ class PileSearch:
         self.paths = Paths(graph, metrics, self.classes)
         self._searches = 0
 
-    def held(self, pile: Pile, most: int = SAMPLE) -> tuple[Pile, Holder] | None:
-        """The pile without what others hold, and its holder; ``None`` if it has none.
+    def held(self, pile: Pile, most: int = SAMPLE) -> Held | None:
+        """The pile without what others hold, and its cut; ``None`` if it has none.
 
         The elements of a table of static fields have nothing in common, and a table
         of the runtime's own is no leak of the program. At most ``most`` objects are
         looked at.
         """
-        found = self.paths.holder(pile.type_index, pile.members, pile.entry, most)
-        if found is None:
-            return None
-        holder, members = found
+        cuts, members = self.paths.cuts, pile.members
+        cut = cuts.of(pile.type_index, members, pile.retained_bytes)
+        is_group = cut is None
+        if cut is None:
+            found = cuts.of_group(pile.type_index, members, most)
+            if found is None:
+                return None
+            cut, members = found
+        holder = self.paths.of(cut.edges[0], cuts.member_below(cut.edges[0], members))
         if holder.is_statics_table and len(holder.path) == 1:
+            return None
+        is_own = self.classes[pile.type_index] == TypeClass.PROGRAM
+        if not is_own and cuts.is_of_runtime(cut.edges[0]):
             return None
         if not pile.is_many and self._is_of_runtime(holder, pile.type_index):
             return None
-        if len(members) < len(pile.members):
-            others = len(pile.members) - len(members)
-            pile = pile._replace(
-                members=members,
-                object_count=pile.object_count - others,
-                retained_bytes=int(self.metrics.retained_bytes[members].sum()),
-            )
-        return pile, holder
+        count = int(
+            np.count_nonzero(self.graph.type_index[cut.lost] == pile.type_index)
+        )
+        pile = pile._replace(
+            members=members, object_count=count, retained_bytes=cut.freed_bytes
+        )
+        return Held(pile, holder, cut, is_group)
 
     def _is_of_runtime(self, holder: Holder, kind: int) -> bool:
         """Whether one of the runtime's own objects is held by nothing but itself.

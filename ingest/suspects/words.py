@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.text import human_bytes
+from ingest.what_if.places import UNNAMED_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -61,23 +62,6 @@ _COLLECTIONS = {
     "handles": "free the handles",
 }
 
-_ROOTS = {
-    "internal": "an internal root",
-    "local": "a local variable",
-    "finalizer_queue": "the finalizer queue",
-    "handle": "a GC handle",
-    "static": "a static field",
-    "runtime": "the runtime",
-    "other": "a root",
-    "thread_static": "a thread-static field",
-    "dependent_handle": "a dependent handle (ConditionalWeakTable)",
-    "not_recorded": "a holder that the file does not record",
-}
-
-
-_LAST_OWNERS = (RootKind.NOT_RECORDED.label, RootKind.DEPENDENT_HANDLE.label)
-"""Roots that only say that something else holds an object."""
-
 
 @cache
 def _patterns(runtime: str) -> tuple[tuple[str, Callable[[str], object]], ...]:
@@ -90,6 +74,11 @@ def _patterns(runtime: str) -> tuple[tuple[str, Callable[[str], object]], ...]:
             for pattern, known in _PATTERNS.items()
         )
     )
+
+
+def _end_of(text: str) -> str:
+    """The end of a long name, which tells more than what is before it."""
+    return text if len(text) <= 2 * _MAX_NAME else "…" + text[1 - 2 * _MAX_NAME :]
 
 
 def _shortened(text: str) -> str:
@@ -113,6 +102,11 @@ class Words:
         runtime: Name of the runtime.
         function: Name and place of a function that holds one of them; ``None`` if there
             is none.
+        cut: The references to remove, as ``Holder.field -> Type``.
+        also: Further places that hold them, in words: all have to go.
+        meanwhile: The same of frames and the like, which end of themselves.
+        is_group: Whether many places of one role hold them, each its own.
+        companions: What is freed with them and is more than they are, in words.
     """
 
     type_name: str
@@ -125,6 +119,11 @@ class Words:
     captions: Captions
     runtime: str = ""
     function: str | None = None
+    cut: str = ""
+    also: Sequence[str] = ()
+    meanwhile: Sequence[str] = ()
+    is_group: bool = False
+    companions: str = ""
 
     @cached_property
     def pattern(self) -> str:
@@ -138,39 +137,13 @@ class Words:
                 return pattern
         if self.is_run:
             return "linked list"
-        if holder.index < 0 and holder.root_kind == "handle":
+        if holder.index < 0 and holder.root_kind in ("handle", "jni_global"):
             return "handles"
         return "object"
 
     def _is_cache(self) -> bool:
         names = (self.holder.type_name or "", self.holder.reference or "")
         return any(re.search("cache|memo", name, re.IGNORECASE) for name in names)
-
-    @property
-    def _root(self) -> str:
-        """The root in words."""
-        holder = self.holder
-        words = named(self.runtime).root_words
-        if holder.is_statics_table:
-            return "a static field that the dump does not name"
-        kind, name = holder.root_kind, holder.root_name
-        if kind == "handle" and self.object_count > 1 and len(holder.path) == 1:
-            return "GC handles"
-        text = words.get(kind) or _ROOTS.get(kind, "a root")
-        if name is None:
-            return text
-        if holder.is_thread_static:
-            return f"thread-static field {name}"
-        if kind == "local" and holder.root_field is not None:
-            return f"local variable {name}"
-        if kind == "static":
-            is_type = holder.root_field is None
-            if not is_type and kind in words:
-                return f"{text} {name}"
-            return f"a static field of {name}" if is_type else f"static field {name}"
-        if kind == "runtime" and kind in words:
-            return f"{text} ({name})"
-        return f"{text} of {name}"
 
     @property
     def _is_unrecorded(self) -> bool:
@@ -181,33 +154,7 @@ class Words:
     @property
     def _holder(self) -> str:
         """The holder and its field in words."""
-        holder = self.holder
-        if holder.type_name is None or holder.index < 0:
-            return self._root
-        if (part := self._part) is not None:
-            return part
-        name = self._short(holder.type_name)
-        prefix = named(self.runtime).module_prefix
-        if prefix and name.startswith(prefix) and holder.reference is not None:
-            return f"module-level {holder.reference} of {name.removeprefix(prefix)}"
-        if holder.reference is None or holder.reference.startswith("["):
-            return name  # the place of one of them says nothing of the others
-        return f"{name}.{holder.reference}"
-
-    @property
-    def _part(self) -> str | None:
-        """The part of the program that the holder stands for, in words."""
-        holder = self.holder
-        if holder.name is None or holder.type_name is None:
-            return None
-        words = named(self.runtime).holders[holder.type_name]
-        text = words.get(holder.reference or "", words[""])
-        name = (
-            holder.name
-            if len(holder.name) <= 2 * _MAX_NAME
-            else "…" + holder.name[1 - 2 * _MAX_NAME :]
-        )
-        return text.format(name=name, field=holder.reference or "?")
+        return _end_of(self.holder.role if self.is_group else self.holder.words)
 
     @property
     def _collection(self) -> str | None:
@@ -221,14 +168,6 @@ class Words:
         return None if word is None else f"{word} {holder.root_name}"
 
     @property
-    def cut(self) -> str:
-        """The reference to remove, as ``Holder.field -> Type``."""
-        target = self._short(self.between[0] if self.between else self.type_name)
-        if self.holder.index < 0 and self.holder.root_kind in _LAST_OWNERS:
-            return f"{self.holder.root_kind} -> {target}"
-        return f"{self._holder} -> {target}"
-
-    @property
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
         name = self._short(self.type_name)
@@ -237,13 +176,22 @@ class Words:
         if self.retained_bytes is not None:
             size = human_bytes(self.retained_bytes)
             what += f" ({size}, {self.share:.0%} of the reachable heap)"
+        if self.companions:
+            what += f" with {self.companions}"
         what += " is held" if self.object_count == 1 else " are held"
         if (collection := self._collection) is not None:
-            return _shortened(f"{what} in {collection}.")
-        phrase = _PHRASES[self.pattern]
-        text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
-        if self.holder.index >= 0:
-            text += f", from {self._root}"
+            text = f"{what} in {collection}"
+        else:
+            phrase = _PHRASES[self.pattern]
+            text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
+            root = self.holder.root_words
+            if self.holder.index >= 0 and not self.is_group and root != UNNAMED_ROOT:
+                text += f", from {_end_of(root)}"
+        text += "".join(f", and by {_end_of(words)}" for words in self.also)
+        if self.meanwhile:
+            text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
+        if self.also:
+            text += "; removing it from one of them frees nothing"
         return _shortened(text + ".")
 
     @property
@@ -260,7 +208,7 @@ class Words:
             )
         if self.pattern in _COLLECTIONS:
             how = f"{_COLLECTIONS[self.pattern]} at {self.cut}"
-        elif self.holder.index < 0 and self.holder.reference is None:
+        elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the reference {self.cut}"
         else:
             how = f"clear the reference {self.cut}"

@@ -10,15 +10,15 @@
 
 A step is an address, a full or short name of a type, each with or without a field
 behind a dot, a kind of root (the first step only), or ``*``. Of a path the last
-references are cut. The words with which a leak suspect names its reference are
-understood too.
+references are cut. The words in which a leak suspect names what holds it are a step too
+(see `ingest.what_if.places`), and ``A -> B and C -> D`` are two cuts at once.
 """
 
 from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +28,7 @@ from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
 from ingest.type_names import find_type, guess_type, hint
 from ingest.what_if.freed import Cut
+from ingest.what_if.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _ARROW = re.compile(r"\s*(?:->|→)\s*")
 _ELEMENT = re.compile(r"\[(\d+)\]")
 _ADDRESS = re.compile(r"(0[xX][0-9a-fA-F]{1,16})(?:\.(.+))?")
+AND = " and "
+"""Between cuts that go together."""
 _STATIC = re.compile(r"(?:a )?static field (?:of )?")
 _ROOT = re.compile(rf"({'|'.join(kind.label for kind in RootKind)})(?: roots?)?")
 
@@ -65,13 +68,18 @@ class CutParser:
     Args:
         graph: The heap.
         on_notice: Told if a type is taken that is not called as it was written.
+        places: The words for what holds objects, where they are at hand.
     """
 
     def __init__(
-        self, graph: HeapGraph, on_notice: Callable[[str], object] = str
+        self,
+        graph: HeapGraph,
+        on_notice: Callable[[str], object] = str,
+        places: Places | None = None,
     ) -> None:
         self._graph = graph
         self._on_notice = on_notice
+        self.places = Places(graph) if places is None else places
 
     def cut(self, text: str) -> Cut:
         """The cut that ``text`` describes.
@@ -80,6 +88,12 @@ class CutParser:
             NotFound: It names a type, an object or a reference that the heap does not
                 have, or a name that several types have.
         """
+        if len(parts := _parts(text)) > 1:
+            cuts = [self._one_cut(part) for part in parts]
+            return reduce(Cut.with_, cuts)
+        return self._one_cut(text)
+
+    def _one_cut(self, text: str) -> Cut:
         words = _ARROW.split(text.strip())
         if "" in words:
             raise NotFound(f"the cut {text!r} has an empty step")
@@ -100,7 +114,28 @@ class CutParser:
             roots = np.zeros_like(roots)
         if not references.any() and not roots.any():
             raise NotFound(f"the dump has no reference {text!r}")
-        return found._replace(references=references, roots=roots)
+        return found._replace(references=self._aliased(references, roots), roots=roots)
+
+    def _aliased(self, references: Bools, roots: Bools) -> Bools:
+        """The references, and those that record a static field of ``roots`` again."""
+        graph = self._graph
+        statics: dict[int, set[str]] = {}
+        is_static = roots & (graph.root_kind == RootKind.STATIC)
+        for root in np.flatnonzero(is_static).tolist():
+            if (field := self.places.static_field(root)) is not None:
+                statics.setdefault(int(graph.root_object[root]), set()).add(field)
+        if not statics:
+            return references
+        held = np.zeros(len(graph.object_id), np.bool_)
+        held[list(statics)] = True
+        rows = np.flatnonzero(held[graph.ref_target])
+        for row, source in zip(
+            rows.tolist(), graph.sources(rows).tolist(), strict=True
+        ):
+            of_target = statics[int(graph.ref_target[row])]
+            if self.places.is_alias(source, graph.field_name(row), of_target):
+                references[row] = True
+        return references
 
     def objects(self, text: str) -> Bools:
         """The object, or the objects of the type, that ``text`` names.
@@ -157,6 +192,13 @@ class CutParser:
             roots = graph.root_kind == RootKind[kind[1].upper()]
             nothing = np.zeros(len(graph.object_id), np.bool_)
             return _Step(nothing, np.asarray(roots))
+        if " " in text:
+            if first and (roots := self.places.roots_named(text)) is not None:
+                return _Step(np.zeros(len(graph.object_id), np.bool_), roots)
+            if (held := self.places.objects_named(text)) is not None:
+                objects = np.zeros(len(graph.object_id), np.bool_)
+                objects[held.objects] = True
+                return _Step(objects, no_roots, held.field)
         types, field = self._type(_STATIC.sub("", text, count=1))
         objects = np.isin(graph.type_index, types)
         if field is not None:
@@ -231,3 +273,14 @@ class CutParser:
         if found.notice:
             self._on_notice(found.notice)
         return np.array(self._types[found.name])
+
+
+def _parts(text: str) -> list[str]:
+    """The cuts of a text; a name may have the word between them in it."""
+    found: list[str] = []
+    for part in text.split(AND):
+        if found and not (_ARROW.search(part) and _ARROW.search(found[-1])):
+            found[-1] += AND + part
+        else:
+            found.append(part)
+    return found

@@ -24,7 +24,7 @@ from ingest.analysis.types import count_by, sum_by
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.analysis.distances import ReferenceColumns
+    from ingest.analysis.distances import Reach, ReferenceColumns
     from ingest.compiled import Bools, Longs
     from ingest.heap.graph import HeapGraph
 
@@ -73,6 +73,10 @@ class Freed:
 class WhatIf:
     """Cuts of one heap.
 
+    Args:
+        graph: The heap.
+        reach: What the roots reach, where that is known.
+
     Attributes:
         graph: The heap.
         alive: Bool (N + M,). What is reachable before any cut.
@@ -80,9 +84,9 @@ class WhatIf:
         reachable_count: Its objects, without placeholders.
     """
 
-    def __init__(self, graph: HeapGraph) -> None:
+    def __init__(self, graph: HeapGraph, reach: Reach | None = None) -> None:
         self.graph = graph
-        reach = search_roots(graph)
+        reach = search_roots(graph) if reach is None else reach
         self._held = holding_references(graph, reach.strength)
         self._root_holds = holding_roots(graph, reach.strength)
         self.alive = reach.distance > 0

@@ -107,7 +107,6 @@ _QUESTION = ord("?")
 _TELLING = 4
 """Characters from which on a text of one character alone is one that was removed."""
 _FEWEST_REMOVED = 20
-_LOOKED_AT = 1 << 13
 """In place of the kind of a value: there is none."""
 _LATIN1, _UTF16, _NAME = map(int, (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME))
 _INTEGER, _DOUBLE = int(ValueKind.INTEGER), int(ValueKind.DOUBLE)
@@ -235,12 +234,9 @@ def _find_values(
 def _count_removed(
     special: Bytes, kind: Bytes, at: Ids, size: NDArray[np.uint16], content: Bytes
 ) -> tuple[int, int, int]:
-    """Count texts of one character alone: (how many in all, zeros, question marks).
-
-    Of many, some are looked at.
-    """
+    """Count texts of one character alone: (how many in all, zeros, question marks)."""
     texts = zeros = marks = 0
-    for i in range(0, len(kind), 1 + len(kind) // _LOOKED_AT):
+    for i in range(len(kind)):
         unit = 2 if kind[i] & ~_CUT == _UTF16 else 1
         if special[i] != TEXT or kind[i] == _NONE or size[i] < _TELLING * unit:
             continue
@@ -316,11 +312,11 @@ def _merge(
         else:
             if name < len(name_row) and name_row[name] == row[i]:
                 name += 1
-            is_cut = kind[i] >= _CUT
-            known, unit, stored = kind[i], 1, np.int64(size[i])
+            is_cut = (kind[i] & _CUT) != 0
+            known = kind[i] & ~_CUT
+            unit = 2 if known == _UTF16 else 1
+            stored = np.int64(size[i])
             if is_cut:
-                known = kind[i] - _CUT
-                unit = 2 if known == _UTF16 else 1
                 stored -= MARK_UNITS * unit
             for j in range(stored):
                 if special[i] == TEXT:
@@ -421,8 +417,8 @@ class ValueBuilder:
         self._kind[found.kind == TEXT] = _NONE
         by = "zeros" if zeros > marks else "question marks"
         return (
-            f"the texts were removed from this dump before it was read: of {texts:,} "
-            f"looked at, {removed:,} are {by} alone. None is shown, or compared"
+            f"the texts were removed from this dump before it was read: {removed:,} of "
+            f"{texts:,} are {by} alone. None is shown, or compared with others"
         )
 
     def add_names(self, rows: Ints, names: Iterable[str]) -> None:

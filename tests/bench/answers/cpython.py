@@ -30,7 +30,7 @@ HOLDERS = {
     "lru_cache": "the cache of functools.lru_cache on __main__.render",
     "closure": "the closure of __main__.make.<locals>.handler",
     "default_argument": "the default values of __main__.accumulate",
-    "traceback": "the frame of fail (",
+    "traceback": "global variable __main__.LAST_ERROR",
     "bound_methods": "are held in list __main__.LISTENERS",
     "lambdas": "the default values of __main__.lambdas.<locals>.",
     "log_records": "by Handler.records",

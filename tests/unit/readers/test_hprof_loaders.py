@@ -172,9 +172,9 @@ def test_a_class_is_no_holder_and_its_static_fields_are(reading: Reading) -> Non
     def held_by(address: int) -> tuple[str | None, str | None]:
         row = rows[address]
         members = np.array([row], np.int32)
-        found = paths.holder(int(graph.type_index[row]), members, -1)
+        found = paths.holder(int(graph.type_index[row]), members)
         assert found is not None
-        return found[0].type_name, found[0].reference
+        return found.type_name, found.reference
 
     cut = CutParser(graph).cut("Script.CACHE -> Object")
     assert set(graph.ref_target[cut.references].tolist()) == {

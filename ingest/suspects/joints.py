@@ -1,0 +1,88 @@
+"""Where objects are in the dominator tree: below another one, or below it together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.compiled import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.compiled import Bools, Bytes, Ints
+
+
+@kernel
+def is_below(dominator: Ints, rows: Ints, above: int, most: int, found: Bools) -> None:
+    """Fill ``found``: whether ``above`` is a row or dominates it."""
+    for at in range(len(rows)):
+        row = rows[at]
+        for _ in range(most):
+            if row < 0 or row == above:
+                break
+            row = dominator[row]
+        found[at] = row == above
+
+
+@kernel
+def join(
+    dominator: Ints,
+    rows: Ints,
+    weight: Ints,
+    least: int,
+    total: Ints,
+    found: Ints,
+    entry: Ints,
+) -> None:
+    """Fill ``found``: the nearest object at or above each row that has the weight.
+
+    ``total`` is scratch of zeros; ``entry`` is the object below the one found.
+    """
+    for at in range(len(rows)):
+        row = rows[at]
+        while row >= 0:
+            total[row] += weight[at]
+            row = dominator[row]
+    for at in range(len(rows)):
+        row, below = rows[at], rows[at]
+        while row >= 0 and total[row] < least:
+            below, row = row, dominator[row]
+        found[at], entry[at] = row, below
+
+
+@kernel
+def _mark(dominator: Ints, mark: Bytes, links: Ints) -> None:
+    """Give each object the mark of the nearest marked object that dominates it.
+
+    ``mark`` is 0 where it is not known; 255 is for none. ``links`` is scratch.
+    """
+    for first in range(len(dominator)):
+        row, below = first, -1
+        while row >= 0 and mark[row] == 0:
+            links[row] = below
+            below, row = row, dominator[row]
+        found = mark[row] if row >= 0 else 255
+        while below >= 0:
+            mark[below] = found
+            below = links[below]
+
+
+def marked(
+    metrics: HeapMetrics, piles: Sequence[NDArray[np.int32]]
+) -> NDArray[np.uint8]:
+    """uint8 (N + M,): 1 + the pile that an object is in, 255 for none.
+
+    Args:
+        metrics: The metrics of the heap.
+        piles: Objects of at most 254 piles; a pile includes all that they dominate.
+    """
+    mark = np.zeros(len(metrics.dominator), np.uint8)
+    for number, members in enumerate(piles, start=1):
+        mark[members] = number
+    _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
+    return mark

@@ -1,0 +1,384 @@
+"""What holds objects, in the words that suspects print and in which cuts are written.
+
+A place is a set of roots, or of objects with a field. `Places` has the words of each,
+and finds what words name: what it writes it reads, whatever the format.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ingest.heap.graph import OF_LOADER, RootFlag, RootKind
+from ingest.runtimes import named
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from numpy.typing import NDArray
+
+    from ingest.compiled import Bools
+    from ingest.heap.graph import HeapGraph
+
+UNNAMED_ROOT = "a root"
+UNNAMED_STATIC = "a static field that the dump does not name"
+
+_ROOTS = {
+    "finalizer_queue": "the finalizer queue",
+    "handle": "a GC handle",
+    "internal": "an internal root",
+    "interned_string": "the table of interned strings",
+    "java_frame": "a frame",
+    "jni_global": "a JNI global reference",
+    "jni_local": "a JNI local reference",
+    "local": "a local variable",
+    "monitor": "a monitor",
+    "native_stack": "a native frame",
+    "runtime": "the runtime",
+    "dependent_handle": "a dependent handle (ConditionalWeakTable)",
+    "not_recorded": "a holder that the file does not record",
+    "static": "a static field",
+    "thread_static": "a thread-static field",
+    "system_class": "a system class",
+    "thread": "thread",
+    "thread_block": "a thread",
+}
+_MANY = {
+    "a GC handle": "GC handles",
+    "a JNI global reference": "JNI global references",
+    "thread": "threads",
+}
+_NUMBER = re.compile(r"\d+")
+_NAME, _FIELD = "{name}", "{field}"
+
+
+class Named(NamedTuple):
+    """Objects that words name.
+
+    Attributes:
+        objects: int32. Their rows.
+        field: The field of them that is meant; ``None`` for all.
+    """
+
+    objects: NDArray[np.int32]
+    field: str | None
+
+
+def statics_tables(graph: HeapGraph) -> Bools:
+    """Bool (R,): roots that are pinned arrays in which a runtime has static fields."""
+    prefix = named(graph.runtime).statics_table
+    if not prefix:
+        return np.zeros(len(graph.root_object), np.bool_)
+    found = graph.root_kind == RootKind.HANDLE
+    found &= RootFlag.PINNED.is_in(graph.root_flags)
+    rows = np.flatnonzero(found)
+    kinds = graph.type_index[graph.root_object[rows]]
+    arrays = [
+        row for row, name in enumerate(graph.type_names) if name.startswith(prefix)
+    ]
+    found[rows] = np.isin(kinds, arrays)
+    return np.asarray(found)
+
+
+def described_types(graph: HeapGraph) -> dict[int, int]:
+    """The type that an object describes, by that, where classes hold static fields."""
+    if graph.type_object is None or OF_LOADER not in graph.field_names:
+        return {}
+    kinds = enumerate(graph.type_object.tolist())
+    return {row: kind for kind, row in kinds if row >= 0}
+
+
+class Places:
+    """The words for what holds objects in one heap."""
+
+    def __init__(self, graph: HeapGraph) -> None:
+        self._graph = graph
+        self._runtime = named(graph.runtime)
+        self._static_names: dict[int, str | None] = {}
+        self._stands = np.array(
+            [name in self._runtime.holders for name in graph.type_names], np.bool_
+        )
+
+    @cached_property
+    def tables(self) -> Bools:
+        """Bool (R,): see `statics_tables`."""
+        return statics_tables(self._graph)
+
+    @cached_property
+    def described(self) -> dict[int, int]:
+        """See `described_types`."""
+        return described_types(self._graph)
+
+    def declares(self, index: int, field: str | None) -> bool:
+        """Whether a reference is a static field of a class object."""
+        if field is None or field.startswith(("<", "[")):
+            return False
+        return index in self.described
+
+    @cached_property
+    def table_objects(self) -> frozenset[int]:
+        """The arrays in which the runtime has static fields."""
+        return frozenset(self._graph.root_object[self.tables].tolist())
+
+    def is_alias(
+        self, source: int, field: str | None, statics: Collection[str]
+    ) -> bool:
+        """Whether a reference is another record of a static field that is a root.
+
+        Args:
+            source: The object that refers.
+            field: Its field.
+            statics: The static fields that refer to the same object.
+        """
+        if source in self.table_objects:
+            return True
+        name = self._graph.type_name(source)
+        return name in self._runtime.namespaces and any(
+            field == static.rpartition(".")[2] for static in statics
+        )
+
+    def static_field(self, root: int) -> str | None:
+        """The field of a root; ``None`` if not recorded."""
+        graph = self._graph
+        if graph.root_field is None or graph.root_field[root] < 0:
+            return None
+        return graph.field_names[int(graph.root_field[root])]
+
+    def owner(self, root: int) -> str | None:
+        """The thread or isolate of a root; ``None`` if not recorded."""
+        graph = self._graph
+        if graph.root_owner is None or graph.root_owner[root] < 0:
+            return None
+        return graph.owners[int(graph.root_owner[root])]
+
+    def frame(self, root: int) -> str | None:
+        """The frame that has a local variable; ``None`` if not recorded."""
+        graph = self._graph
+        at = -1 if graph.root_frame is None else int(graph.root_frame[root])
+        if at < 0 or graph.stacks is None:
+            return None
+        return graph.stacks.frames[at]
+
+    def root_name(self, root: int) -> str | None:
+        """The static field, the type or the thread of a root, or ``None``."""
+        graph = self._graph
+        field, declaring = self.static_field(root), int(graph.root_type[root])
+        is_local = graph.root_kind[root] == RootKind.LOCAL
+        if field is not None and is_local:
+            return f"{field} of {self.frame(root) or self.owner(root) or 'a thread'}"
+        names = (
+            [] if declaring < 0 else [graph.captions.of(graph.type_names[declaring])]
+        )
+        names += [] if field is None else [field]
+        return ".".join(names) or self.owner(root)
+
+    def root(self, root: int) -> str:
+        """A root in words, such as ``static field Main.CACHE``."""
+        if self.tables[root]:
+            return UNNAMED_STATIC
+        kind = RootKind(int(self._graph.root_kind[root])).label
+        words, name = self._runtime.root_words, self.root_name(root)
+        text = words.get(kind) or _ROOTS.get(kind, UNNAMED_ROOT)
+        field = self.static_field(root)
+        if name is None:
+            return "a thread" if text == "thread" else text
+        if kind == "thread_static":
+            return f"thread-static field {name}"
+        if kind == "local" and field is not None:
+            return f"local variable {name}"
+        if kind == "thread":
+            return f"thread {name}"
+        if kind in ("java_frame", "jni_local", "native_stack"):
+            return f"{text} of thread {name}"
+        if kind == "static":
+            if field is not None and kind in words:
+                return f"{text} {name}"
+            return (
+                f"a static field of {name}" if field is None else f"{text[2:]} {name}"
+            )
+        if kind == "runtime" and kind in words:
+            return f"{text} ({name})"
+        return f"{text} of {name}"
+
+    def roots(self, root: int) -> str:
+        """All roots like one, in words: what differs in numbers alone is one role."""
+        text = self.root(root)
+        kind = RootKind(int(self._graph.root_kind[root])).label
+        if kind == "static":
+            return text
+        text = _MANY.get(text, text)
+        if _NUMBER.search(text):
+            text = re.sub(r"(^|of )thread ", r"\1threads ", text)
+            text = re.sub("^a frame of", "frames of", text)
+        return _NUMBER.sub("#", text)
+
+    def part(self, index: int) -> str | None:
+        """The part of the program that an object of the runtime stands for."""
+        graph = self._graph
+        kind = int(graph.type_index[index])
+        if kind < 0 or not self._stands[kind]:
+            return None
+        if graph.type_names[kind] in self._runtime.keyed_by:
+            return self._key_of(index)
+        if graph.values is None:
+            return None
+        return graph.values.pick(np.array([index], np.int32))[0]
+
+    def _key_of(self, index: int) -> str | None:
+        """The static field that has the key of an entry; ``None`` if none has."""
+        graph = self._graph
+        key = self._runtime.keyed_by[graph.type_name(index)]
+        begin, end = graph.ref_start[index : index + 2].tolist()
+        for row in range(begin, end):
+            if graph.field_name(row) == key:
+                target = int(graph.ref_target[row])
+                if target not in self._static_names:
+                    self._static_names[target] = self._static_of(target)
+                return self._static_names[target]
+        return None
+
+    def _static_of(self, index: int) -> str | None:
+        graph = self._graph
+        roots = np.flatnonzero(graph.root_object == index)
+        named_roots = [
+            self.root_name(root)
+            for root in roots.tolist()
+            if self.static_field(root) is not None
+        ]
+        if named_roots or not self.described:
+            return named_roots[0] if named_roots else None
+        rows = np.flatnonzero(graph.ref_target == index)
+        for row, source in zip(
+            rows.tolist(), graph.sources(rows).tolist(), strict=True
+        ):
+            field = graph.field_name(row)
+            if self.declares(source, field):
+                return self.holder(source, field).removeprefix("static field ")
+        return None
+
+    def holder(self, index: int, field: str | None, part: str | None = None) -> str:
+        """An object and its field in words, such as ``Cache.items``.
+
+        Args:
+            index: The object.
+            field: The field that holds; ``None`` if not recorded.
+            part: What it stands for, where that is known, in place of its name.
+        """
+        name = self._graph.type_name(index)
+        if self.declares(index, field):
+            declaring = self._graph.type_names[self.described[index]]
+            return f"static field {self._graph.captions.of(declaring)}.{field}"
+        part = self.part(index) if part is None else part
+        if part is not None:
+            words = self._runtime.holders[name]
+            text = words.get(field or "", words[""])
+            return text.format(name=part, field=field or "?")
+        prefix = self._runtime.module_prefix
+        if prefix and name.startswith(prefix) and field is not None:
+            caption = self._graph.captions.of(name)
+            return f"module-level {field} of {caption.removeprefix(prefix)}"
+        caption = self._graph.captions.of(name)
+        if field is None or field.startswith("["):
+            return caption  # the place of one of them says nothing of the others
+        return f"{caption}.{field}"
+
+    def roots_named(self, text: str) -> Bools | None:
+        """Bool (R,): the roots that words name; ``None`` if they name none."""
+        number, rows = self._roots_by_words
+        return np.isin(number, rows[text]) if text in rows else None
+
+    @cached_property
+    def _roots_by_words(self) -> tuple[NDArray[np.int64], dict[str, list[int]]]:
+        """The number of each root, equal for those of equal words; numbers by words."""
+        graph = self._graph
+        further = (graph.root_field, graph.root_owner, graph.root_frame)
+        columns: list[NDArray[Any]] = [graph.root_kind, graph.root_type, self.tables]
+        columns += [column for column in further if column is not None]
+        rows = np.stack([column.astype(np.int64) for column in columns])
+        _, first, number = np.unique(
+            rows, axis=1, return_index=True, return_inverse=True
+        )
+        found: dict[str, list[int]] = {}
+        for at, row in enumerate(first.tolist()):
+            for words in {self.root(row), self.roots(row)}:
+                found.setdefault(words, []).append(at)
+        return number.reshape(-1), found
+
+    def objects_named(self, text: str) -> Named | None:
+        """The objects that words name, which `holder` has; ``None`` if there are none.
+
+        Types are not looked for: see `ingest.what_if.cut_parser`.
+        """
+        graph = self._graph
+        if text == UNNAMED_STATIC and self.tables.any():
+            return Named(np.unique(graph.root_object[self.tables]), None)
+        if self.described and (found := re.fullmatch(r"static field (.+)\.(.+)", text)):
+            declaring = [
+                row
+                for row, kind in self.described.items()
+                if graph.captions.of(graph.type_names[kind]) == found[1]
+            ]
+            if declaring and found[2] in graph.field_names:
+                return Named(np.array(sorted(declaring), np.int32), found[2])
+        prefix = self._runtime.module_prefix
+        if prefix and (found := re.fullmatch(r"module-level (.+?) of (.+)", text)):
+            wanted = prefix + found[2]
+            kinds = [
+                row
+                for row, name in enumerate(graph.type_names)
+                if name.startswith(prefix) and graph.captions.of(name) == wanted
+            ]
+            rows = np.flatnonzero(np.isin(graph.type_index, kinds)).astype(np.int32)
+            if len(rows):
+                return Named(rows, found[1])
+        return next(self._parts_named(text), None)
+
+    def _parts_named(self, text: str) -> Iterator[Named]:
+        """Objects that stand for a part of the program which words name."""
+        graph = self._graph
+        known = set(graph.field_names)
+        for kind in np.flatnonzero(self._stands).tolist():
+            words = self._runtime.holders[graph.type_names[kind]]
+            rows, values = np.empty(0, np.int32), np.empty(0, object)
+            for key, template in words.items():
+                for name, field in _matches(template, text):
+                    if field is not None and field not in known:
+                        continue
+                    if not len(rows):
+                        rows = np.flatnonzero(graph.type_index == kind).astype(np.int32)
+                        values = np.array(self._parts(kind, rows), object)
+                    found = rows[values == name]
+                    if len(found):
+                        yield Named(found, field or key or None)
+
+    def _parts(self, kind: int, rows: NDArray[np.int32]) -> list[str | None]:
+        graph = self._graph
+        if graph.type_names[kind] in self._runtime.keyed_by:
+            return [self._key_of(row) for row in rows.tolist()]
+        return [None] * len(rows) if graph.values is None else graph.values.pick(rows)
+
+
+def _matches(template: str, text: str) -> Iterator[tuple[str, str | None]]:
+    """Names and fields with which a template is a text."""
+    if _FIELD not in template:
+        before, _, after = template.partition(_NAME)
+        if (
+            text.startswith(before)
+            and text.endswith(after)
+            and len(text) > len(before) + len(after)
+        ):
+            yield text[len(before) : len(text) - len(after)], None
+        return
+    pattern = re.escape(template)
+    pattern = pattern.replace(re.escape(_NAME), "(?P<name>.+)")
+    pattern = pattern.replace(re.escape(_FIELD), "(?P<field>.+)")
+    for match in re.finditer(rf"\A(?:{pattern})\Z", text):
+        groups = match.groupdict()
+        yield groups.get("name") or "", groups["field"]
+    if _NAME in template and (
+        found := re.fullmatch(pattern.replace("(?P<name>.+)", "(?P<name>.+?)"), text)
+    ):
+        yield found["name"], found["field"]
