@@ -453,5 +453,5 @@ def _copied(source: int, path: Path, *, force: bool) -> tuple[int, str]:
     with output_file(path, force=force, private=True) as out:
         while piece := os.read(source, _PIECE_BYTES):
             out.write(piece)
-        check_captured(out.written())
+        check_captured(out.written() or Path(f"/dev/fd/{source}"))
     return out.byte_count, out.sha256

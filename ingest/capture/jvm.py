@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ingest.capture.completeness import check_captured
 from ingest.capture.jvm_attach import effective_id, execute, temporary_folder
 from ingest.capture.jvm_processes import JVM
 from ingest.capture.processes import PROC, check_answers, safe_name
+from ingest.capture.untrusted import UntrustedFolder
 from ingest.capture.workplace import work_folder
 from ingest.errors import CaptureError
 from ingest.files import check_writable, output_file, publish
@@ -115,15 +116,30 @@ def capture(
         )
         took_s = time.monotonic() - start
         made = folder / _FILE
-        check_captured(made)
-        with made.open("rb") as file:
-            is_compressed = file.read(2) == _GZIP
-        path = output or Path(file_name(target.name, is_compressed=is_compressed))
-        check_writable(path, force=force)
-        if folder.parent == place:
+        if folder.parent == place:  # it is of this user
+            check_captured(made)
+            with made.open("rb") as file:
+                is_compressed = file.read(2) == _GZIP
+            path = output or Path(file_name(target.name, is_compressed=is_compressed))
+            check_writable(path, force=force)
             byte_count, sha256 = publish(made, path, force=force)
         else:
-            byte_count, sha256 = _copied(made, path, force=force)
+            user = effective_id(target.pid, "Uid")
+            with (
+                closing(UntrustedFolder(folder, user)) as held,
+                held.opened(_FILE) as source,
+            ):
+                if source is None:
+                    raise CaptureError(
+                        f"process {target.pid} ({target.name}) has left no file of its "
+                        "user, but something else of that name"
+                    )
+                is_compressed = os.pread(source, 2, 0) == _GZIP
+                path = output or Path(
+                    file_name(target.name, is_compressed=is_compressed)
+                )
+                check_writable(path, force=force)
+                byte_count, sha256 = _copied(source, path, force=force)
     return JvmCapture(
         path, byte_count, sha256, target.pid, target.name, version, is_compressed,
         took_s,
@@ -212,9 +228,10 @@ def _sees_the_same(pid: int) -> bool:
         return False
 
 
-def _copied(made: Path, path: Path, *, force: bool) -> tuple[int, str]:
-    """Copy the dump of a JVM to its place; returns its size and digest."""
-    with made.open("rb") as source, output_file(path, force=force, private=True) as out:
-        while piece := source.read(_PIECE_BYTES):
+def _copied(source: int, path: Path, *, force: bool) -> tuple[int, str]:
+    """Copy the dump of a JVM to its place, and read it there; its size and digest."""
+    with output_file(path, force=force, private=True) as out:
+        while piece := os.read(source, _PIECE_BYTES):
             out.write(piece)
+        check_captured(out.written() or Path(f"/dev/fd/{source}"))
     return out.byte_count, out.sha256
