@@ -20,7 +20,7 @@ from ingest.capture.machine import (
     Load,
     Machine,
     Return,
-    Store,
+    StoreValue,
     SystemCall,
     ThreadState,
     named,
@@ -173,7 +173,7 @@ def _step(step: Step) -> bytes:
             return _loads(arguments) + _load(8, _NUMBERS[name]) + _words(_SVC)
         case Load(at):
             return _load(16, at) + _words(0xF9400200)  # ldr x0, [x16]
-        case Store(at, value):
+        case StoreValue(at, value):
             made = b"" if value is None else _load(0, value)
             return made + _load(16, at) + _words(0xF9000200)  # str x0, [x16]
         case If(is_zero, steps):

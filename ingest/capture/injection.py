@@ -39,7 +39,7 @@ from ingest.capture.machine import (
     If,
     Load,
     Return,
-    Store,
+    StoreValue,
     SystemCall,
 )
 from ingest.capture.processes import status_of
@@ -233,7 +233,7 @@ def _code(
         ensure,
         Load(data + _IS_ASKED),
         If(is_zero=True, steps=(release, Return())),
-        Store(data + _IS_ASKED, 0),
+        StoreValue(data + _IS_ASKED, 0),
     ]
     run = (
         FunctionCall(at["PyDict_New"], keep=KEPT_TOO),
@@ -244,7 +244,7 @@ def _code(
     )
     trim: list[Step] = [FunctionCall(at[_TRIM], (0,))] if _TRIM in at else []
     copy: tuple[Step, ...] = (
-        *(Store(address, value) for address, value in lock),
+        *(StoreValue(address, value) for address, value in lock),
         SystemCall("close_range", (0, _ALL_FILES, 0)),
         release,  # which also takes back that others wait for the lock
         ensure,
@@ -255,7 +255,7 @@ def _code(
         SystemCall("prctl", (_DEATH_SIGNAL, _KILL)),
         FunctionCall(at["fork"], keep=KEPT_TOO),
         If(is_zero=True, steps=copy),
-        Store(data + _COPY),
+        StoreValue(data + _COPY),
         FunctionCall(at["clock_gettime"], (_MONOTONIC, data + _COPIED)),
         release,
         SystemCall("wait4", (KEPT_TOO, 0, 0, 0)),
@@ -266,7 +266,10 @@ def _code(
         FunctionCall(at["clock_gettime"], (_MONOTONIC, data + _BEGAN)),
         SystemCall("clone", (_SHARED_MEMORY, 0, 0, 0, 0)),
         If(is_zero=True, steps=between),
-        If(is_zero=False, steps=(Store(data + _COPY, _NO_PROCESS), release, Return())),
+        If(
+            is_zero=False,
+            steps=(StoreValue(data + _COPY, _NO_PROCESS), release, Return()),
+        ),
         SystemCall("wait4", (RESULT, 0, _ANY_CHILD, 0)),
     ]
     stop = [

@@ -136,7 +136,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreValue:
     """8 bytes of memory become the result, or a number."""
 
     at: int
@@ -161,7 +161,7 @@ class Return:
     """The function returns 0."""
 
 
-Step = FunctionCall | SystemCall | Load | Store | If | Return
+Step = FunctionCall | SystemCall | Load | StoreValue | If | Return
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ingest.capture.machine import (
     Load,
     Machine,
     Return,
-    Store,
+    StoreValue,
     SystemCall,
     ThreadState,
     named,
@@ -149,7 +149,7 @@ def _step(step: Step) -> bytes:
             return made + _loads([_RAX], [_NUMBERS[name]]) + b"\x0f\x05"
         case Load(at):
             return b"\x48\xa1" + struct.pack("<Q", at)
-        case Store(at, value):
+        case StoreValue(at, value):
             made = b"" if value is None else _loads([_RAX], [value])
             return made + b"\x48\xa3" + struct.pack("<Q", at)
         case If(is_zero, steps):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.compiled import Bools
     from ingest.heap.graph import HeapGraph
-    from ingest.what_if.places import Places
+    from ingest.what_if.places import ReferencePlaces
 
 _TABLES = (
     RootKind.JNI_GLOBAL, RootKind.RUNTIME, RootKind.INTERNAL, RootKind.SYSTEM_CLASS,
@@ -114,7 +114,7 @@ class Cuts:
         graph: HeapGraph,
         metrics: HeapMetrics,
         classes: NDArray[np.uint8],
-        places: Places,
+        places: ReferencePlaces,
     ) -> None:
         self._graph, self._metrics, self._classes = graph, metrics, classes
         self._places = places

@@ -14,7 +14,7 @@ from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.suspects.cuts import Cuts
 from ingest.text import printable
-from ingest.what_if.places import Places
+from ingest.what_if.places import ReferencePlaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,7 +104,7 @@ class Paths:
         self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
     ) -> None:
         self._graph, self._metrics = graph, metrics
-        self.places = Places(graph)
+        self.places = ReferencePlaces(graph)
         self.cuts = Cuts(graph, metrics, classes, self.places)
 
     def holder(self, kind: int, members: NDArray[np.int32]) -> Holder | None:

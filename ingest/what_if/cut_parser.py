@@ -28,7 +28,7 @@ from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
 from ingest.type_names import find_type, guess_type, hint
 from ingest.what_if.freed import Cut
-from ingest.what_if.places import Places
+from ingest.what_if.places import ReferencePlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,11 +75,11 @@ class CutParser:
         self,
         graph: HeapGraph,
         on_notice: Callable[[str], object] = str,
-        places: Places | None = None,
+        places: ReferencePlaces | None = None,
     ) -> None:
         self._graph = graph
         self._on_notice = on_notice
-        self.places = Places(graph) if places is None else places
+        self.places = ReferencePlaces(graph) if places is None else places
 
     def cut(self, text: str) -> Cut:
         """The cut that ``text`` describes.

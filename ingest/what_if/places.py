@@ -1,7 +1,7 @@
 """What holds objects, in the words that suspects print and in which cuts are written.
 
-A place is a set of roots, or of objects with a field. `Places` has the words of each,
-and finds what words name: what it writes it reads, whatever the format.
+A place is a set of roots, or of objects with a field. `ReferencePlaces` has the words
+of each, and finds what words name: what it writes it reads, whatever the format.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def described_types(graph: HeapGraph) -> dict[int, int]:
     return {row: kind for kind, row in kinds if row >= 0}
 
 
-class Places:
+class ReferencePlaces:
     """The words for what holds objects in one heap."""
 
     def __init__(self, graph: HeapGraph) -> None:

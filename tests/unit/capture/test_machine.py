@@ -15,7 +15,7 @@ from ingest.capture.machine import (
     FunctionCall,
     If,
     Load,
-    Store,
+    StoreValue,
     SystemCall,
     Wanted,
 )
@@ -169,7 +169,10 @@ STEPS: list[Step] = [
     FunctionCall(0x1122_3344_5566_7788, (2, 0xFFFF_0000_0000), keep=KEPT)
 ]
 STEPS += [FunctionCall(0x10, (RESULT,)), FunctionCall(0x20, (KEPT, 5), keep=KEPT_TOO)]
-MORE: list[Step] = [Load(0x30), If(is_zero=True, steps=(Store(0x40, 1), Store(0x50)))]
+MORE: list[Step] = [
+    Load(0x30),
+    If(is_zero=True, steps=(StoreValue(0x40, 1), StoreValue(0x50))),
+]
 MORE += [SystemCall("wait4", (RESULT, 0)), If(is_zero=False, steps=(Load(0x60),))]
 
 
