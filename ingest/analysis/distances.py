@@ -7,12 +7,16 @@ does a strong reference of a softly reachable object. References that hold make 
 graph in which distances, dominators and retained sizes are computed. So what is weakly
 reachable never changes what a strongly reachable object retains.
 
-Of two paths the one from a better owner is taken, and of those the shorter one: first
-static fields, modules, threads and all that is not named here, then handles, and frames
-last, for these end of themselves. So an object that a thread happens to look at while
-the dump is taken has the path that it has otherwise. A program that writes its own
-heap, as Node.js can, has the variables of the module that runs on the stack: these come
-before the rest of it, as in Chrome DevTools.
+Distances are those of shortest paths. For leak suspects, of two paths the one from a
+better owner is taken, and of those the shorter one: first static fields, modules,
+threads and all that is not named here, then handles, and frames last, for these end of
+themselves. So an object that a thread happens to look at while the dump is taken has
+the path that it has otherwise.
+
+A program that writes its own heap, as Node.js can, has on the stack whatever it did
+last, beside the variables of the module that runs. The stack of V8 is always searched
+last, as by Chrome DevTools, and of it the modules first; so are roots that are not
+recorded.
 
 Source: `java.lang.ref` of the Java API for the order of strengths; M. Pollack, The
 maximum capacity through a network (1960), for paths as strong as possible.
@@ -79,9 +83,9 @@ class Reach(NamedTuple):
     """What the roots reach, of N + M objects and placeholders.
 
     Attributes:
-        distance: int32 (N + M,). Length of a shortest path of references that hold
-            from the best owners that reach it, 1 for an object that a root refers to;
-            -1 if unreachable.
+        distance: int32 (N + M,). Length of a shortest path of references that hold,
+            1 for an object that a root refers to; -1 if unreachable. It may be longer
+            in heaps of V8, and where the best owners were asked for.
         parent: int32 (N + M,). The previous object on that path, `ROOT`, or
             `UNREACHABLE`.
         strength: uint8 (N + M,). `RefKind` of the weakest reference on the strongest
@@ -157,13 +161,17 @@ def _weaker(graph: HeapGraph, policy: StrengthPolicy) -> tuple[Bytes, Bools]:
 
 
 def search_roots(
-    graph: HeapGraph, policy: StrengthPolicy = StrengthPolicy.STRONGEST
+    graph: HeapGraph,
+    policy: StrengthPolicy = StrengthPolicy.STRONGEST,
+    *,
+    by_owner: bool = False,
 ) -> Reach:
     """Breadth-first search from the roots, the strongest paths first.
 
     Args:
         graph: The heap.
         policy: ``mat`` takes all references and roots for strong ones.
+        by_owner: Whether paths are those from the best owners.
     """
     n = len(graph.object_id)
     kinds, is_weak = _weaker(graph, policy)
@@ -186,7 +194,7 @@ def search_roots(
         ones = np.ones(len(objects), np.int32)
         return objects, ones, np.full(len(objects), ROOT, np.int32)
 
-    for some in _in_turn(graph, ~is_weak):
+    for some in _in_turn(graph, ~is_weak, by_owner=by_owner):
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
     if all_strong:
         return Reach(distance, parent, None)
@@ -206,7 +214,7 @@ def search_roots(
 
 
 def _in_turn(
-    graph: HeapGraph, strong: NDArray[np.bool_]
+    graph: HeapGraph, strong: NDArray[np.bool_], *, by_owner: bool
 ) -> Iterator[NDArray[np.bool_]]:
     """Bool (R,): the strong roots that are searched from at once, group by group.
 
@@ -215,15 +223,15 @@ def _in_turn(
     kinds = graph.root_kind
     unrecorded = strong & (kinds == RootKind.NOT_RECORDED)
     strong = strong & ~unrecorded
+    prefix = named(graph.runtime).module_prefix
+    on_stack = strong & np.isin(kinds, _FRAMES if by_owner or prefix else ())
+    blocks = strong & np.isin(kinds, _BLOCKS if by_owner else ())
     # Static fields of .NET may be in pinned arrays.
-    on_stack = strong & np.isin(kinds, _FRAMES)
-    blocks = strong & np.isin(kinds, _BLOCKS)
-    handles = strong & np.isin(kinds, _HANDLES)
+    handles = strong & np.isin(kinds, _HANDLES if by_owner else ())
     handles &= ~RootFlag.PINNED.is_in(graph.root_flags)
     yield strong & ~(on_stack | blocks | handles)
     yield handles
     yield blocks
-    prefix = named(graph.runtime).module_prefix
     if prefix:
         modules = [name.startswith(prefix) for name in graph.type_names]
         is_module = np.array([*modules, False])[graph.type_index[graph.root_object]]

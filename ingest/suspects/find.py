@@ -10,12 +10,12 @@ The folding over runtime types is our own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT
+from ingest.analysis.distances import ROOT, search_roots
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.array_files import release_pages
@@ -142,7 +142,13 @@ def find_suspects(
         return Findings((), 0)
     graph = with_types_by_name(graph)
     release_pages(graph.object_id, graph.shallow_bytes)
-    return _Search(graph, metrics, own).findings()
+    return _Search(graph, _from_owners(graph, metrics), own).findings()
+
+
+def _from_owners(graph: HeapGraph, metrics: HeapMetrics) -> HeapMetrics:
+    """The metrics with paths from the best owners instead of shortest ones."""
+    reach = search_roots(graph, metrics.policy, by_owner=True)
+    return replace(metrics, root_distance=reach.distance, path_parent=reach.parent)
 
 
 class _Told(NamedTuple):
