@@ -145,7 +145,7 @@ def test_report(loaded: Callable[..., Ran], tmp_path: Path) -> None:
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     assert out.startswith("dump example, the newest of 2 loaded\n\nLeak report")
-    assert "  1. 24 LevelScreen (862 KiB, 72% of the reachable heap) are held" in out
+    assert "  1. 24 LevelScreen (863 KiB, 72% of the reachable heap) are held" in out
     for query in ("dump", "leak-suspects", "type-histogram", "unreachable-types"):
         assert f"(query: {query})" in out
     file = tmp_path / "report.md"

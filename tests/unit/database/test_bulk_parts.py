@@ -21,10 +21,12 @@ import psutil
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.database import bulk
 from ingest.database.bulk import check_disk, stored_dumps, storing
 from ingest.database.importer import ImportMeter, StartedImport, _failure
 from ingest.errors import DumpError, EmbeddedError, IngestError, StoreError
 from ingest.process_names import this_process
+from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer
 from ingest.server.home import Home
 from ingest.server.launch import for_import
@@ -46,6 +48,8 @@ from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ingest.progress import Progress
 
 IMPORTER_SAYS = """\
 Neo4j version: 5.26.31
@@ -335,20 +339,24 @@ def test_what_is_being_stored_is_given_up_when_no_place_is_found(
     server, reports = EmbeddedServer(settings()), list[int]()
     server.home.mkdir(parents=True)
 
-    def slow(stage: str, done: int, total: int | None) -> None:
-        reports.append(done)
-        time.sleep(0.2)
+    def slow(folder: Path, tables: HeapTables, report: Progress) -> None:
+        for done in range(50):
+            report("store", done, 50)
+            reports.append(done)
+            time.sleep(0.2)
 
     def refused() -> None:
-        with storing(server, tables, slow):
+        with storing(server, tables, silent):
             wait_until(lambda: bool(reports))
             raise StoreError("refused")
 
-    with pytest.raises(StoreError, match="refused"):
-        refused()
+    with monkeypatch.context() as patched:
+        patched.setattr(bulk, "write_tables", slow)
+        with pytest.raises(StoreError, match="refused"):
+            refused()
     assert len(reports) == 1
     assert stored_dumps(server).listed() == []
-    with storing(server, tables, slow) as put:
+    with storing(server, tables, silent) as put:
         assert put(7, "e" * 64).fault() is None
     assert stored_dumps(server).listed() == ["7-" + "e" * 16]
 
