@@ -120,7 +120,7 @@ def test_info_for_a_person_fits_80_columns(
     assert code == 0
     out = out.replace(str(path), "FILE")  # a command is not broken, to be pasted
     assert max(map(len, out.splitlines())) <= 80
-    assert "1. 24 LevelScreen (862 KiB, 72% of the reachable heap)" in out
+    assert "1. 24 LevelScreen (863 KiB, 72% of the reachable heap)" in out
     assert "warning: missing object: 1, first in line" in out
 
 
