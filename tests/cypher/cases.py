@@ -188,7 +188,9 @@ CASES: dict[str, Asked] = {
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
-    "leak-suspects": rows(ALL, {}) + rows("main", FIRST),
+    "leak-suspects": rows("main dart dotnet trace", {})
+    + rows("main", FIRST)
+    + nothing("domains", {}),
     "listeners": rows("v8", {}, FIRST) + nothing("main", {}),
     "log-records": rows("python", {}, FIRST) + nothing("main", {}),
     "lru-caches": rows("python", {}, FIRST) + nothing("main", {}),
