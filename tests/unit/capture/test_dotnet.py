@@ -158,7 +158,7 @@ def test_tracking_stops_the_written_session_before_the_other(
     ]  # fmt: skip
 
 
-def test_a_tracked_program_is_told_how_to_be_loaded(
+def test_a_tracked_program_is_told_how_to_be_read(
     ingest: Callable[..., Ran], use: Callable[[Path], None], tmp_path: Path
 ) -> None:
     one, two = stream(*dump(1)), stream(*dump(1), *dump(3))
@@ -171,7 +171,7 @@ def test_a_tracked_program_is_told_how_to_be_loaded(
         )
 
     assert (code, out.count("heap dump    2 objects")) == (0, 2)
-    assert out.endswith(f"ingest load '{tmp_path / 'a b'}' --all-dumps\n")
+    assert out.endswith(f"ingest info '{tmp_path / 'a b'}'\n")
 
 
 def test_a_runtime_that_knows_only_the_first_command(
