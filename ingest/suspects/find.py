@@ -257,7 +257,8 @@ class _Search:
         if not only_own:
             wanted |= classes == TypeClass.LIBRARY
         sizes = np.where(wanted, metrics.type_retained_bytes, 0)
-        sizes[metrics.instance_count < (_LEAST_OF_SMALLER if only_own else _FEW)] = 0
+        fewest = _LEAST_OF_SMALLER if only_own else _FEW
+        sizes[metrics.type_reachable_count < fewest] = 0
         order = np.lexsort((classes, -sizes))[:most_looked_at]
         is_freed_next = metrics.is_freed_next()
         found: list[_Told] = []

@@ -107,7 +107,9 @@ async def stopped(client: Client) -> psutil.Process:
     """The process of this test's server, so that it does not answer any more."""
     await ask(client, "find_query", words="leak")
     server = next(
-        one for one in psutil.Process().children() if "mcp" in str(one.cmdline())
+        one
+        for one in psutil.Process().children()
+        if one.status() != psutil.STATUS_ZOMBIE and "mcp" in str(one.cmdline())
     )
     worker = the_worker(server)
     worker.suspend()
