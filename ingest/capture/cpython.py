@@ -53,7 +53,9 @@ SUFFIX = ".hrpy"
 SCRIPT = Path(__file__).parent / "python" / "heaproots_dump.py"
 
 _PIECE_BYTES = 1 << 22
-_ROUND_S, _START_S, _PENDING_S, _BEGIN_S = 0.02, 10.0, 1.0, 5.0
+_ROUND_S, _START_S, _PENDING_S = 0.02, 10.0, 1.0
+_BEGIN_S = 10.0
+"""A copy that has not begun by then is ended."""
 _MOST_COPIES = 3
 _MOST_TOLD = 4096
 _LEAST_ROOM = 1 << 20
@@ -316,7 +318,7 @@ class _Run:
                         and waiting
                         and stack.enter_context(held(self._target.pid, waiting))
                     )
-                    if self._has_begun():
+                    if self._has_begun(until):
                         break
                 else:
                     raise CaptureError(
@@ -364,9 +366,9 @@ class _Run:
             "extension, or holds the interpreter's lock; try again later"
         )
 
-    def _has_begun(self) -> bool:
+    def _has_begun(self, whole: float) -> bool:
         """Whether the text runs; a copy in which it does not is killed."""
-        until = time.monotonic() + _BEGIN_S
+        until = min(whole, time.monotonic() + _BEGIN_S)
         while not self._folder.has("started"):
             if self._mode == "fork":
                 copy: int | None = 1
@@ -378,7 +380,7 @@ class _Run:
                         "processes, or there is no memory; try --mode stop"
                     )
                 if copy is None:  # it is being made
-                    until = time.monotonic() + _BEGIN_S
+                    until = min(whole, time.monotonic() + _BEGIN_S)
             if not is_there(self._target.pid):
                 raise CaptureError(f"process {self._target.pid} has ended; {LOOK}")
             if time.monotonic() > until:

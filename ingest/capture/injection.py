@@ -77,7 +77,6 @@ _ALL_FILES = (1 << 32) - 1
 _READ_EXECUTE, _READ_WRITE = 5, 3
 _PRIVATE_FIXED, _NO_FILE = 0x100022, (1 << 64) - 1
 _MAP_S, _PENDING_S, _ROUND_S = 2.0, 1.0, 0.02
-_START_S, _BEGIN_S, _MOST_COPIES = 10.0, 5.0, 3
 _NEEDED = {
     "mmap", "fork", "_exit", "clock_gettime", "pthread_create", "pthread_join",
     "pthread_detach", "pthread_sigmask", "Py_AddPendingCall", "PyGILState_Ensure",
@@ -87,6 +86,7 @@ _NEEDED = {
 _TRIM, _RUNTIME = "malloc_trim", "_PyRuntime"
 _LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
 _INTERVAL_US, _CONDITION_BYTES = 1_000_000_000, 48
+_FEWEST_OF_ADDRESSES, _MOST_WAITERS = 1 << 44, 1 << 16
 _LOCK_AT = 32
 """Where the condition of the interpreter's lock is in what describes it."""
 
@@ -319,7 +319,8 @@ def _lock_of(pid: int, runtime: Function | None) -> list[tuple[int, int]]:
 
     It is found by its look: how long a thread may have the lock, who had it last,
     whether somebody has it; then twice a condition, whose clock is the monotonic one,
-    and a mutex of the usual kind. None where it does not look so.
+    and a mutex of the usual kind. None where it does not look so. Numbers that could be
+    addresses are refused: CPython 3.11 has objects beside it.
 
     Source: CPython, Include/internal/pycore_gil.h; glibc, struct_mutex.h and
     thread-shared-types.h.
@@ -333,16 +334,8 @@ def _lock_of(pid: int, runtime: Function | None) -> list[tuple[int, int]]:
     found = []
     for at in range(0, size - length, 8):
         interval, holder, is_locked = struct.unpack_from("<3Q", data, at)
-        clocks = [
-            struct.unpack_from("<I", data, at + begin + 36)[0] & 7
-            for begin in (first, second)
-        ]
-        kinds = [
-            struct.unpack_from("<I", data, at + begin + _CONDITION_BYTES + 16)[0]
-            for begin in (first, second)
-        ]
-        is_it = 0 < interval <= _INTERVAL_US and is_locked <= 1
-        if is_it and (holder > 1 << 16) and clocks == [2, 2] and kinds == [0, 0]:
+        is_it = 0 < interval <= _INTERVAL_US and is_locked <= 1 and holder > 1 << 16
+        if is_it and all(_is_lock(data, at + begin) for begin in (first, second)):
             found.append(at)
     if len(found) != 1:
         return []
@@ -352,6 +345,23 @@ def _lock_of(pid: int, runtime: Function | None) -> list[tuple[int, int]]:
     base = runtime.start + found[0] + _LOCK_AT
     words = struct.unpack(f"<{len(fresh) // 8}Q", fresh)
     return [(base + 8 * number, word) for number, word in enumerate(words)]
+
+
+def _is_lock(data: bytes, at: int) -> bool:
+    """Whether a condition of the monotonic clock and a usual mutex may be there."""
+    waited, first_of_group = struct.unpack_from("<2Q", data, at)
+    (waiters,) = struct.unpack_from("<I", data, at + 36)
+    state, _, _, users, kind = struct.unpack_from("<5I", data, at + _CONDITION_BYTES)
+    others = struct.unpack_from("<2Q", data, at + _CONDITION_BYTES + 24)
+    return (
+        first_of_group <= waited < _FEWEST_OF_ADDRESSES
+        and waiters & 7 == 2
+        and waiters < _MOST_WAITERS << 3
+        and state <= 2
+        and users < _MOST_WAITERS
+        and kind == 0
+        and others == (0, 0)
+    )
 
 
 def waiting_in(pid: int) -> str:

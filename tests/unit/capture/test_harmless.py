@@ -109,10 +109,18 @@ def state(pid: int) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("waits", ["sleep", "ppoll"])
+MASKS = {
+    "sleep": f"{1 << signal.SIGHUP - 1:016x}",
+    "ppoll": f"{1 << signal.SIGTERM - 1:016x}",  # as long as the call lasts
+}
+
+
+@pytest.mark.parametrize("waits", MASKS)
 def test_a_program_notices_nothing(waits: str, tmp_path: Path) -> None:
     with started("-c", NOTICING, waits) as program:
-        before = state(program.pid)
+        until = time.monotonic() + 5
+        while (before := state(program.pid))["blocked"] != [MASKS[waits]]:
+            assert time.monotonic() < until  # it is on its way into the call
         taken = capture(str(program.pid), tmp_path / "x.hrpy", mode="fork")
         until = time.monotonic() + 5
         while (after := state(program.pid)) != before and time.monotonic() < until:
